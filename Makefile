@@ -51,6 +51,7 @@ lint:
 	go vet $(ALL)
 	for module in $(MODULES); do go vet -C $$module ./... || exit 1; done
 	go tool staticcheck $(ALL)
+	go tool go-check-sumtype ./...
 
 # Compiles the product for the other systems.
 builds:
@@ -134,8 +135,8 @@ RELAY_ROUNDS ?= 1000
 relay-kill:
 	RELAY_KILL_ROUNDS=$(RELAY_ROUNDS) go test ./tools/relay/relaytest -count=1 -timeout 0 -v
 
-# Three servers on one database are killed at random, so often, with a NATS server of its own that runs beside
-# (RELAY_NATS names another), and without. The server's version is the one that the tests embed.
+# Three servers on one database are killed at random, so often: once with a private NATS server (or RELAY_NATS),
+# and once without NATS. The server's version is the one that the tests embed.
 replicas:
 	.ci/nats env RELAY_KILL_ROUNDS=$(RELAY_ROUNDS) go test ./tools/relay/relaytest -run TestReplicas -count=1 -timeout 0 -v
 

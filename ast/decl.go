@@ -3,9 +3,12 @@ package ast
 import "github.com/concerto-lang/concerto/internal/text/source"
 
 // Decl is a declaration in a module, or in a block where the grammar allows declarations.
+//
+//sumtype:decl
 type Decl interface {
 	Node
 	Head() *DeclHead
+	decl()
 }
 
 // DeclHead contains the fields that all declarations have. Name is nil for impl and use.
@@ -239,3 +242,21 @@ type BadDecl struct {
 	DeclHead
 	Names []*Ident
 }
+
+func (*FnDecl) decl()       {}
+func (*StructDecl) decl()   {}
+func (*SchemaDecl) decl()   {}
+func (*EnumDecl) decl()     {}
+func (*TraitDecl) decl()    {}
+func (*ImplDecl) decl()     {}
+func (*TypeDecl) decl()     {}
+func (*ConstDecl) decl()    {}
+func (*ModDecl) decl()      {}
+func (*UseDecl) decl()      {}
+func (*AgentDecl) decl()    {}
+func (*HostDecl) decl()     {}
+func (*ToolDecl) decl()     {}
+func (*McpDecl) decl()      {}
+func (*PipelineDecl) decl() {}
+func (*StoreDecl) decl()    {}
+func (*BadDecl) decl()      {}

@@ -3,6 +3,8 @@ package ast
 import "github.com/concerto-lang/concerto/internal/text/source"
 
 // Expr is an expression.
+//
+//sumtype:decl
 type Expr interface {
 	Node
 	ID() ID

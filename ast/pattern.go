@@ -1,6 +1,8 @@
 package ast
 
 // Pattern is a pattern.
+//
+//sumtype:decl
 type Pattern interface {
 	Node
 	ID() ID

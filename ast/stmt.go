@@ -1,6 +1,8 @@
 package ast
 
 // Stmt is a statement of a block.
+//
+//sumtype:decl
 type Stmt interface {
 	Node
 	stmt()

@@ -1,6 +1,8 @@
 package ast
 
 // Type is a type in the source text.
+//
+//sumtype:decl
 type Type interface {
 	Node
 	ID() ID

@@ -1,7 +1,12 @@
 package ast
 
 import (
+	goast "go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -124,6 +129,39 @@ var every = []Node{
 	&IndexExpr{}, &Question{}, &Await{}, &AwaitAll{}, &Race{}, &ParallelFor{}, &IfExpr{}, &LetCond{}, &Arm{}, &MatchExpr{}, &ForExpr{},
 	&WhileExpr{}, &LoopExpr{}, &BlockExpr{}, &Catch{}, &TryExpr{}, &Closure{}, &EmitExpr{}, &Handler{}, &ListenExpr{}, &ReturnExpr{},
 	&BreakExpr{}, &ContinueExpr{}, &ThrowExpr{}, &BadExpr{},
+}
+
+// TestEveryNodeIsListed compares every with the structs of the package that embed a base of nodes.
+func TestEveryNodeIsListed(t *testing.T) {
+	listed := map[string]bool{"Ident": true, "Comment": true, "IDBase": true, "DeclHead": true} // without children of their own
+	for _, n := range every {
+		listed[reflect.TypeOf(n).Elem().Name()] = true
+	}
+	names, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		goast.Inspect(f, func(n goast.Node) bool {
+			spec, ok := n.(*goast.TypeSpec)
+			if !ok {
+				return true
+			}
+			typ, ok := spec.Type.(*goast.StructType)
+			if !ok || len(typ.Fields.List) == 0 || len(typ.Fields.List[0].Names) > 0 {
+				return true
+			}
+			base, _ := typ.Fields.List[0].Type.(*goast.Ident)
+			if base != nil && slices.Contains([]string{"Base", "IDBase", "DeclHead"}, base.Name) && !listed[spec.Name.Name] {
+				t.Errorf("%s: the node %s is not in every: add it, and its children to walk.go", name, spec.Name.Name)
+			}
+			return true
+		})
+	}
 }
 
 func TestDump(t *testing.T) {

@@ -271,17 +271,14 @@ func (f *builder) movedUse(e *ast.Assign, x *variable) *ast.PathExpr {
 	return f.movedUseIn(e.Value, l)
 }
 
-// rootPath returns the variable's name at the start of a place expression, or nil.
+// rootPath returns the variable's name at the start of a place expression.
 func rootPath(e ast.Expr) *ast.PathExpr {
 	for {
-		switch x := e.(type) {
-		case *ast.ParenExpr:
-			e = x.X
-		case *ast.PathExpr:
-			return x
-		default:
-			panic("codegen: no variable is assigned")
+		paren, ok := e.(*ast.ParenExpr)
+		if !ok {
+			return e.(*ast.PathExpr) // the checker reports others
 		}
+		e = paren.X
 	}
 }
 
@@ -320,6 +317,7 @@ func (f *builder) movedUseIn(e ast.Expr, l *sema.Local) *ast.PathExpr {
 		for _, en := range x.Entries {
 			parts = append(parts, en.Value)
 		}
+	default: // the others keep what they contain
 	}
 	for _, p := range parts {
 		if use := f.movedUseIn(p, l); use != nil {

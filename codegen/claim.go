@@ -64,6 +64,7 @@ func chainOf(info *sema.Info, e ast.Expr) (root *sema.Local, path []pathStep) {
 			return root, append(path, pathStep{slot: n})
 		}
 		return root, append(path, elementStep(info, x.Index))
+	default: // the others are no places
 	}
 	return nil, nil
 }
@@ -78,6 +79,7 @@ func elementStep(info *sema.Info, index ast.Expr) pathStep {
 		if l, ok := info.Object(x).(*sema.Local); ok && !l.Mut && !l.Late && !l.Cell && types.Resolve(l.Type) == types.Int {
 			s.index = l
 		}
+	default: // the index is not known
 	}
 	return s
 }

@@ -62,8 +62,9 @@ func (f *builder) expr(e ast.Expr, hint int) val {
 		return f.question(e, hint)
 	case *ast.Closure:
 		return f.closure(e, hint)
+	default:
+		return f.control(e, hint)
 	}
-	return f.control(e, hint)
 }
 
 // control generates an expression that affects the control flow or performs an effect.
@@ -97,9 +98,10 @@ func (f *builder) control(e ast.Expr, hint int) val {
 	case *ast.ReturnExpr, *ast.BreakExpr, *ast.ContinueExpr, *ast.ThrowExpr:
 		f.discard(e)
 		return val{reg: f.target(hint), class: ir.Full, owned: true} // the code after the expression is unreachable
+	default:
+		bug(f.info, e.Span(), "%T cannot be generated", e)
+		return val{}
 	}
-	bug(f.info, e.Span(), "%T cannot be generated", e)
-	return val{}
 }
 
 // discard generates e for its effects. The value is not used.

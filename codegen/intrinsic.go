@@ -190,6 +190,7 @@ func isLiteral(e ast.Expr) bool {
 	switch e.(type) {
 	case *ast.IntLit, *ast.FloatLit, *ast.BoolLit, *ast.StringLit:
 		return true
+	default: // the others are no literals
 	}
 	return false
 }

@@ -38,6 +38,7 @@ func (f *builder) cond(e ast.Expr, l *label, when bool) {
 			if f.condEmpty(x, l, when) {
 				return
 			}
+		default: // the others are jumps on their value
 		}
 	}
 	v := f.value(e, -1)
@@ -190,6 +191,7 @@ func (f *builder) isNil(e ast.Expr) bool {
 		return true
 	case *ast.PathExpr:
 		return f.isNone(x)
+	default: // the others are not known to be nil
 	}
 	return false
 }

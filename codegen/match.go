@@ -122,6 +122,7 @@ func needsTuple(p ast.Pattern) bool {
 		return false
 	case *ast.OrPat:
 		return slices.ContainsFunc(p.Alts, needsTuple)
+	default: // the others match the whole tuple
 	}
 	return true
 }
@@ -140,5 +141,6 @@ func (f *builder) matchParts(p ast.Pattern, elems []ast.Expr, parts []val, fail 
 		for i, q := range p.Elems {
 			f.match(q, parts[i], f.resultType(elems[i]), fail)
 		}
+	default: // a pattern `_` matches all parts; needsTuple excludes the others
 	}
 }

@@ -33,6 +33,7 @@ func (f *builder) constantIntBefore(e ast.Expr) (int64, bool) {
 			n, ok := c.Value.(int64)
 			return n, ok && types.Resolve(c.Type) == types.Int
 		}
+	default: // the others are no constants
 	}
 	return 0, false
 }

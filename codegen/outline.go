@@ -411,6 +411,7 @@ func (o *outliner) constantText(e ast.Expr) *string {
 				return &s
 			}
 		}
+	default: // the others are no constants
 	}
 	return nil
 }

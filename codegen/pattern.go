@@ -32,6 +32,7 @@ func (f *builder) declarePattern(p ast.Pattern) {
 		for _, fp := range p.Fields {
 			f.declarePattern(fp.Pattern)
 		}
+	case *ast.BadPat, *ast.LitPat, *ast.PathPat, *ast.RangePat, *ast.WildPat: // these declare no variables
 	}
 }
 

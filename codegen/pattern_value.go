@@ -34,6 +34,7 @@ func literalValue(e ast.Expr) (any, types.Type) {
 		}
 	case *ast.ParenExpr:
 		return literalValue(e.X)
+	default: // the others are no literals
 	}
 	return nil, types.Nil
 }

@@ -70,8 +70,9 @@ func (f *builder) placeOf(e ast.Expr, later ...ast.Expr) place {
 		default:
 			return p.to(step{kind: stepAnyIndex, n: f.boxed(i, -1).reg, elem: types.Any})
 		}
+	default:
+		bug(f.info, e.Span(), "%T is no place", e)
 	}
-	bug(f.info, e.Span(), "%T is no place", e)
 	return place{}
 }
 

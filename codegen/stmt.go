@@ -240,6 +240,7 @@ func (f *builder) operationOf(e ast.Expr) string {
 			recv = inner.Recv
 		}
 		return f.operationOf(recv) + "." + x.Name.Name
+	default: // the others are described by their text
 	}
 	text, _, _ := strings.Cut(f.info.File.Source.Slice(e.Span()), "\n")
 	if i := strings.IndexAny(text, "({"); i > 0 {

@@ -122,6 +122,7 @@ func (f *builder) ownClass(e ast.Expr, c ir.Class) bool {
 	case *ast.FieldExpr:
 		_, isStruct := types.Resolve(f.resultType(x.X)).(*types.Named)
 		return isStruct
+	default: // the others may have a value of another class
 	}
 	return false
 }

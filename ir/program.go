@@ -345,20 +345,21 @@ type Store struct {
 	RetrySeconds float64
 }
 
-// Limits contains the values of [limits]. Zero means that there is no limit.
+// Limits contains the values of [limits], with the names of their keys. Zero means that there is no
+// limit.
 type Limits struct {
-	MaxRunSeconds float64
-	MaxMemoryMB   int64
-	MaxTokens     int64
-	MaxCostUSD    float64
+	MaxRunSeconds float64 `json:"max_run_seconds"`
+	MaxMemoryMB   int64   `json:"max_memory_mb"`
+	MaxTokens     int64   `json:"max_tokens"`
+	MaxCostUSD    float64 `json:"max_cost_usd"`
 	// MaxDayTokens and MaxDayCostUSD limit all runs of a day. DayFile is the file in which these
 	// store what they use; "" means that they store nothing.
-	MaxDayTokens  int64
-	MaxDayCostUSD float64
-	DayFile       string
-	MaxTasks      int64
+	MaxDayTokens  int64   `json:"max_day_tokens"`
+	MaxDayCostUSD float64 `json:"max_day_cost_usd"`
+	DayFile       string  `json:"day_file"`
+	MaxTasks      int64   `json:"max_tasks"`
 	// MaxTestSeconds is the time limit for each test of the program.
-	MaxTestSeconds float64
+	MaxTestSeconds float64 `json:"max_test_seconds"`
 }
 
 // Permissions contains the values of [permissions]: the resources that the program may use. All

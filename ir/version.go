@@ -23,9 +23,9 @@ func checkVersion(v string) error {
 	ourMajor, ourMinor, _ := splitVersion(Version)
 	switch {
 	case major > ourMajor || major == ourMajor && minor > ourMinor:
-		return fmt.Errorf("%w: this file was made by a newer concerto (IR %s; this one reads up to %s): upgrade, or build the program again with this one", ErrVersion, v, Version)
+		return fmt.Errorf("%w: compiled by a newer concerto (IR %s, supported: %s): upgrade concerto, or rebuild the program", ErrVersion, v, Version)
 	case major < ourMajor:
-		return fmt.Errorf("%w: this file was made by an older concerto (IR %s; this one reads %d.x): build the program again", ErrVersion, v, ourMajor)
+		return fmt.Errorf("%w: compiled by an older concerto (IR %s, supported: %d.x): rebuild the program", ErrVersion, v, ourMajor)
 	}
 	return nil
 }

@@ -216,6 +216,9 @@ type Comment struct {
 // wordHash. It is filled once from the table of kinds.
 var keywordSlots = func() (slots [256]Kind) {
 	for k := Let; k < NumKinds; k++ {
+		if kinds[k].Text == "" {
+			panic("lexer: kinds has no row for the kind after " + kinds[k-1].Name)
+		}
 		h := wordHash(kinds[k].Text)
 		for slots[h] != EOF {
 			h++

@@ -117,7 +117,7 @@ func (c *checker) findReused() {
 		w.now.own = append(w.now.own, i.File)
 	}
 	w.now.declared, w.now.apart, w.now.surfaces = map[*ast.File]*declaredResult{}, true, map[*ast.File]surface.Surface{}
-	if !c.canReuse() || c.prog.OwnLines() <= c.cfg.Most {
+	if !c.canReuse() || c.prog.OwnLines() <= c.cfg.LibraryBodiesUpToLines {
 		return
 	}
 	w.now.older = before.withoutOlder()
@@ -152,7 +152,7 @@ func (b *Bodies) withoutOlder() *Bodies {
 
 // canReuse reports whether the configuration contains results that can be reused.
 func (c *checker) canReuse() bool {
-	return c.cfg.Bodies != nil && len(c.cfg.Bodies.files) > 0 && c.cfg.Most != 0
+	return c.cfg.Bodies != nil && len(c.cfg.Bodies.files) > 0 && c.cfg.LibraryBodiesUpToLines != 0
 }
 
 // findReusable finds the files whose results can be reused. These are the unchanged files for which

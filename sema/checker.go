@@ -162,7 +162,7 @@ func (c *checker) drainLibrary() {
 	if c.diags.HasErrors() {
 		return // no code will be generated, and a suggestion may have loaded functions that the program does not use
 	}
-	if c.cfg.Most != 0 && c.prog.OwnLines() > c.cfg.Most {
+	if c.cfg.LibraryBodiesUpToLines != 0 && c.prog.OwnLines() > c.cfg.LibraryBodiesUpToLines {
 		c.prog.Partial = true
 		return
 	}

@@ -170,6 +170,7 @@ func (b *body) isPlainTask(x ast.Expr) bool {
 		return len(x.Segments) == 1 && b.local(x.Segments[0].Name) != nil
 	case *ast.FieldExpr, *ast.TupleIndex:
 		return rootName(x) != nil
+	default: // the others compute the task
 	}
 	return false
 }

@@ -176,6 +176,7 @@ func (c *checker) wordValue(m *module, f *ast.ConfigField) (string, source.Span,
 		}
 	case *ast.StringLit:
 		return x.Value, x.Sp, true
+	default: // the others are no names
 	}
 	c.report(m, diag.ConfigName.At(f.Value.Span(), "`%s` must be a name", f.Name.Name).Hint("write a name or a string"))
 	return "", f.Value.Span(), false

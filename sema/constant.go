@@ -102,6 +102,7 @@ func (c *checker) fold(m *module, e ast.Expr) (any, bool) {
 		return c.foldList(m, e.Elems)
 	case *ast.MapLit:
 		return c.foldMap(m, e)
+	default: // the others are computed when the program runs
 	}
 	c.reportNotConstant(m, e.Span())
 	return nil, false
@@ -381,6 +382,7 @@ func (c *checker) fieldDecls(d *types.Decl, v *VariantRef) (*module, []*ast.Fiel
 		if v != nil {
 			return m, decl.Variants[v.Index].Fields
 		}
+	default: // the others have no fields
 	}
 	return m, nil
 }

@@ -105,6 +105,7 @@ func (c *checker) declareName(m *module, d ast.Decl, n *newObjects) *entity {
 	case *ast.UseDecl:
 		c.declareUse(m, d)
 		return nil
+	default: // the others declare a name
 	}
 	head := d.Head()
 	if head.Name == nil {
@@ -161,6 +162,7 @@ func (c *checker) declareName(m *module, d ast.Decl, n *newObjects) *entity {
 		fn := n.function()
 		fn.Name, fn.Decl, fn.Info, fn.mod, fn.pub = e.name, d, m.info, m, d.Pub
 		e.obj = fn
+	case *ast.BadDecl, *ast.ImplDecl, *ast.ModDecl, *ast.UseDecl: // declareName has returned, or they have no name
 	}
 	return e
 }
@@ -212,6 +214,7 @@ func (c *checker) defineType(m *module, e *entity) {
 		c.defineEnum(m, e.typ, d)
 	case *ast.TypeDecl:
 		c.aliasType(m, e.alias)
+	default: // the others declare no type with members
 	}
 }
 

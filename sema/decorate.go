@@ -239,6 +239,7 @@ func (c *checker) rejectDecorators(m *module, d ast.Decl) {
 	switch d.(type) {
 	case *ast.FnDecl, *ast.AgentDecl, *ast.HostDecl, *ast.ToolDecl, *ast.PipelineDecl, *ast.McpDecl, *ast.BadDecl:
 		return // these declarations check their decorators elsewhere
+	default: // the others allow no decorators, except those of all declarations
 	}
 	for _, x := range d.Head().Decorators {
 		c.rejectOtherDecorator(m, x)

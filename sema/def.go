@@ -1,6 +1,8 @@
 package sema
 
 import (
+	"fmt"
+
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/compile/types"
 	"github.com/concerto-lang/concerto/internal/text/source"
@@ -142,8 +144,11 @@ func kindOf(d ast.Decl) DefKind {
 		return DefPipeline
 	case *ast.ModDecl:
 		return DefModule
+	case *ast.FnDecl:
+		return DefFunction
+	case *ast.ImplDecl, *ast.UseDecl, *ast.BadDecl: // they have no definition
 	}
-	return DefFunction
+	panic(fmt.Sprintf("sema: %T is no definition", d))
 }
 
 func (c *checker) functionDef(fn *Function) *Def {
@@ -216,6 +221,7 @@ func (c *checker) fieldDef(t types.Type, v *types.Variant, name string) *Def {
 			if v != nil && v.Index < len(d.Variants) {
 				fields = d.Variants[v.Index].Fields
 			}
+		default: // the others have no fields
 		}
 		return fieldAmong(originOf(x.Decl).mod.info, fields, name, x.Decl.Name)
 	case *types.Declared:

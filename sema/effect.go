@@ -39,6 +39,7 @@ func (b *body) warnIdle(e ast.Expr) {
 				fixes = []diag.Fix{diag.UnsafeFix(diag.Insert(e.Span().End, "()"), "Call it")}
 			}
 		}
+	default: // the message about any value describes the others
 	}
 	d := diag.NoEffect.At(e.Span(), "%s", what).Hint("%s", hint)
 	d.Fixes = fixes
@@ -77,6 +78,7 @@ func (b *body) warnIdleTail(e ast.Expr) {
 		if _, ok := b.info.objects[x.Id].(*Function); ok {
 			b.warnIdle(e)
 		}
+	default: // the others may be meant as the value
 	}
 }
 
@@ -120,6 +122,7 @@ func (b *body) isHarmless(e ast.Expr) bool {
 		return b.areHarmless(x.Elems)
 	case *ast.TupleLit:
 		return len(x.Elems) > 0 && b.areHarmless(x.Elems)
+	default: // the others may have an effect
 	}
 	return false
 }
@@ -197,6 +200,7 @@ func (b *body) calledFunction(e ast.Expr) *Function {
 		if let := b.findLet(x); let != nil {
 			return b.calledFunction(let.Value)
 		}
+	default: // the others call no declared function
 	}
 	return nil
 }

@@ -61,6 +61,7 @@ func (b *body) hasBadPattern(e *ast.MatchExpr, t types.Type) bool {
 			}
 		case *ast.BadPat:
 			return true
+		default: // the others are reported where they are wrong, and cover values
 		}
 	}
 	return false
@@ -97,6 +98,7 @@ func (b *body) bindsAll(p ast.Pattern) bool {
 	case *ast.NamePat:
 		_, binds := b.info.objects[p.Id].(*Local)
 		return binds
+	default: // the others may fail, or bind parts
 	}
 	return false
 }
@@ -137,6 +139,7 @@ func (b *body) coveragePattern(p ast.Pattern) coverage.Pattern {
 		}
 	case *ast.StructPat:
 		return b.structCoverage(p)
+	case *ast.BadPat, *ast.WildPat: // these match all values
 	}
 	return coverage.Pattern{}
 }
@@ -206,6 +209,7 @@ func (b *body) literalConstructor(x ast.Expr) string {
 		return "None"
 	case *ast.Unary:
 		return "-" + b.literalConstructor(x.X)
+	default: // the others are no literals
 	}
 	return "?"
 }

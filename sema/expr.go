@@ -1,6 +1,8 @@
 package sema
 
 import (
+	"fmt"
+
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/types"
@@ -243,6 +245,9 @@ func (b *body) task(e ast.Expr) types.Type {
 		return b.race(e)
 	case *ast.ParallelFor:
 		return b.parallelFor(e)
+	case *ast.BadExpr, *ast.LetCond: // the parser has reported it
+		return types.Bad
+	default: // expr and control check the others
 	}
-	return types.Bad
+	panic(fmt.Sprintf("sema: expr has no case for %T", e))
 }

@@ -131,6 +131,7 @@ func executeFixes(e ast.Expr, host string) []diag.Fix {
 		return []diag.Fix{diag.UnsafeFix(diag.Insert(x.Fn.Span().End, ".execute"), "Write `%s.execute`", host)}
 	case *ast.MethodCall:
 		return []diag.Fix{diag.UnsafeFix(diag.Replace(x.Name.Sp, "execute"), "Write `%s.execute`", host)}
+	default: // the others are no calls
 	}
 	return nil
 }
@@ -367,6 +368,7 @@ func (b *body) emitOf(e ast.Expr) *ast.EmitExpr {
 		if let := b.findLet(x); let != nil {
 			return b.emitOf(let.Value)
 		}
+	default: // the others contain no emit as their value
 	}
 	return nil
 }

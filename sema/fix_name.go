@@ -206,6 +206,7 @@ func (b *body) valueBeside(id *ast.Ident) string {
 				return "false"
 			case *ast.StringLit, *ast.InterpLit:
 				return `""`
+			default: // the others have no known type
 			}
 			return ""
 		case *ast.IndexExpr, *ast.FieldExpr, *ast.TupleIndex, *ast.Unary, *ast.ForExpr, *ast.MatchExpr, *ast.Question, *ast.Await, *ast.RangeExpr,
@@ -306,6 +307,7 @@ func (b *body) parametersFor(args []*ast.Arg) string {
 					name = l.Name
 				}
 			}
+		default: // the others have no type that is certain
 		}
 		out = append(out, name+": "+typ)
 	}

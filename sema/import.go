@@ -281,7 +281,7 @@ func (c *checker) dropUncertainImports() {
 	}
 	unknown := map[*source.File]bool{}
 	for _, d := range c.diags.Sorted() {
-		unknown[d.File] = unknown[d.File] || slices.Contains(unknownNameCodes, d.Info)
+		unknown[d.File] = unknown[d.File] || d.Info.Noise.Has(diag.AfterLostName)
 	}
 	c.diags.Remove(func(d *diag.Diagnostic) bool { return d.Info == diag.UnusedImport && unknown[d.File] })
 }

@@ -39,7 +39,7 @@ type Program struct {
 	// Dynamic contains the methods that calls on an Any may call.
 	Dynamic []Dynamic
 	// Partial reports that no code can be generated, because the program has more lines than
-	// Config.Most.
+	// Config.LibraryBodiesUpToLines.
 	Partial bool
 	// CallsUntyped reports that functions may be called through an Any with arguments of wrong
 	// types. The functions then check the types of their arguments.

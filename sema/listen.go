@@ -583,6 +583,7 @@ func (b *body) knownType(e ast.Expr) types.Type {
 		}
 	case *ast.FieldExpr:
 		return b.known[x.Id]
+	default: // the type of the others is only known when they are checked
 	}
 	return nil
 }

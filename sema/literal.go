@@ -44,6 +44,7 @@ func (b *body) interpolation(e *ast.InterpLit) types.Type {
 		switch x.(type) {
 		case *ast.ArrayLit, *ast.MapLit:
 			hint = types.Any
+		default: // the others need no hint
 		}
 		t := b.expr(x, hint)
 		if r := types.Resolve(t); r != types.Never && r != types.Bad {

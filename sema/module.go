@@ -223,6 +223,7 @@ func (e *entity) mayBeValue() bool {
 	switch e.decl.(type) {
 	case *ast.StructDecl, *ast.EnumDecl, *ast.SchemaDecl, *ast.TypeDecl, *ast.TraitDecl, *ast.ModDecl:
 		return false
+	default: // the others are values
 	}
 	return !e.isModule()
 }

@@ -17,44 +17,27 @@ import (
 // that the repair of a syntax error would probably remove, because they would hide the cause. An
 // omitted error still counts as an error, so that its consequences are not reported either.
 
-// unknownNameCodes are the diagnostics about undeclared names. They are omitted if text that could
-// not be parsed may declare the name.
-var unknownNameCodes = []*diag.Info{
-	diag.UnknownName, diag.UnknownType, diag.UnknownTrait, diag.UnknownPath, diag.UnknownField, diag.UnknownMethod, diag.UnknownParameter,
-	diag.UnknownConfig, diag.UnknownVariant, diag.UnknownLabel, diag.UnknownDecorator, diag.UpperCasePattern, diag.NotAValue, diag.NotAType,
+// flawedNodes reports for each reason of diag.Noise about a construct whether a node is this
+// construct.
+var flawedNodes = []flawedNode{
+	{diag.InFlawedMatch, is[*ast.MatchExpr]},
+	{diag.InFlawedListen, is[*ast.ListenExpr]},
+	{diag.InFlawedImpl, is[*ast.ImplDecl]},
+	{diag.InFlawedFunction, is[*ast.FnDecl]},
+	{diag.InFlawedFields, func(n ast.Node) bool { return is[*ast.StructLit](n) || is[*ast.StructPat](n) || is[*ast.MapLit](n) }},
+	{diag.InFlawedCall, func(n ast.Node) bool { return is[*ast.Call](n) || is[*ast.MethodCall](n) || is[*ast.EmitExpr](n) }},
+	{diag.InFlawedEmit, is[*ast.EmitExpr]},
+	{diag.InFlawedType, is[*ast.NamedType]},
+	{diag.InFlawedAgent, is[*ast.AgentDecl]},
+	{diag.InFlawedHost, is[*ast.HostDecl]},
+	{diag.InFlawedTool, is[*ast.ToolDecl]},
+	{diag.InFlawedServer, is[*ast.McpDecl]},
+	{diag.InFlawedPipeline, is[*ast.PipelineDecl]},
 }
 
-// wholeBodyCodes are the diagnostics that depend on a whole body.
-var wholeBodyCodes = []*diag.Info{
-	diag.MissingValue, diag.MissingElse, diag.Unreachable, diag.Unassigned, diag.AssignedTwice, diag.UnusedVariable, diag.UnusedResult,
-	diag.CannotInfer, diag.LetElseFalls, diag.NoEffect,
-}
-
-// callCodes are the diagnostics about calls of a function. They are omitted if the function's
-// header has syntax errors.
-var callCodes = []*diag.Info{diag.UnknownMethod, diag.ArgumentCount, diag.TypeArguments, diag.UnknownParameter, diag.NotCallable}
-
-// wholeNodeCodes are the diagnostics about missing parts of a construct. The function reports
-// whether a node is this construct.
-var wholeNodeCodes = map[*diag.Info]func(ast.Node) bool{
-	diag.MissingArm:      is[*ast.MatchExpr],
-	diag.UnreachableArm:  is[*ast.MatchExpr],
-	diag.Unanswered:      is[*ast.ListenExpr],
-	diag.ListenTarget:    is[*ast.ListenExpr],
-	diag.MissingMethod:   is[*ast.ImplDecl],
-	diag.MethodSignature: is[*ast.FnDecl],
-	diag.MissingField:    func(n ast.Node) bool { return is[*ast.StructLit](n) || is[*ast.StructPat](n) || is[*ast.MapLit](n) },
-	diag.ArgumentCount:   func(n ast.Node) bool { return is[*ast.Call](n) || is[*ast.MethodCall](n) || is[*ast.EmitExpr](n) },
-	diag.EmitArguments:   is[*ast.EmitExpr],
-	diag.TypeArguments:   is[*ast.NamedType],
-	diag.NoProvider:      is[*ast.AgentDecl],
-	diag.NoModel:         is[*ast.AgentDecl],
-	diag.NoConnector:     is[*ast.HostDecl],
-	diag.ToolDescription: is[*ast.ToolDecl],
-	diag.ToolUndescribed: is[*ast.ToolDecl],
-	diag.UnknownServer:   is[*ast.McpDecl],
-	diag.EmptyPipeline:   is[*ast.PipelineDecl],
-	diag.StageInput:      is[*ast.PipelineDecl],
+type flawedNode struct {
+	reason diag.Noise
+	is     func(ast.Node) bool
 }
 
 func is[N ast.Node](n ast.Node) bool { _, ok := n.(N); return ok }
@@ -64,31 +47,31 @@ func (c *checker) isNoise(m *module, d *diag.Diagnostic) bool {
 	if !c.flawed {
 		return false
 	}
-	f := m.info.File
+	f, noise := m.info.File, d.Info.Noise
 	switch {
-	case slices.Contains(unknownNameCodes, d.Info):
+	case noise.Has(diag.AfterLostName):
 		name := f.Source.Slice(d.Span)
 		if i := strings.LastIndex(name, "::"); i >= 0 {
 			name = name[i+2:]
 		}
-		return name == "" || c.mayDeclare(f, name, d) || slices.Contains(callCodes, d.Info) && c.callsFlawed(name) || inFlaw(f, d.Span)
-	case slices.Contains(callCodes, d.Info) && c.callsFlawed(f.Source.Slice(d.Span)):
+		return name == "" || c.mayDeclare(f, name, d) || noise.Has(diag.AfterLostHeader) && c.callsFlawed(name) || inFlaw(f, d.Span)
+	case noise.Has(diag.AfterLostHeader) && c.callsFlawed(f.Source.Slice(d.Span)):
 		return true
 	case len(f.Flaws) == 0:
 		return false
 	case inFlaw(f, d.Span) || isHole(f, d.Span):
 		return true
-	case slices.Contains(wholeBodyCodes, d.Info):
+	case noise.Has(diag.InFlawedBody):
 		return slices.ContainsFunc(surface.Around(f, d.Span), func(n ast.Node) bool { return isBody(n) && f.Flawed(n.Span()) })
 	}
-	whole := wholeNodeCodes[d.Info]
-	if whole == nil {
+	i := slices.IndexFunc(flawedNodes, func(f flawedNode) bool { return noise.Has(f.reason) })
+	if i < 0 {
 		return false
 	}
 	nodes := surface.Around(f, d.Span)
-	for i := len(nodes) - 1; i >= 0; i-- {
-		if whole(nodes[i]) {
-			return f.Flawed(nodes[i].Span())
+	for _, n := range slices.Backward(nodes) {
+		if flawedNodes[i].is(n) {
+			return f.Flawed(n.Span())
 		}
 	}
 	return false
@@ -244,6 +227,7 @@ func (c *checker) recordAllow(m *module, d *ast.Decorator, at source.Span) {
 			}
 		case *ast.StringLit:
 			code = x.Value
+		default: // the others are no codes
 		}
 		if code == "" || arg.Name != nil {
 			c.report(m, diag.DecoratorArgument.At(arg.Sp, "`@allow` takes only codes of warnings").Hint("write `@allow(W0409)`"))

@@ -48,6 +48,7 @@ func (b *body) pattern(p ast.Pattern, t types.Type, mut bool) {
 		b.variantPattern(p, t, mut)
 	case *ast.PathPat:
 		b.pathPattern(p, t)
+	case *ast.BadPat, *ast.WildPat: // these declare nothing
 	}
 }
 

@@ -362,6 +362,7 @@ func (r *refs) decl(d ast.Decl) {
 		return
 	case *ast.BadDecl:
 		return
+	default: // the others have a head and parts
 	}
 	if h.Name == nil {
 		return
@@ -398,6 +399,7 @@ func (r *refs) selfOf(d ast.Decl, def *Def) types.Type {
 		if e := r.m.names[def.Name]; e != nil && e.trait != nil {
 			return e.trait.self
 		}
+	default: // the others have no type of self, or their parts have their own
 	}
 	return nil
 }
@@ -424,6 +426,7 @@ func (r *refs) visitParts(d ast.Decl) {
 	case *ast.FnDecl:
 		r.function(d)
 		return
+	default: // the others have no parts with names of their own
 	}
 	ast.Children(d, func(n ast.Node) {
 		if n == ast.Node(h.Name) {

@@ -46,6 +46,7 @@ func (b *body) repair(e ast.Expr, got, want types.Type, why reason) diag.Advice 
 		case *ast.WhileExpr, *ast.ForExpr:
 			word, _, _ := strings.Cut(b.info.File.Source.Slice(x.Span()), " ")
 			return diag.HintAdvice("a `" + word + "` has no value: write the result after it, or collect values in a `let mut` variable")
+		default: // the others have a value
 		}
 	}
 	hint := edits.Sample(want)
@@ -89,6 +90,7 @@ func (b *body) literalAdvice(e ast.Expr, want types.Type) diag.Advice {
 			return diag.HintAdvice("write the type before the braces: `" + n.Decl.Name + " { … }`").
 				WithFix(diag.UnsafeFix(diag.Insert(x.Sp.Start, n.Decl.Name+" "), "Write `%s` before the braces", n.Decl.Name))
 		}
+	default: // the others are no literals
 	}
 	return diag.Advice{}
 }
@@ -215,6 +217,7 @@ func isLiteral(e ast.Expr) bool {
 	switch unparen(e).(type) {
 	case *ast.StringLit, *ast.IntLit, *ast.FloatLit, *ast.BoolLit, *ast.NilLit:
 		return true
+	default: // the others are no literals
 	}
 	return false
 }

@@ -64,6 +64,7 @@ func (c *checker) resolveForm(ts *typeScope, t ast.Type) types.Type {
 		return &types.Union{Values: []string{t.Value}}
 	case *ast.UnionType:
 		return c.resolveUnion(ts, t)
+	case *ast.BadType: // the parser has reported it
 	}
 	return types.Bad
 }

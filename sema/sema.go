@@ -31,12 +31,13 @@ type Config struct {
 	// FindPackage returns the address of a package that a project could require under a name, and
 	// the fix that adds it to the manifest. ok is false if no package is known. It may be nil.
 	FindPackage func(name string) (address string, fix diag.Fix, ok bool)
-	// Most is the maximum number of lines in a program for which the check includes the bodies of
-	// library functions. These bodies contain no errors, but generating code requires their
-	// results. 0 means no limit, and NoLibraryBodies that the check includes none of them.
-	Most int
+	// LibraryBodiesUpToLines is the maximum number of lines in a program for which the check
+	// includes the bodies of library functions. These bodies contain no errors, but generating code
+	// requires their results. 0 means no limit, and NoLibraryBodies that the check includes none of
+	// them.
+	LibraryBodiesUpToLines int
 	// Bodies contains the results of an earlier check, or is empty for the first check. If the
-	// program has more than Most lines, the check reuses the valid results. Program.Bodies returns
+	// program has more lines than that, the check reuses the valid results. Program.Bodies returns
 	// the results for the next check. Program.Complete fills the tables of a file whose results
 	// were reused. If Bodies is nil, no results are recorded.
 	Bodies *Bodies
@@ -61,7 +62,8 @@ type Config struct {
 	Stopped func() bool
 }
 
-// NoLibraryBodies is the value of Config.Most for a check without the bodies of library functions.
+// NoLibraryBodies is the value of Config.LibraryBodiesUpToLines for a check without the bodies of
+// library functions.
 const NoLibraryBodies = -1
 
 // Library provides the files of the library, which are parsed when they are needed. The methods

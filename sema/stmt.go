@@ -128,6 +128,7 @@ func (b *body) stmt(s ast.Stmt) {
 		b.discard(s.X)
 	case *ast.MockStmt:
 		b.mock(s)
+	case *ast.BadStmt, *ast.DeclStmt: // declared before, or reported by the parser
 	}
 	b.here = outer
 }

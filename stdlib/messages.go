@@ -8,20 +8,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 )
 
-// messageSchemas returns the names of the schemas of hosts' messages.
-func messageSchemas() []string {
-	var names []string
-	for _, m := range hostmsg.Messages() {
-		if m.Schema != "" {
-			names = append(names, m.Schema)
-		}
-	}
-	return append(names, messageParts...)
-}
-
-// messageParts contains the schemas that the schemas of messages use.
-var messageParts = []string{"HostAsk", "HostOption", "HostDecision", "HostUsage"}
-
 // Part is a generated table in a chapter of the manual. It is between the lines Begin and PartEnd.
 type Part struct {
 	Chapter string // name of the chapter's file

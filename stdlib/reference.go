@@ -34,15 +34,15 @@ type Entry struct {
 	Example   string // statements of an example; "" if Doc shows a call
 }
 
-// groups contains the pages that are not modules, with their files. The page types contains the
-// files of methods that are on no other page.
+// groups contains the pages that are not modules, with their files. The page types also contains
+// all files of methods that no page lists.
 var groups = []struct {
 	name, title string
 	files       []string
 }{
 	{"prelude", "Prelude", []string{"prelude.conc", "records.conc", "messages.conc", "errors.conc"}},
-	{"types", "Methods of the built-in types", nil},
-	{"stores", "Methods of stores", []string{"hashmap.conc", "ledger.conc", "ledger_query.conc", "memory.conc", "queue.conc"}},
+	{"types", "Methods of the built-in types", []string{"any.conc", "int.conc", "float.conc", "bool.conc", "string.conc", "array.conc", "map.conc", "option.conc", "result.conc", "range.conc", "error.conc", "task.conc"}},
+	{"stores", "Methods of stores", []string{"memory.conc", "hashmap.conc", "ledger.conc", "queue.conc", "ledger_query.conc"}},
 	{"agents", "Methods of agents, hosts and MCP servers", []string{"agent.conc", "stream.conc", "typed_stream.conc", "host.conc", "host_stream.conc", "mcp_records.conc", "tool.conc"}},
 	{"testing", "Functions for tests", []string{"testing.conc"}},
 }
@@ -52,10 +52,15 @@ func Pages() []Page {
 	var pages []Page
 	for _, g := range groups {
 		p := Page{Name: g.name, Title: g.title}
+		names := g.files
 		for i := range files {
-			if f := &files[i]; slices.Contains(g.files, f.name) || g.files == nil && f.methods != "" && !isOnListedPage(f.name) {
-				p.Sections = append(p.Sections, sectionOf(f))
+			if f := &files[i]; g.name == "types" && f.methods != "" && !isOnListedPage(f.name) {
+				names = append(names, f.name)
 			}
+		}
+		for _, name := range names {
+			i := slices.IndexFunc(files[:], func(f file) bool { return f.name == name })
+			p.Sections = append(p.Sections, sectionOf(&files[i]))
 		}
 		pages = append(pages, p)
 	}
@@ -146,6 +151,7 @@ func sectionOf(f *file) Section {
 					method(d, m)
 				}
 			}
+		default: // programs cannot use the others
 		}
 	}
 	return s

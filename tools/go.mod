@@ -6,6 +6,7 @@ go 1.26.0
 replace github.com/concerto-lang/concerto => ../
 
 tool (
+	github.com/alecthomas/go-check-sumtype/cmd/go-check-sumtype
 	github.com/concerto-lang/concerto/cmd/concerto
 	github.com/concerto-lang/concerto/cmd/concerto-relay
 	github.com/nats-io/nats-server/v2
@@ -29,6 +30,7 @@ require (
 
 require (
 	github.com/BurntSushi/toml v1.6.0 // indirect
+	github.com/alecthomas/go-check-sumtype v0.4.0 // indirect
 	github.com/alecthomas/participle/v2 v2.1.4 // indirect
 	github.com/antithesishq/antithesis-sdk-go v0.8.0-default-no-op // indirect
 	github.com/creack/pty v1.1.24 // indirect

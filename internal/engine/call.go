@@ -28,7 +28,7 @@ var errCalled = errors.New("the function has returned")
 // by name. Options.Records may not contain Durable, Tape and Profile. The error is a
 // *NotCallableError, a *vm.BadArguments, or one of Run.
 func CallFunction(ctx context.Context, p *Program, o Options, function string, args json.RawMessage) error {
-	return p.inWorld(ctx, &o, func(world *runtime.Runtime, f *following) error {
+	return p.inWorld(ctx, &o, func(world *runtime.Runtime, f *sinks) error {
 		config, err := o.machineConfig(p, world, f)
 		if err != nil {
 			return err

@@ -36,8 +36,8 @@ const (
 	WholeSteps       // the same lines, with the texts of messages
 )
 
-// following contains what shows a run. It is nil if the run is not shown.
-type following struct {
+// sinks contains the recorders and views of a run, or is nil without any.
+type sinks struct {
 	options  *Options
 	stream   *eventstream.Stream                // set by begin
 	recorder *transcript.Recorder               // nil unless the use of models is recorded
@@ -55,14 +55,14 @@ type following struct {
 	located  func(error) error // adds the place at which the program was stopped; nil before it runs
 }
 
-// newFollowing returns what shows a run, and registers a listener for model calls and a layer in c.
+// newSinks returns what shows a run, and registers a listener for model calls and a layer in c.
 // The caller must call begin before the first effect.
-func (o *Options) newFollowing(c *runtime.Config) *following {
+func (o *Options) newSinks(c *runtime.Config) *sinks {
 	showsModels := o.recordsModels() || o.Records.Sinks != nil || o.Records.Telemetry != nil || o.Records.LiveDir != ""
 	if !showsModels && o.Records.OnActivity == nil && o.Records.Trace == nil && o.Answers.Relay == nil {
 		return nil
 	}
-	f := &following{options: o, parties: &c.Parties}
+	f := &sinks{options: o, parties: &c.Parties}
 	if showsModels {
 		c.Listeners.OnModelEvent = f.reportModelEvent
 	}
@@ -82,7 +82,7 @@ func (o *Options) recordsModels() bool {
 }
 
 // begin creates the sinks of a run, and the stream of its events.
-func (f *following) begin(world *runtime.Runtime, program string) {
+func (f *sinks) begin(world *runtime.Runtime, program string) {
 	if f == nil {
 		return
 	}
@@ -146,7 +146,7 @@ func (f *following) begin(world *runtime.Runtime, program string) {
 }
 
 // visible returns what others on this machine can see of a run.
-func (f *following) visible(world *runtime.Runtime, program string) live.Options {
+func (f *sinks) visible(world *runtime.Runtime, program string) live.Options {
 	o := live.Options{Directory: f.options.Records.LiveDir, Answers: f.answers, Run: world.ID(), Program: program, Failed: func(err error) { world.Remark("debug", "concerto top does not show this run: "+err.Error()) }}
 	if d := f.options.own.running; d != nil {
 		o.Journal = d.dir
@@ -164,7 +164,7 @@ func (f *following) visible(world *runtime.Runtime, program string) live.Options
 }
 
 // describe returns what an export states about a run.
-func (f *following) describe(world *runtime.Runtime, program string, began time.Time) telemetry.RunOptions {
+func (f *sinks) describe(world *runtime.Runtime, program string, began time.Time) telemetry.RunOptions {
 	r := telemetry.RunOptions{ID: world.ID(), Program: program, Began: began, Parent: f.options.Records.TraceParent, Connections: map[string]telemetry.Connection{}, Hosts: map[string]telemetry.Host{}, Servers: map[string]telemetry.Server{}}
 	for i := range f.parties.Connections {
 		c := &f.parties.Connections[i]
@@ -203,7 +203,7 @@ func (f *following) describe(world *runtime.Runtime, program string, began time.
 }
 
 // reportModelEvent passes an event of the model client to the stream.
-func (f *following) reportModelEvent(e llm.Event) {
+func (f *sinks) reportModelEvent(e llm.Event) {
 	if f.gate != nil && !f.gate.isWatched.Load() {
 		return
 	}
@@ -233,14 +233,14 @@ func (f *following) reportModelEvent(e llm.Event) {
 }
 
 // follow shows a program that is about to run.
-func (f *following) follow(m *vm.VM) {
+func (f *sinks) follow(m *vm.VM) {
 	if f != nil {
 		f.located = func(err error) error { return m.CutAt().Locate(err) }
 	}
 }
 
 // observer returns the observer of the run, or nil if the run is not shown.
-func (f *following) observer() vm.Observer {
+func (f *sinks) observer() vm.Observer {
 	switch {
 	case f == nil:
 		return nil
@@ -256,7 +256,7 @@ func (f *following) observer() vm.Observer {
 
 // context returns the context of the run, in which performers find its trace, and which others on
 // this machine may cancel.
-func (f *following) context(ctx context.Context) context.Context {
+func (f *sinks) context(ctx context.Context) context.Context {
 	if f == nil {
 		return ctx
 	}
@@ -272,7 +272,7 @@ func (f *following) context(ctx context.Context) context.Context {
 }
 
 // decisions returns what receives the decisions of the run, after next.
-func (f *following) decisions(next vm.Decisions) vm.Decisions {
+func (f *sinks) decisions(next vm.Decisions) vm.Decisions {
 	if f == nil {
 		return next
 	}
@@ -281,7 +281,7 @@ func (f *following) decisions(next vm.Decisions) vm.Decisions {
 
 // end ends what shows the run, and passes the usage to Records.OnShares. err is the error of the
 // run. The result is an error of writing the transcript or the trace.
-func (f *following) end(err error) error {
+func (f *sinks) end(err error) error {
 	if f == nil {
 		return nil
 	}

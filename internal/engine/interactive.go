@@ -29,7 +29,7 @@ func (p *Program) Interactive(ctx context.Context, o Options, use func(*Machine)
 	if err != nil {
 		return err
 	}
-	return p.inWorld(ctx, &o, func(world *runtime.Runtime, f *following) error {
+	return p.inWorld(ctx, &o, func(world *runtime.Runtime, f *sinks) error {
 		config := vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Application: applicationFor(world, &o)}
 		config.Application.Grows = true
 		config.Asks = o.asksHosts()

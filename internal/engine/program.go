@@ -218,7 +218,7 @@ func (p *Program) Run(ctx context.Context, o Options) error {
 }
 
 // inWorld calls do with a new runtime, and closes the runtime afterwards.
-func (p *Program) inWorld(ctx context.Context, o *Options, do func(*runtime.Runtime, *following) error) (err error) {
+func (p *Program) inWorld(ctx context.Context, o *Options, do func(*runtime.Runtime, *sinks) error) (err error) {
 	endAudit, err := p.audited(o)
 	if err != nil {
 		return err
@@ -232,7 +232,7 @@ func (p *Program) inWorld(ctx context.Context, o *Options, do func(*runtime.Runt
 	if recording != nil {
 		config.Listeners.Wire = recording.Add
 	}
-	follow := o.newFollowing(&config)
+	follow := o.newSinks(&config)
 	if o.own.running, err = p.makeDurable(o, &config); err != nil {
 		return err
 	}
@@ -370,7 +370,7 @@ func cleanUncaught(secrets *secret.Set, e *vm.Uncaught) {
 }
 
 // machineConfig returns the configuration of the VM of a run.
-func (o *Options) machineConfig(p *Program, world *runtime.Runtime, f *following) (vm.Config, error) {
+func (o *Options) machineConfig(p *Program, world *runtime.Runtime, f *sinks) (vm.Config, error) {
 	config := vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Detail: !o.Output.Detail.IsZero(), Application: applicationFor(world, o), Asks: o.asksHosts(), Observer: f.observer()}
 	if r := o.Answers.Relay; r != nil {
 		config.Asks, config.Located = true, func(at vm.Place) { r.Located(at.File, at.Line) }
@@ -381,7 +381,7 @@ func (o *Options) machineConfig(p *Program, world *runtime.Runtime, f *following
 	return config, err
 }
 
-func (p *Program) runMain(ctx context.Context, world *runtime.Runtime, f *following, o *Options) (err error) {
+func (p *Program) runMain(ctx context.Context, world *runtime.Runtime, f *sinks, o *Options) (err error) {
 	config, err := o.machineConfig(p, world, f)
 	if err != nil {
 		return err

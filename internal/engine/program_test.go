@@ -154,7 +154,7 @@ replies = [{ text = "z" }]
 		t.Fatal(found.Sorted()[0])
 	}
 	c := m.Connection("a")
-	got, err := llm.ParseConnection("a", c.Config(nil, m.Origin(c)))
+	got, err := llm.ParseConnection("a", c.Embedded(nil, m.Origin(c)))
 	want := llm.Connection{
 		Name: "a", Provider: "openai", APIKeyEnv: "KEY", BaseURL: "http://x/v1", DefaultModel: "m", Timeout: 1.5, Organization: "o", Project: "p",
 		Retry: &effect.Retry{MaxAttempts: 2, Backoff: "none", InitialDelay: 1, MaxDelay: 2}, RateLimit: &llm.RateLimit{RequestsPerMinute: 3, TokensPerMinute: 4, MaxConcurrent: 5},

@@ -36,10 +36,10 @@ type ServeOptions struct {
 // persists until the server stops. The manifest's max_run_seconds limits each call. A panic stops
 // the server, and the error is then an *Uncaught.
 func (p *Program) Serve(ctx context.Context, o Options, s ServeOptions) error {
-	return p.inWorld(ctx, &o, func(world *runtime.Runtime, f *following) error { return p.serveMCP(ctx, world, f, &o, s) })
+	return p.inWorld(ctx, &o, func(world *runtime.Runtime, f *sinks) error { return p.serveMCP(ctx, world, f, &o, s) })
 }
 
-func (p *Program) serveMCP(ctx context.Context, world *runtime.Runtime, f *following, o *Options, s ServeOptions) error {
+func (p *Program) serveMCP(ctx context.Context, world *runtime.Runtime, f *sinks, o *Options, s ServeOptions) error {
 	machine, err := vm.New(vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Application: applicationFor(world, o), Observer: f.observer(), Decisions: f.decisions(nil)})
 	if err != nil {
 		return fmt.Errorf("could not load the program: %w", err)

@@ -312,7 +312,7 @@ func (r *testRun) one(ctx context.Context, image *vm.VM, t Test) (*TestResult, e
 	if r.options.Sinks != nil {
 		shown.Records.Sinks = r.options.Sinks(t)
 	}
-	follow := shown.newFollowing(&config)
+	follow := shown.newSinks(&config)
 	outside := world.New(config)
 	held.setTape(outside)
 	follow.begin(outside, r.program.ir.Name)

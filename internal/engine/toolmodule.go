@@ -141,7 +141,7 @@ func (m *module) startVM(ctx context.Context, c *tool.Context) (*moduleRun, erro
 	ready := make(chan error, 1)
 	go func() {
 		defer close(r.ended)
-		r.err = m.program.inWorld(running, &o, func(world *runtime.Runtime, f *following) error {
+		r.err = m.program.inWorld(running, &o, func(world *runtime.Runtime, f *sinks) error {
 			r.clean = func(err error) error { return cleanError(world, err) }
 			machine, err := vm.New(vm.Config{Program: m.program.ir, Natives: stdlib.Native, Performer: world, Application: applicationFor(world, &o), Observer: f.observer()})
 			if err == nil {

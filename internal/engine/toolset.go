@@ -126,7 +126,7 @@ func (t *ToolSet) Close() error {
 func CallTool(ctx context.Context, o Options, name string, args json.RawMessage) (tool.Result, error) {
 	var r tool.Result
 	p := &Program{ir: &ir.Program{Name: "tools", Entry: -1}, root: o.WorkDir}
-	err := p.inWorld(ctx, &o, func(world *runtime.Runtime, _ *following) error {
+	err := p.inWorld(ctx, &o, func(world *runtime.Runtime, _ *sinks) error {
 		r = world.CallTool(ctx, tool.Ask{Name: name, Args: args})
 		return nil
 	})

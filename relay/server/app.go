@@ -52,7 +52,7 @@ func (s *Server) appSocket(w http.ResponseWriter, r *http.Request, who *auth.Ide
 		}
 	})
 	if query.Get("follow") != restNone {
-		if err := s.others.ready(r.Context(), true); err != nil {
+		if err := s.peers.ready(r.Context(), true); err != nil {
 			httpguard.Fail(w, s.failed(err, protocol.Internal))
 			return
 		}
@@ -108,7 +108,7 @@ func (a *app) perform(e *protocol.Envelope) *Failure {
 		a.subscribe(e)
 		return nil
 	case protocol.RunUnsubscribe:
-		return a.leave(e)
+		return a.unsubscribe(e)
 	}
 	if protocol.Find(e.Type).Kind == protocol.RPC {
 		return a.srv.call(a.srv.ctx, a.who, e, a)
@@ -186,7 +186,7 @@ func (a *app) legacySubscribe(w *subscription, d *protocol.Subscribe, e *protoco
 	return nil
 }
 
-func (a *app) leave(e *protocol.Envelope) *Failure {
+func (a *app) unsubscribe(e *protocol.Envelope) *Failure {
 	d, err := protocol.Decode[protocol.Unsubscribe](e)
 	if err != nil {
 		return refuse(protocol.BadMessage, "run.unsubscribe: %v", err)
@@ -221,8 +221,8 @@ func (a *app) writeMore() bool {
 func (a *app) closed() {
 	a.forget()
 	a.follow.stop()
-	a.srv.commands.leave(a)
-	a.srv.calls.leave(a)
+	a.srv.commands.forget(a)
+	a.srv.calls.forget(a)
 }
 
 func (a *app) checkTimeouts(time.Time) {}

@@ -31,7 +31,7 @@ func (s *Server) moveCall(id string, do func(*store.Call)) *store.Call {
 	}
 	s.learn(row)
 	if was && row.Answer != "" {
-		s.others.notify(checkCalls)
+		s.peers.notify(checkCalls)
 	}
 	return row
 }

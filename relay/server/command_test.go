@@ -27,8 +27,9 @@ func state(p *servertest.Peer) protocol.State {
 
 func isState(p *servertest.Peer, want protocol.State) {
 	p.T.Helper()
-	if want.RunID = "run_a"; state(p) != want {
-		p.T.Errorf("the state differs, want %+v", want)
+	want.RunID = "run_a"
+	if got := state(p); got != want {
+		p.T.Errorf("state = %+v, want %+v", got, want)
 	}
 }
 
@@ -111,7 +112,7 @@ func TestInputs(t *testing.T) {
 	isState(a, protocol.State{ID: "w2", Kind: "input", State: "sent", By: "eve"})
 	seed := r.Host("host_a")
 	seed.Send(protocol.Heartbeat, "", 0, "{}")
-	isState(a, protocol.State{ID: "w2", Kind: "input", State: "indeterminate", Error: "the host may have had it", By: "eve"})
+	isState(a, protocol.State{ID: "w2", Kind: "input", State: "indeterminate", Error: "the connection ended before the host reported whether it received this", By: "eve"})
 	a.Send(protocol.RunStop, "run_a", 0, `{"signal":"kill"}`)
 	stop := state(a)
 	if stop.Kind != "stop" || stop.State != "accepted" {

@@ -65,7 +65,7 @@ func (s *Server) command(ctx context.Context, who *auth.Identity, e *protocol.En
 	if f != nil {
 		return nil, f
 	}
-	c.Keeper = s.others.id
+	c.Keeper = s.peers.id
 	unfollow := s.commands.follow(keyOf(c), from)
 	if c.IsSecret() {
 		s.commands.hold(secretOf(c), c.Payload)
@@ -87,7 +87,7 @@ func (s *Server) command(ctx context.Context, who *auth.Identity, e *protocol.En
 	if h := s.hosts.get(run.HostID); h != nil && h.isReady() {
 		h.deliver()
 	} else {
-		s.others.notify(checkHosts)
+		s.peers.notify(checkHosts)
 	}
 	if now, err := s.store.Command(ctx, c.RunID, c.Kind, c.ID); err == nil {
 		out = now
@@ -99,7 +99,7 @@ func (s *Server) command(ctx context.Context, who *auth.Identity, e *protocol.En
 // servers.
 func (s *Server) notifyState(c *store.Command, why string) {
 	s.commands.notify(c, why)
-	s.others.notify(checkCommands)
+	s.peers.notify(checkCommands)
 }
 
 // readsSecret reports whether a run waits for a secret, such as a password at its terminal. Its
@@ -137,12 +137,12 @@ func (s *Server) forward(ctx context.Context, run *store.Run, e *protocol.Envelo
 	}
 	host, err := s.store.Host(ctx, run.HostID)
 	switch {
-	case err != nil || !s.others.isElsewhere(host):
+	case err != nil || !s.peers.isElsewhere(host):
 		return refuse(protocol.HostOffline, "host %s is not connected", run.HostID)
 	case host.Proto < int64(protocol.Find(e.Type).Since):
 		return refuse(protocol.UnknownType, "host %s does not support %s", run.HostID, e.Type)
 	}
-	return s.others.forward(ctx, host, frame)
+	return s.peers.forward(ctx, host, frame)
 }
 
 // forward sends a frame if the host is connected and its protocol version supports the message

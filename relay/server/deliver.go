@@ -53,7 +53,7 @@ func (h *host) deliver() {
 func (h *host) deliverOne(c *store.Command) bool {
 	p, there := h.srv.commands.payload(c)
 	switch {
-	case !there && h.srv.others.requestPayload(c, h.id):
+	case !there && h.srv.peers.requestPayload(c, h.id):
 		return false
 	case !there:
 		h.rejectLost(c)
@@ -66,7 +66,7 @@ func (h *host) deliverOne(c *store.Command) bool {
 	case h.socket.speaks2():
 		h.command(c, p)
 	default:
-		h.srv.step(c, "unknown", "the host may have had it")
+		h.srv.step(c, "unknown", "the connection ended before the host reported whether it received this")
 	}
 	return true
 }

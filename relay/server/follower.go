@@ -305,7 +305,7 @@ func (f *follower) isBacklog(run string) bool {
 // page returns events of a run after a sequence number. If several servers share the database, a
 // backlog is read from the store, because the events in memory may lack the last ones.
 func (s *Server) page(ctx context.Context, run string, after int64, limit int, backlog bool) (all []entry, more bool, err error) {
-	if all, ok := s.hub.recent(run, after); ok && !(backlog && s.others.shared) {
+	if all, ok := s.hub.recent(run, after); ok && !(backlog && s.peers.shared) {
 		if len(all) > limit {
 			return all[:limit], true, nil
 		}

@@ -288,7 +288,7 @@ func (h *host) live(e *protocol.Envelope) {
 	}
 	frame := e.Append(nil)
 	h.srv.hub.live(e.RunID, e.Type, frame)
-	h.srv.others.live(e.RunID, e.Type, frame)
+	h.srv.peers.live(e.RunID, e.Type, frame)
 }
 
 // storeEvent passes an event to the store's writer. The writer calls handleWritten with the result.

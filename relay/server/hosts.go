@@ -114,7 +114,7 @@ func (s *Server) hostSocket(w http.ResponseWriter, r *http.Request, _ *auth.Iden
 
 // authenticated is called when the host is authenticated.
 func (h *host) authenticated() {
-	if h.srv.hosts.get(h.id) == nil && !h.srv.others.hasHost(h.srv.ctx, h.id) {
+	if h.srv.hosts.get(h.id) == nil && !h.srv.peers.hasHost(h.srv.ctx, h.id) {
 		h.claim(nil)
 	}
 	h.stopWait = h.srv.clock.After(protocol.HelloTimeout, h.acceptLegacy)
@@ -150,12 +150,12 @@ func (h *host) claim(hello *protocol.HelloData) {
 			return
 		}
 	}
-	if older == nil && epoch > 0 && h.srv.others.isRival(h, epoch, instance) {
+	if older == nil && epoch > 0 && h.srv.peers.isRival(h, epoch, instance) {
 		h.socket.close(protocol.CloseSuperseded, "another process with a copy of this host's state is connected")
 		h.srv.log.Warn("a host is connected twice with the same state: its spool was copied", slog.String("host", h.id))
 		return
 	}
-	t := store.Takeover{Host: h.id, Epoch: epoch, Instance: instance, Proto: 1, Replica: h.srv.others.id, At: h.srv.now()}
+	t := store.Takeover{Host: h.id, Epoch: epoch, Instance: instance, Proto: 1, Replica: h.srv.peers.id, At: h.srv.now()}
 	if hello != nil {
 		t.Proto = min(hello.Protocol, protocol.Version)
 	}
@@ -182,7 +182,7 @@ func (h *host) takeOver(t store.Takeover) {
 	if was := h.srv.hosts.set(h); was != nil && was != h {
 		was.socket.close(protocol.CloseSuperseded, "a newer connection of this host has taken over")
 	}
-	h.srv.others.notify(checkMail) // for the server that the host was connected to
+	h.srv.peers.notify(checkMail) // for the server that the host was connected to
 	h.closeIfRevoked()
 }
 
@@ -233,7 +233,7 @@ func (s *Server) hostList(w http.ResponseWriter, r *http.Request, _ *auth.Identi
 	}
 	rows := []hostRow{}
 	for _, h := range all {
-		row := hostRow{ID: h.ID, Name: h.Name, Online: s.hosts.get(h.ID) != nil || s.others.isElsewhere(h), LastSeenAt: timeText(h.LastSeenAt), Auth: "token"}
+		row := hostRow{ID: h.ID, Name: h.Name, Online: s.hosts.get(h.ID) != nil || s.peers.isElsewhere(h), LastSeenAt: timeText(h.LastSeenAt), Auth: "token"}
 		if row.Name == "" {
 			row.Name = h.ID
 		}

@@ -231,9 +231,9 @@ func (s *Server) handleCommit(all []store.Incoming, out *store.Appended) (then f
 		}
 		some, ok := s.hub.publishNext(run, before, after, newEntries(run, before, after, all, out))
 		if follow = append(follow, some...); !ok {
-			s.others.schedule(checkRuns)
+			s.peers.schedule(checkRuns)
 		}
-		s.others.publishGrown(run, after)
+		s.peers.publishGrown(run, after)
 	}
 	settled := out.Settled
 	return func() {

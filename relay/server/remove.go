@@ -8,5 +8,5 @@ func (s *Server) CloseHost(id, why string) {
 	if h := s.hosts.get(id); h != nil {
 		h.socket.close(protocol.CloseUnauthorized, why)
 	}
-	s.others.notify(checkMail) // for the server that the host is connected to
+	s.peers.notify(checkMail) // for the server that the host is connected to
 }

@@ -218,8 +218,8 @@ func (o *peers) refreshPeers(ctx context.Context) error {
 	return nil
 }
 
-// leave records that this server has stopped.
-func (o *peers) leave(ctx context.Context) {
+// deregister records that this server has stopped.
+func (o *peers) deregister(ctx context.Context) {
 	if !o.shared {
 		return
 	}

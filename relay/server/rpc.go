@@ -87,7 +87,7 @@ func (s *Server) startCall(ctx context.Context, who *auth.Identity, e *protocol.
 	switch {
 	case here:
 		row.Gen = h.life.generation()
-	case h == nil && !s.others.isElsewhere(host): // if the host has sent no hello, it receives the call after HelloTimeout
+	case h == nil && !s.peers.isElsewhere(host): // if the host has sent no hello, it receives the call after HelloTimeout
 		return nil, refuse(protocol.HostOffline, "host %s is not connected", row.Host)
 	}
 	if s.calls.running(row.Session) >= protocol.MaxConcurrentRPCs {
@@ -108,7 +108,7 @@ func (s *Server) startCall(ctx context.Context, who *auth.Identity, e *protocol.
 		s.calls.sent(c, h)
 		h.socket.push(row.Frame)
 	case h == nil:
-		s.others.notify(checkHosts)
+		s.peers.notify(checkHosts)
 	case h.isReady(): // the host became ready after the check and may have missed the call
 		s.calls.resend(s, h)
 	}
@@ -272,7 +272,7 @@ func (cs *calls) waiting() (ids []string) {
 	return ids
 }
 
-func (cs *calls) leave(a *app) {
+func (cs *calls) forget(a *app) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	for _, c := range cs.of {

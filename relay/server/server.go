@@ -43,7 +43,7 @@ type Server struct {
 	hosts    *hosts
 	commands *commands
 	calls    *calls
-	others   *peers
+	peers    *peers
 	rates    *rates
 	sockets  sockets
 	handler  http.Handler
@@ -72,10 +72,10 @@ func New(c Config) *Server {
 	s.calls = newCalls(s)
 	s.rates = newRates(c.Clock)
 	s.sockets.open = map[*socket]struct{}{}
-	s.others = newOthers(s, c.Bus)
+	s.peers = newOthers(s, c.Bus)
 	s.writer = c.Store.NewWriter(s.handleCommit)
 	s.handler = s.mux()
-	s.others.start()
+	s.peers.start()
 	s.noSweep = s.every(sweepInterval, s.sweep)
 	return s
 }
@@ -103,7 +103,7 @@ func (s *Server) Shutdown(ctx context.Context) {
 			s.sockets.cutAll()
 			<-done
 		}
-		s.others.leave(ctx)
+		s.peers.deregister(ctx)
 	})
 }
 

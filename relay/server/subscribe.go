@@ -34,7 +34,7 @@ func (f *follower) followAll() {
 // subscribe applies a subscription. It calls refused for each run that cannot be followed, and
 // follows the other runs.
 func (f *follower) subscribe(ctx context.Context, w subscription, refused func(run string, why *Failure)) {
-	if err := f.srv.others.ready(ctx, w.rest == restLive); err != nil {
+	if err := f.srv.peers.ready(ctx, w.rest == restLive); err != nil {
 		refused("", f.srv.failed(err, protocol.Internal))
 		return
 	}

@@ -94,7 +94,7 @@ func (s *Server) Figures() map[string]float64 {
 // sweep handles timeouts: peers that are silent or do not read, and expired commands and calls.
 func (s *Server) sweep() {
 	now := s.clock.Now()
-	s.others.beat(now)
+	s.peers.beat(now)
 	for _, x := range s.sockets.all() {
 		x.sweep(now)
 	}

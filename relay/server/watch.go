@@ -68,7 +68,7 @@ func (c *commands) drop(k store.CommandKey, a *app) {
 	}
 }
 
-func (c *commands) leave(a *app) {
+func (c *commands) forget(a *app) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for k := range c.watch {

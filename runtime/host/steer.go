@@ -71,8 +71,8 @@ func (m *steerMessage) settle(outcome string) {
 	close(m.settled)
 }
 
-// begin returns the state of a steered exchange.
-func (t *turns) begin() *steering {
+// steeringState returns the state of a steered exchange.
+func (t *turns) steeringState() *steering {
 	if t.steering == nil {
 		t.steering = &steering{known: map[string]*steerMessage{}, sent: map[string]*steerMessage{}}
 	}
@@ -126,7 +126,7 @@ func (ex *exchange) addMessage(n steerNote, unrecorded func()) (*steerMessage, e
 	if t.ended || ex.isDone() || ex.inbox.isOver() {
 		return nil, ex.pool.cfg.idleError()
 	}
-	s := t.begin()
+	s := t.steeringState()
 	if n.ID == "" {
 		n.ID = "t" + strconv.Itoa(s.count+1)
 	}

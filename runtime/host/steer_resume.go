@@ -110,7 +110,7 @@ func (ex *exchange) restoreTurns(o *Open, notes []lineNote) (unsent []Steered) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := t.begin()
+	s := t.steeringState()
 	for i, m := range all {
 		s.addKnown(m)
 		switch {

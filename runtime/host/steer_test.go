@@ -301,7 +301,7 @@ func TestLostTurn(t *testing.T) {
 		{"interrupted without a text", false, true, newSteerMessage(steerNote{ID: "t5", Outcome: effect.SteerInterrupted}), "t2 t4"},
 	} {
 		ex := &exchange{inbox: newInbox()}
-		s := ex.inbox.turns.begin()
+		s := ex.inbox.turns.steeringState()
 		received, open := message("t1", effect.SteerReceived), message("t2", "")
 		s.direct, s.sent = []*steerMessage{received, open}, map[string]*steerMessage{"t2": open}
 		s.queue = []*steerMessage{message("t4", effect.SteerQueued)}

@@ -23,14 +23,14 @@ func (c *Client) askConnections(ctx context.Context, req *Request, piece func(st
 		inner, leave = c.deadlines.withTimeout(ctx, seconds(req.Timeout))
 		defer leave()
 	}
-	l, err := c.openLine(req.Connection)
+	l, err := c.openRoute(req.Connection)
 	if err != nil {
 		c.emitEvent(Event{What: EventFailure, Call: req.AgentCall, Connection: req.Connection, Model: req.AgentCall.Model, Err: err})
 		return nil, err
 	}
 	var before []string // errors of the connections that were called before
 	for next := l.Fallback; ; next = next[1:] {
-		reply, f, err := c.askLine(inner, l, req, len(before) > 0, piece)
+		reply, f, err := c.askRoute(inner, l, req, len(before) > 0, piece)
 		switch {
 		case err == nil:
 			reply.LatencyMS, reply.Failed = c.cfg.Now().Sub(start).Milliseconds(), failed
@@ -42,7 +42,7 @@ func (c *Client) askConnections(ctx context.Context, req *Request, piece func(st
 		}
 		before = append(before, fmt.Sprintf("connection '%s': %s", l.Name, f.Message))
 		c.emitEvent(Event{What: EventFallback, Call: req.AgentCall, Connection: next[0], Err: f})
-		if l, err = c.openLine(next[0]); err != nil {
+		if l, err = c.openRoute(next[0]); err != nil {
 			c.emitEvent(Event{What: EventFailure, Call: req.AgentCall, Connection: next[0], Err: err})
 			return nil, after(err, before, failed)
 		}
@@ -64,9 +64,9 @@ func after(err error, before []string, failed []effect.Attempt) error {
 	return err
 }
 
-// askLine calls one connection. If it returns an error, it also returns the underlying Failure,
+// askRoute calls one connection. If it returns an error, it also returns the underlying Failure,
 // which is nil if no attempt was made.
-func (c *Client) askLine(ctx context.Context, l *line, req *Request, fallback bool, piece func(string)) (*effect.AgentReply, *Failure, error) {
+func (c *Client) askRoute(ctx context.Context, l *route, req *Request, fallback bool, piece func(string)) (*effect.AgentReply, *Failure, error) {
 	var err error
 	if req.Model, err = l.model(req.AgentCall, fallback); err != nil {
 		c.emitEvent(Event{What: EventFailure, Call: req.AgentCall, Connection: l.Name, Model: req.AgentCall.Model, Err: err})
@@ -79,7 +79,7 @@ func (c *Client) askLine(ctx context.Context, l *line, req *Request, fallback bo
 		ctx, leave = c.deadlines.withTimeout(ctx, seconds(bound))
 		defer leave()
 	}
-	reply, err := c.attempts(ctx, l, req, piece)
+	reply, err := c.retryLoop(ctx, l, req, piece)
 	if err != nil {
 		var f *Failure
 		errors.As(err, &f)
@@ -105,7 +105,7 @@ func (c *Client) askLine(ctx context.Context, l *line, req *Request, fallback bo
 // model returns the name of the model to call: the agent's model, the full name of an alias, or the
 // connection's default. A fallback has other models, so the agent's model is used only if it is one
 // of the fallback's aliases or the fallback has no default.
-func (l *line) model(call *effect.AgentCall, fallback bool) (string, error) {
+func (l *route) model(call *effect.AgentCall, fallback bool) (string, error) {
 	model := call.Model
 	_, alias := l.Models[model]
 	if model == "" || fallback && !alias && l.DefaultModel != "" {
@@ -126,7 +126,7 @@ func (l *line) model(call *effect.AgentCall, fallback bool) (string, error) {
 
 // timedOut returns the error for a call that exceeded its limit of bound seconds. f is the last
 // failure, or nil.
-func timedOut(l *line, req *Request, bound float64, f *Failure) error {
+func timedOut(l *route, req *Request, bound float64, f *Failure) error {
 	message := fmt.Sprintf("agent '%s' timed out after %s (connection '%s', model %s)",
 		req.Agent, effect.Seconds(math.Round(bound*1000)/1000), l.Name, req.Model)
 	switch {

@@ -30,7 +30,7 @@ func (f *Failure) Error() string { return f.Message }
 func (f *Failure) retryable() bool { return classes[f.Class].retry && !f.Partial }
 
 // agentError converts the failure of an attempt to an error for the program.
-func (l *line) agentError(req *Request, err error) error {
+func (l *route) agentError(req *Request, err error) error {
 	f, ok := err.(*Failure)
 	if !ok {
 		return err

@@ -80,7 +80,7 @@ type Adds struct {
 }
 
 // ParseConnection parses a connection in the form of the IR, which is the JSON object that
-// manifest.Connection.Config returns.
+// manifest.Connection.Embedded returns.
 func ParseConnection(name string, config []byte) (Connection, error) {
 	c := Connection{Name: name}
 	if err := json.Unmarshal(config, &c); err != nil {
@@ -153,7 +153,7 @@ type Config struct {
 type Client struct {
 	cfg   Config
 	mu    sync.Mutex
-	ready map[string]*line
+	ready map[string]*route
 
 	started   sync.WaitGroup // counts the calls and streams that Start and openStream have begun
 	streams   streams
@@ -172,8 +172,8 @@ func (c *Client) Unkeyed() string {
 	return ""
 }
 
-// line is a connection with its opened provider.
-type line struct {
+// route is a connection with its opened provider.
+type route struct {
 	Connection
 	provider Provider
 	limiter  *limiter
@@ -199,7 +199,7 @@ func New(cfg Config) *Client {
 	if cfg.Jitter == nil {
 		cfg.Jitter = rand.Float64
 	}
-	c := &Client{cfg: cfg, ready: map[string]*line{}, streams: streams{open: map[int64]*stream{}}, deadlines: deadlines{clock: cfg.Clock}}
+	c := &Client{cfg: cfg, ready: map[string]*route{}, streams: streams{open: map[int64]*stream{}}, deadlines: deadlines{clock: cfg.Clock}}
 	if cfg.HTTP == nil {
 		c.deadlines.idle = c.closeIdle
 	}
@@ -267,7 +267,7 @@ func (c *Client) Start(ctx context.Context, r effect.Request, done func(effect.R
 
 // choose chooses the reply of a scripted connection. It returns false for any other connection.
 func (c *Client) choose(req *Request) bool {
-	l, err := c.openLine(req.Connection)
+	l, err := c.openRoute(req.Connection)
 	if err != nil {
 		return false
 	}
@@ -290,8 +290,8 @@ func firstPositive(xs ...float64) float64 {
 	return 0
 }
 
-// openLine returns the line of a connection, and opens it at the first call.
-func (c *Client) openLine(name string) (*line, error) {
+// openRoute returns the route of a connection, and opens it at the first call.
+func (c *Client) openRoute(name string) (*route, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if l := c.ready[name]; l != nil {
@@ -310,7 +310,7 @@ func (c *Client) openLine(name string) (*line, error) {
 	if open == nil {
 		return nil, configError(name, "connection '%s'%s has an unknown provider %q", name, conn.sectionName(), conn.Provider)
 	}
-	l := &line{Connection: conn, http: c.cfg.HTTP}
+	l := &route{Connection: conn, http: c.cfg.HTTP}
 	if c.cfg.Pool != nil {
 		c.cfg.Pool.setUp(l, &c.cfg)
 	} else {
@@ -329,7 +329,7 @@ func (c *Client) openLine(name string) (*line, error) {
 }
 
 // setUp sets the transport and the limiter of the line.
-func (l *line) setUp(c *Config) {
+func (l *route) setUp(c *Config) {
 	if l.http == nil {
 		l.http = newHTTP(&l.Connection)
 	}
@@ -341,30 +341,30 @@ func (l *line) setUp(c *Config) {
 // Pool shares the rate limits and the network connections of clients that have the same
 // connections. The zero value is ready for use. It is safe for concurrent use.
 type Pool struct {
-	mu    sync.Mutex
-	lines map[string]*line // by name of the connection
+	mu     sync.Mutex
+	routes map[string]*route // by name of the connection
 }
 
 // Close closes the network connections that are not in use.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, l := range p.lines {
+	for _, l := range p.routes {
 		l.http.CloseIdleConnections()
 	}
 }
 
 // setUp sets the transport and the limiter of a line to those of the first line of the connection.
-func (p *Pool) setUp(l *line, c *Config) {
+func (p *Pool) setUp(l *route, c *Config) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	first := p.lines[l.Name]
+	first := p.routes[l.Name]
 	if first == nil {
 		l.setUp(c)
-		if p.lines == nil {
-			p.lines = map[string]*line{}
+		if p.routes == nil {
+			p.routes = map[string]*route{}
 		}
-		p.lines[l.Name] = l
+		p.routes[l.Name] = l
 		return
 	}
 	l.http, l.limiter = first.http, first.limiter

@@ -11,10 +11,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/provider"
 )
 
-// attempts calls one connection until it replies, fails in a way that a retry cannot solve, or has
+// retryLoop calls one connection until it replies, fails in a way that a retry cannot solve, or has
 // no attempt left. The agent's retry policy takes precedence over that of the connection. Without a
 // policy there is one attempt. After a part of the reply was passed to piece, there is no retry.
-func (c *Client) attempts(ctx context.Context, l *line, req *Request, piece func(string)) (*effect.AgentReply, error) {
+func (c *Client) retryLoop(ctx context.Context, l *route, req *Request, piece func(string)) (*effect.AgentReply, error) {
 	policy := effect.Retry{MaxAttempts: 1}
 	switch {
 	case req.Retry != nil:
@@ -24,7 +24,7 @@ func (c *Client) attempts(ctx context.Context, l *line, req *Request, piece func
 	}
 	for n := int64(1); ; n++ {
 		follow := Event{Call: req.AgentCall, Connection: l.Name, Model: req.Model, Attempt: n, Of: policy.MaxAttempts}
-		reply, err := c.attempt(ctx, l, req, piece, follow)
+		reply, err := c.observedAttempt(ctx, l, req, piece, follow)
 		if err == nil {
 			return reply, nil
 		}
@@ -52,8 +52,9 @@ func (c *Client) attempts(ctx context.Context, l *line, req *Request, piece func
 	}
 }
 
-// attempt calls try and reports its events. follow contains the common fields of these events.
-func (c *Client) attempt(ctx context.Context, l *line, req *Request, piece func(string), follow Event) (*effect.AgentReply, error) {
+// observedAttempt calls sendOnce and reports its events. follow contains the common fields of these
+// events.
+func (c *Client) observedAttempt(ctx context.Context, l *route, req *Request, piece func(string), follow Event) (*effect.AgentReply, error) {
 	follow.What = EventRequest
 	c.emitEvent(follow)
 	since := c.cfg.Now()
@@ -65,7 +66,7 @@ func (c *Client) attempt(ctx context.Context, l *line, req *Request, piece func(
 			next(text)
 		}
 	}
-	reply, err := c.try(ctx, l, req, piece)
+	reply, err := c.sendOnce(ctx, l, req, piece)
 	follow.Took = c.cfg.Now().Sub(since)
 	if err != nil {
 		follow.What, follow.Err = EventFailure, err
@@ -86,22 +87,22 @@ func failedAttempt(e *Event) effect.Attempt {
 	return a
 }
 
-// try calls the connection once, within the limits of the connection and of the run.
-func (c *Client) try(ctx context.Context, l *line, req *Request, piece func(string)) (*effect.AgentReply, error) {
+// sendOnce calls the connection once, within the limits of the connection and of the run.
+func (c *Client) sendOnce(ctx context.Context, l *route, req *Request, piece func(string)) (*effect.AgentReply, error) {
 	in, out := promptTokens(req), int64(0)
 	if req.MaxTokens != nil {
 		out = *req.MaxTokens
 	}
-	leave := func(int64) {}
+	releaseRate := func(int64) {}
 	if l.limiter != nil {
 		var err error
-		if leave, err = l.limiter.awaitTurn(ctx, in+out); err != nil {
+		if releaseRate, err = l.limiter.awaitTurn(ctx, in+out); err != nil {
 			return nil, err
 		}
 	}
 	var used int64
-	defer func() { leave(used) }()
-	settle := func(int64, int64, bool, bool) {}
+	defer func() { releaseRate(used) }()
+	settleBudget := func(int64, int64, bool, bool) {}
 	if c.cfg.Meter != nil {
 		granted, s, err := c.cfg.Meter(ctx, Metered{Connection: l.Name, Model: req.Model, Price: l.Price(req.Model), In: in, Out: out})
 		switch {
@@ -110,7 +111,7 @@ func (c *Client) try(ctx context.Context, l *line, req *Request, piece func(stri
 		case err != nil:
 			return nil, &Failure{Class: ClassLimit, Message: err.Error()}
 		}
-		if settle = s; granted > 0 && req.MaxTokens == nil {
+		if settleBudget = s; granted > 0 && req.MaxTokens == nil {
 			out = granted
 			// The rest of the budget limits a reply that has no other limit.
 			capped := *req.AgentCall
@@ -131,17 +132,17 @@ func (c *Client) try(ctx context.Context, l *line, req *Request, piece func(stri
 	switch {
 	case reply == nil && received > 0: // the provider charges for a stream that broke off
 		n := tokensIn(received)
-		settle(in, n, false, true)
+		settleBudget(in, n, false, true)
 		used = in + n
 		return nil, err
 	case reply == nil:
-		settle(0, 0, false, false)
+		settleBudget(0, 0, false, false)
 		return nil, err
 	}
 	if l.Provider != provider.Scripted { // its script states the tokens
 		estimateUsage(reply, in, out)
 	}
-	settle(reply.TokensIn, reply.TokensOut, true, reply.Estimated)
+	settleBudget(reply.TokensIn, reply.TokensOut, true, reply.Estimated)
 	used = reply.TokensIn + reply.TokensOut
 	return reply, err
 }
@@ -164,7 +165,7 @@ func estimateUsage(reply *effect.AgentReply, in, out int64) {
 
 // sendRequest sends a request to the provider. With a FirstTokenTimeout it streams the reply even
 // if piece is nil, to detect when the reply begins.
-func (l *line) sendRequest(ctx context.Context, req *Request, piece func(string)) (*effect.AgentReply, error) {
+func (l *route) sendRequest(ctx context.Context, req *Request, piece func(string)) (*effect.AgentReply, error) {
 	switch {
 	case piece != nil:
 		return l.provider.Stream(ctx, req, piece)

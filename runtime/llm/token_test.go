@@ -30,7 +30,7 @@ func TestTokenCommand(t *testing.T) {
 			t.Fatal(reply, err)
 		}
 	}
-	l, err := c.openLine("main")
+	l, err := c.openRoute("main")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -162,7 +162,7 @@ func (r *runner) loop(ctx, fixes context.Context) error {
 		tried, err := r.round(ctx, fixes)
 		switch {
 		case errors.Is(err, errMoved):
-			if r.moves++; r.moves == starts {
+			if r.moves++; r.moves == maxRestarts {
 				return busyTarget(&r.q.rules)
 			}
 		case errors.Is(err, errChanged): // the batch is built again

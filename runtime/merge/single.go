@@ -61,7 +61,7 @@ func (m *Merges) Merge(ctx context.Context, w *workspace.Workspace, o Single) (*
 		return nil, err
 	}
 	g := &gate{m: m, rules: &r, file: file, check: o.Gate, green: map[string]bool{}, event: o.Event}
-	for range starts {
+	for range maxRestarts {
 		found, err := m.mergeOnce(ctx, t, g, change{w.Name, firstLine(o.Title), commit}, w)
 		if !errors.Is(err, errMoved) {
 			return found, err

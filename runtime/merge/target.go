@@ -12,15 +12,15 @@ import (
 	"github.com/concerto-lang/concerto/runtime/workspace"
 )
 
-// starts is how often a merge begins again because the target has moved.
-const starts = 10
+// maxRestarts is how often a merge begins again because the target has moved.
+const maxRestarts = 10
 
 // errMoved means that the target has moved since the merge began.
 var errMoved = errors.New("the target has moved")
 
 // busyTarget returns the error of a merge whose target has moved too often.
 func busyTarget(r *rules) error {
-	return fail(workspace.Busy, "the branch %s moved %d times during the merge", r.Into, starts)
+	return fail(workspace.Busy, "the branch %s moved %d times during the merge", r.Into, maxRestarts)
 }
 
 // target is the branch into which changes are merged.

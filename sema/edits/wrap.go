@@ -45,6 +45,7 @@ func IsLoose(e ast.Expr) bool {
 	switch e.(type) {
 	case *ast.Unary, *ast.Binary, *ast.Assign, *ast.Pipe, *ast.RangeExpr, *ast.Cast, *ast.Await, *ast.Closure, *ast.IfExpr, *ast.MatchExpr:
 		return true
+	default: // the others bind as tightly as a name
 	}
 	return false
 }
@@ -54,6 +55,7 @@ func IsPostfix(e ast.Expr) bool {
 	switch e.(type) {
 	case *ast.Call, *ast.MethodCall, *ast.PathExpr, *ast.FieldExpr, *ast.IndexExpr, *ast.ParenExpr, *ast.ListenExpr, *ast.Await:
 		return true
+	default: // a postfix operator after the others needs parentheses
 	}
 	return false
 }

@@ -95,6 +95,7 @@ func (e *Edit) compare(number int, was, is []outer) bool {
 				return false
 			}
 			e.imports[number] = true
+		default: // the others declare names
 		}
 		eachName(o.decl, func(name string) { e.names[name] = true })
 	}

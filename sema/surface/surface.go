@@ -70,6 +70,7 @@ func eachBody(d ast.Decl, visit func(*ast.Block)) {
 		for _, x := range d.Decls {
 			eachBody(x, visit)
 		}
+	case *ast.AgentDecl, *ast.BadDecl, *ast.ConstDecl, *ast.EnumDecl, *ast.HostDecl, *ast.McpDecl, *ast.PipelineDecl, *ast.SchemaDecl, *ast.StoreDecl, *ast.StructDecl, *ast.TypeDecl, *ast.UseDecl: // these have no functions
 	}
 	for _, fn := range fns {
 		if fn.Body != nil {

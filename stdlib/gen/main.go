@@ -1,6 +1,6 @@
 // Command gen writes the reference of the library: one page for each part, into the directory in
 // its argument, from which it removes other pages. It also writes the tables of messages into the
-// chapters next to that directory.
+// chapters next to that directory. With -index, it writes the index of the library's files.
 package main
 
 import (
@@ -14,12 +14,26 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 2 {
-		log.Fatal("usage: gen DIRECTORY")
+	var err error
+	switch {
+	case len(os.Args) == 3 && os.Args[1] == "-index":
+		err = writeIndex(os.Args[2])
+	case len(os.Args) == 2:
+		err = write(os.Args[1])
+	default:
+		log.Fatal("usage: gen DIRECTORY, or gen -index FILE")
 	}
-	if err := write(os.Args[1]); err != nil {
+	if err != nil {
 		log.Fatal(err)
 	}
+}
+
+func writeIndex(name string) error {
+	text, err := stdlib.Index()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(name, []byte(text), 0o666)
 }
 
 func write(dir string) error {

@@ -3,26 +3,26 @@ package diag
 // Agents, and the fields of declarations.
 var (
 	UnknownConnection = &Info{
-		Code: "E0721", Title: `unknown connection`,
+		Code: "E0721", Title: `unknown connection`, Noise: NotNoise,
 		Explain: "The provider of an agent is the NAME of a section [connections.NAME] in Concerto.toml.",
 		Bad:     `agent A uses dmeo { }`,
 		Good:    `agent A uses demo { }`,
 	}
 	NoProvider = &Info{
-		Code: "E0722", Title: `agent without a connection`,
+		Code: "E0722", Title: `agent without a connection`, Noise: InFlawedAgent,
 		Explain: "An agent needs a connection, a section of Concerto.toml that describes where its model runs.",
 		Bad:     `agent A { system_prompt: "x" }`,
 		Good:    `agent A uses demo { system_prompt: "x" }`,
 	}
 	NoModel = &Info{
-		Code: "E0723", Title: `agent without a model`,
+		Code: "E0723", Title: `agent without a model`, Noise: InFlawedAgent,
 		NoFix:   "the intended model is unknown",
 		Explain: "The model of an agent is its own `model`, or the default_model of its connection.",
 		Bad:     `agent A uses plain { }`,
 		Good:    `agent A uses plain { model: "m" }`,
 	}
 	UnknownConfig = &Info{
-		Code: "E0724", Title: `unknown field`,
+		Code: "E0724", Title: `unknown field`, Noise: AfterLostName,
 		Explain: "Agents and hosts have only the fields that the language defines.",
 		Bad:     `agent A uses demo { temprature: 0.5 }`,
 		Good:    `agent A uses demo { temperature: 0.5 }`,
@@ -33,33 +33,33 @@ var (
 		},
 	}
 	ConfigName = &Info{
-		Code: "E0725", Title: `not a name`,
+		Code: "E0725", Title: `not a name`, Noise: NotNoise,
 		NoFix:   "the intended name is unknown",
 		Explain: "The name of a provider or connector is a word or a string.",
 		Bad:     `host W { connector: 5 }`,
 		Good:    `host W { connector: "worker" }`,
 	}
 	ConfigValue = &Info{
-		Code: "E0726", Title: `invalid value of a field`,
+		Code: "E0726", Title: `invalid value of a field`, Noise: NotNoise,
 		NoFix:   "the intended value is unknown",
 		Explain: "Some fields of declarations accept only certain values, such as numbers in a range. The message names them.",
 		Bad:     `agent A uses demo { temperature: 9.0 }`,
 		Good:    `agent A uses demo { temperature: 0.9 }`,
 	}
 	StoreValue = &Info{
-		Code: "E0727", Title: `not a store`,
+		Code: "E0727", Title: `not a store`, Noise: NotNoise,
 		Explain: "A store is created by the function of its type: HashMap::new, Ledger::new, Memory::new or Queue::new.",
 		Bad:     `memory m: Memory = 5;`,
 		Good:    `memory m: Memory = Memory::new();`,
 	}
 	StoreType = &Info{
-		Code: "E0728", Title: `values cannot be stored`,
+		Code: "E0728", Title: `values cannot be stored`, Noise: NotNoise,
 		Explain: "A hashmap with a file, and a queue with or without one, can store numbers, strings, and arrays, maps, tuples, structs and enums of them. Functions, tasks, errors and agents exist only while a program runs.",
 		Bad:     `hashmap h: HashMap<String, fn() -> Int> = HashMap::new().with_persistence("h.db");`,
 		Good:    `hashmap h: HashMap<String, Int> = HashMap::new().with_persistence("h.db");`,
 	}
 	StorePlace = &Info{
-		Code: "E0729", Title: `duplicate store in a file`,
+		Code: "E0729", Title: `duplicate store in a file`, Noise: NotNoise,
 		NoFix:   "whether the two should share their values is unknown",
 		Explain: "A file can hold several stores, but only one of the same kind and name.",
 		Bad: `mod a { pub memory m: Memory = Memory::new().with_persistence("m.db"); }

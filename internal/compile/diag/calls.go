@@ -3,7 +3,7 @@ package diag
 // Functions, methods and their arguments.
 var (
 	ArgumentCount = &Info{
-		Code: "E0401", Title: `wrong number of arguments`,
+		Code: "E0401", Title: `wrong number of arguments`, Noise: AfterLostHeader | InFlawedCall,
 		Explain: "A call must pass every parameter that has no default, and no additional arguments.",
 		Bad: `fn f(a: Int, b: Int) -> Int { a + b }
 fn main() { emit("f", f(1)); }`,
@@ -27,7 +27,7 @@ fn main() { emit("p", A.execute_with_schema<Person>("who?").is_ok()); }`},
 		},
 	}
 	ArgumentTwice = &Info{
-		Code: "E0402", Title: `duplicate argument`,
+		Code: "E0402", Title: `duplicate argument`, Noise: NotNoise,
 		Explain: "A call passes each parameter at most once.",
 		Bad: `fn f(a: Int, b: Int = 0) -> Int { a + b }
 fn main() { emit("f", f(1, a: 2)); }`,
@@ -35,7 +35,7 @@ fn main() { emit("f", f(1, a: 2)); }`,
 fn main() { emit("f", f(1, b: 2)); }`,
 	}
 	NotCallable = &Info{
-		Code: "E0403", Title: `value is not a function`,
+		Code: "E0403", Title: `value is not a function`, Noise: AfterLostHeader,
 		Explain: "Only functions and closures can be called.",
 		Bad:     `fn main() { let n = 1; emit("n", n(2)); }`,
 		Good:    `fn main() { let n = |x: Int| x; emit("n", n(2)); }`,
@@ -46,19 +46,19 @@ fn main() { emit("r", A.execute("go")?.text); }`},
 		},
 	}
 	DefaultOrder = &Info{
-		Code: "E0404", Title: `required parameter after an optional one`,
+		Code: "E0404", Title: `required parameter after an optional one`, Noise: NotNoise,
 		Explain: "Positional arguments fill parameters from left to right, so parameters with defaults must come last.",
 		Bad:     `fn f(a: Int = 1, b: Int) -> Int { a + b }`,
 		Good:    `fn f(b: Int, a: Int = 1) -> Int { a + b }`,
 	}
 	ClosureDefault = &Info{
-		Code: "E0405", Title: `default value in a closure`,
+		Code: "E0405", Title: `default value in a closure`, Noise: NotNoise,
 		Explain: "The type of a closure does not contain default values, so its parameters cannot have any.",
 		Bad:     `fn main() { let f = fn(x: Int = 1) -> Int { x }; emit("f", f(1)); }`,
 		Good:    `fn main() { let f = fn(x: Int) -> Int { x }; emit("f", f(1)); }`,
 	}
 	SelfOutside = &Info{
-		Code: "E0406", Title: "misplaced `self`",
+		Code: "E0406", Title: "misplaced `self`", Noise: NotNoise,
 		NoFix:   "the intended parameter is unknown",
 		Explain: "`self` is only allowed as the first parameter of a method.",
 		Bad:     `fn f(self) -> Int { 1 }`,
@@ -66,13 +66,13 @@ fn main() { emit("r", A.execute("go")?.text); }`},
 impl P { fn f(self) -> Int { self.x } }`,
 	}
 	MainSignature = &Info{
-		Code: "E0407", Title: "`main` with parameters",
+		Code: "E0407", Title: "`main` with parameters", Noise: NotNoise,
 		Explain: "The runtime calls `main` and tests without arguments.",
 		Bad:     `fn main(n: Int) { emit("n", n); }`,
 		Good:    `fn main() { emit("n", 1); }`,
 	}
 	TestCalled = &Info{
-		Code: "E0408", Title: `call of a test function`,
+		Code: "E0408", Title: `call of a test function`, Noise: NotNoise,
 		NoFix:   "the programmer decides what the test and its caller share",
 		Explain: "Only `concerto test` calls test functions.",
 		Bad: `@test
@@ -84,14 +84,14 @@ fn work() { }
 fn main() { work(); }`,
 	}
 	BadRegex = &Info{
-		Code: "E0410", Title: `invalid regular expression`,
+		Code: "E0410", Title: `invalid regular expression`, Noise: NotNoise,
 		NoFix:   "the intended expression is unknown",
 		Explain: "A regular expression in a string literal is compiled at compile time, so it cannot fail at run time. The syntax is RE2's.",
 		Bad:     `fn main() { emit("x", "a1".matches("[0-9")); }`,
 		Good:    `fn main() { emit("x", "a1".matches("[0-9]")); }`,
 	}
 	DecoratorArgument = &Info{
-		Code: "E0411", Title: `invalid arguments of a decorator`,
+		Code: "E0411", Title: `invalid arguments of a decorator`, Noise: NotNoise,
 		Explain: "Each decorator has its own arguments, positional or named: `@retry(max, backoff, delay_ms)`, `@timeout(seconds)`, `@cache(ttl_seconds)`, `@log(channel)`, `@allow(codes)`, `@on_unknown(policy)`. They must be constants.",
 		Bad: `@timeout(0)
 fn f() -> Int { 1 }
@@ -108,7 +108,7 @@ fn f() -> Int { 1 }`, `fn f() -> Int { 1 }`},
 		},
 	}
 	AmbiguousMethod = &Info{
-		Code: "E0412", Title: `ambiguous method call`,
+		Code: "E0412", Title: `ambiguous method call`, Noise: NotNoise,
 		NoFix:   "which of the methods is intended is unknown",
 		Explain: "A type can implement a trait for several type arguments. The arguments of the call, its expected type or a bound must select one of the methods.",
 		Bad: `trait Into<T> { fn into(self) -> T; }
@@ -123,7 +123,7 @@ impl Into<Float> for A { fn into(self) -> Float { self.n as Float } }
 fn main() { let a = A { n: 1 }; let x: Float = a.into(); println(x); }`,
 	}
 	NoEffect = &Info{
-		Code: "W0413", Title: `statement without effect`,
+		Code: "W0413", Title: `statement without effect`, Noise: InFlawedBody,
 		Explain: "A statement whose value is not used has no effect, such as `==` instead of `=`, a function without a call, or a value at the end of a function without a result type.",
 		Bad:     `fn main() { let mut n = 1; n == 2; emit("n", n); }`,
 		Good:    `fn main() { let mut n = 1; n = 2; emit("n", n); }`,
@@ -141,7 +141,7 @@ fn main() { emit("n", double(2)); }`},
 		},
 	}
 	UnusedResult = &Info{
-		Code: "W0409", Title: `unused result`,
+		Code: "W0409", Title: `unused result`, Noise: InFlawedBody,
 		Explain: "A Result that is discarded, or whose variable is never read, hides an error: the run only logs it. `let _ = …` states that this is intended. A method that only returns a new value has no effect if the value is discarded.",
 		Bad:     `fn main() { let mut xs = [2, 1]; xs.push(3); xs.sort(); }`,
 		Good:    `fn main() { let mut xs = [2, 1]; xs.push(3); xs = xs.sort(); emit("xs", xs); }`,

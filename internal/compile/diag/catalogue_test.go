@@ -63,3 +63,15 @@ func TestCatalogue(t *testing.T) {
 		codes[i.Code] = true
 	}
 }
+
+// TestNoise checks that each entry states after which syntax errors it is noise.
+func TestNoise(t *testing.T) {
+	for _, i := range Catalogue() {
+		switch {
+		case i.Noise == 0:
+			t.Errorf("%s (%s) has no Noise: state after which syntax errors the checker omits it, or NotNoise", i.Code, i.Title)
+		case i.Noise.Has(NotNoise) && i.Noise != NotNoise:
+			t.Errorf("%s (%s) has NotNoise together with other reasons", i.Code, i.Title)
+		}
+	}
+}

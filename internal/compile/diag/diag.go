@@ -35,6 +35,9 @@ type Info struct {
 	Bad     string
 	Good    string
 	More    []Pair
+	// Noise states after which syntax errors the checker omits the diagnostic. Each entry states
+	// it, if only as NotNoise.
+	Noise Noise
 	// NoFix is the reason why the diagnostic has no fix, or "".
 	NoFix string
 	// Manifest reports that Bad and Good are texts of Concerto.toml.

@@ -3,7 +3,7 @@ package diag
 // ManifestSyntax reports a manifest that cannot be read as it is meant: it is not valid TOML, or
 // contains a key that has no meaning. It also reports a script of replies that is not valid JSON.
 var ManifestSyntax = &Info{
-	Code: "E0801", Title: "invalid TOML or unknown key", Manifest: true,
+	Code: "E0801", Title: "invalid TOML or unknown key", Noise: NotNoise, Manifest: true,
 	Explain: "Unknown keys and sections are errors, because a misspelled rule or limit would otherwise have no effect: `denies` instead of `deny` would deny nothing. " +
 		"`concerto doc manifest` lists the keys. A manifest that requires a newer version of concerto (`concerto` in [project]) may have keys that this version does not know. " +
 		"Concerto.toml is TOML 1.1: strings need quotes, every key is defined once, and a table header is on its own line. " +
@@ -15,7 +15,7 @@ var ManifestSyntax = &Info{
 
 // ManifestType reports a value of the wrong type.
 var ManifestType = &Info{
-	Code: "E0802", Title: "wrong type in the manifest", Manifest: true,
+	Code: "E0802", Title: "wrong type in the manifest", Noise: NotNoise, Manifest: true,
 	Explain: "Every key accepts one type of value, without conversions: a number in quotes is a string.",
 	Bad:     "[hosts.worker]\ncommand = \"python3\"\ntimeout = \"30\"\n",
 	Good:    "[hosts.worker]\ncommand = \"python3\"\ntimeout = 30\n",
@@ -23,7 +23,7 @@ var ManifestType = &Info{
 
 // ManifestValue reports a value of the right type that is not valid.
 var ManifestValue = &Info{
-	Code: "E0803", Title: "invalid value in the manifest", Manifest: true,
+	Code: "E0803", Title: "invalid value in the manifest", Noise: NotNoise, Manifest: true,
 	Explain: "Some keys, such as `provider` and `transport`, accept only certain words. Times and counts must be positive. A `match` must be a regular expression.",
 	Bad:     "[connections.main]\nprovider = \"opnai\"\n",
 	Good:    "[connections.main]\nprovider = \"openai\"\n",
@@ -31,7 +31,7 @@ var ManifestValue = &Info{
 
 // ManifestMissing reports a section without a required key.
 var ManifestMissing = &Info{
-	Code: "E0804", Title: "missing key in the manifest", Manifest: true,
+	Code: "E0804", Title: "missing key in the manifest", Noise: NotNoise, Manifest: true,
 	Explain: "A connection needs a `provider`. A host needs a `command`, unless its transport has a default. An MCP server needs a `command` or a `url`.",
 	Bad:     "[hosts.worker]\ntimeout = 30\n",
 	Good:    "[hosts.worker]\ncommand = \"python3\"\ntimeout = 30\n",
@@ -39,7 +39,7 @@ var ManifestMissing = &Info{
 
 // ManifestParam reports a parameter that cannot be encoded as JSON.
 var ManifestParam = &Info{
-	Code: "E0805", Title: "parameter cannot be sent as JSON", Manifest: true,
+	Code: "E0805", Title: "parameter cannot be sent as JSON", Noise: NotNoise, Manifest: true,
 	NoFix:   "the intended number is unknown",
 	Explain: "The parameters of a host are sent as JSON, which has no infinity and no NaN.",
 	Bad:     "[hosts.worker]\ncommand = \"python3\"\nparams = { ratio = inf }\n",
@@ -48,7 +48,7 @@ var ManifestParam = &Info{
 
 // ManifestConflict reports two keys that contradict each other.
 var ManifestConflict = &Info{
-	Code: "E0806", Title: "conflicting keys in the manifest", Manifest: true,
+	Code: "E0806", Title: "conflicting keys in the manifest", Noise: NotNoise, Manifest: true,
 	NoFix: "which of the keys is intended is unknown",
 	Explain: "A parameter is set in either `params` or `params_env`. The replies of a scripted connection are in either `replies` or `script`. " +
 		"Some keys of a host apply only to certain transports.",
@@ -58,7 +58,7 @@ var ManifestConflict = &Info{
 
 // ManifestSecret reports a secret in the manifest itself.
 var ManifestSecret = &Info{
-	Code: "E0807", Title: "secret in the manifest", Manifest: true,
+	Code: "E0807", Title: "secret in the manifest", Noise: NotNoise, Manifest: true,
 	NoFix: "the secret must be moved to the environment, and is already exposed",
 	Explain: "Manifests are shared, and their values are copied into compiled programs. Name the environment variables that contain keys, tokens and passwords instead: " +
 		"`api_key_env` of a connection, `headers_env` of an MCP server, `params_env` of a host.",
@@ -68,7 +68,7 @@ var ManifestSecret = &Info{
 
 // PackageLock reports a lock file that is missing, invalid or does not match the manifest.
 var PackageLock = &Info{
-	Code: "E0808", Title: "`concerto.lock` does not match the manifest", Manifest: true,
+	Code: "E0808", Title: "`concerto.lock` does not match the manifest", Noise: NotNoise, Manifest: true,
 	NoFix: "only a command can write the lock file, because it may have to fetch packages",
 	Explain: "`concerto.lock` contains the selected version, the commit, the hash and the uses of each package. Compiling never changes it. " +
 		"After a change of [dependencies], `concerto update --lock` brings it in line with the manifest.",
@@ -76,7 +76,7 @@ var PackageLock = &Info{
 
 // PackageUnusable reports a package that the program requires and cannot use.
 var PackageUnusable = &Info{
-	Code: "E0809", Title: "package cannot be used", Manifest: true,
+	Code: "E0809", Title: "package cannot be used", Noise: NotNoise, Manifest: true,
 	NoFix: "the package must be changed",
 	Explain: "A package has a `Concerto.toml` and a root module, by default `lib.conc`. It may require a newer version of concerto, " +
 		"and its code may use no more than its own [permissions]. Packages must not require each other in a circle.",
@@ -85,7 +85,7 @@ var PackageUnusable = &Info{
 // OpenPermissions reports [permissions] that restrict one kind of access and say nothing about
 // others.
 var OpenPermissions = &Info{
-	Code: "W0803", Title: "[permissions] leave access open", Manifest: true,
+	Code: "W0803", Title: "[permissions] leave access open", Noise: NotNoise, Manifest: true,
 	Explain: "[permissions] restrict the kinds that they name. Files, environment variables and the network remain open if their key is missing, unless `default = \"deny\"` is set. " +
 		"In earlier versions, a missing key denied access.",
 	Bad:  "[permissions]\nfs = [\"data\"]\n",
@@ -94,7 +94,7 @@ var OpenPermissions = &Info{
 
 // NoMain reports an entry file without main.
 var NoMain = &Info{
-	Code: "W0802", Title: "program without `main`", Manifest: true,
+	Code: "W0802", Title: "program without `main`", Noise: NotNoise, Manifest: true,
 	Explain: "`concerto run` calls the function `main` of the entry file. `concerto check` warns if the entry file (`main.conc`, or the file that " +
 		"`[project] entry` names) has no `main`, and also no `pub` declaration, test or tool.",
 }

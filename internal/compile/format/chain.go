@@ -30,6 +30,7 @@ func links(e ast.Expr) (root ast.Expr, list []ast.Expr) {
 			if n.Postfix {
 				x = n.X
 			}
+		default: // the others are the root of a chain
 		}
 		if x == nil {
 			break
@@ -136,5 +137,6 @@ func (p *printer) link(e ast.Expr) {
 		p.exprs(lexer.LBracket, lexer.RBracket, []ast.Expr{n.Index}, style{bare: true})
 	case *ast.Question:
 		p.question()
+	default: // links returns no others
 	}
 }

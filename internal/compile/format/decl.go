@@ -44,6 +44,7 @@ func (p *printer) decl(d ast.Decl) {
 		p.use(d.Tree)
 		p.tok(lexer.Semi)
 		return
+	default: // the others begin with a word and a name
 	}
 	p.anyToken()
 	p.space()
@@ -117,8 +118,8 @@ func (p *printer) component(d ast.Decl) {
 		p.annotation(d.Type)
 		p.initializer(d.Value)
 		p.tok(lexer.Semi)
-	default:
-		panic("format: a declaration with syntax errors")
+	default: // decl writes the others
+		p.unexpected(d)
 	}
 }
 

@@ -183,6 +183,7 @@ func isAtom(e ast.Expr) bool {
 		return true
 	case *ast.FieldExpr:
 		return isAtom(e.X)
+	default: // the others may be broken
 	}
 	return false
 }

@@ -181,6 +181,7 @@ func hasBody(e ast.Expr) bool {
 		return isPlain(e.Fn) && endsInBody(e.Args)
 	case *ast.MethodCall:
 		return (isPlain(e.Recv) || isLiteral(e.Recv)) && endsInBody(e.Args)
+	default: // the others have no block
 	}
 	return false
 }
@@ -200,6 +201,7 @@ func isLiteral(e ast.Expr) bool {
 		return len(e.Elems) > 0
 	case *ast.StructLit:
 		return len(e.Fields) > 0
+	default: // the others are no literals with parts
 	}
 	return false
 }
@@ -218,6 +220,7 @@ func isBracketed(e ast.Expr) bool {
 		return isBracketed(e.X)
 	case *ast.Await:
 		return isBracketed(e.X)
+	default: // the others have no brackets around them
 	}
 	return false
 }
@@ -229,6 +232,7 @@ func isPlain(e ast.Expr) bool {
 		return true
 	case *ast.FieldExpr:
 		return isPlain(e.X)
+	default: // the others may be broken
 	}
 	return false
 }

@@ -38,7 +38,7 @@ func (p *printer) pattern(n ast.Pattern) {
 		p.withRest(lexer.LBracket, lexer.RBracket, n.Elems, n.Rest)
 	case *ast.StructPat:
 		p.structPattern(n)
-	default:
+	case *ast.BadPat:
 		panic("format: a pattern with syntax errors")
 	}
 	p.unwrap(parens)

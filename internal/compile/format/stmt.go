@@ -1,6 +1,8 @@
 package format
 
 import (
+	"fmt"
+
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/lexer"
 )
@@ -74,7 +76,7 @@ func (p *printer) stmt(s ast.Stmt) {
 		if p.at(lexer.Semi) {
 			p.anyToken()
 		}
-	default:
+	case *ast.BadStmt:
 		panic("format: a statement with syntax errors")
 	}
 }
@@ -117,6 +119,9 @@ func (p *printer) initializer(e ast.Expr) {
 		p.rhs(e)
 	}
 }
+
+// unexpected panics for a node that the formatter cannot write.
+func (p *printer) unexpected(n ast.Node) { panic(fmt.Sprintf("format: no case for %T", n)) }
 
 // control writes the expressions that have blocks.
 func (p *printer) control(e ast.Expr) {
@@ -165,8 +170,8 @@ func (p *printer) control(e ast.Expr) {
 			p.gap()
 			p.catch(c)
 		}
-	default:
-		panic("format: an expression with syntax errors")
+	default: // expr writes the others; a file with syntax errors is not formatted
+		p.unexpected(e)
 	}
 }
 

@@ -49,7 +49,7 @@ func (p *printer) typ(t ast.Type) {
 		p.tok(lexer.String)
 	case *ast.UnionType:
 		p.alternatives(len(t.Alts), func(i int) { p.typ(t.Alts[i]) })
-	default:
+	case *ast.BadType:
 		panic("format: a type with syntax errors")
 	}
 	p.unwrap(parens)

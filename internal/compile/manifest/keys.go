@@ -69,6 +69,7 @@ type Key struct {
 
 	inFiles  bool // the key is allowed only in files of tools
 	short    bool // the section may be written as the value of this key
+	always   bool // a section without the key contains its default
 	nonempty bool // a String, or the first of Strings, must not be empty
 
 	member  string // name of the member of Config that stores the value; "" if it is the key's
@@ -90,12 +91,8 @@ type target struct {
 	project     *Project
 	dependency  *Dependency
 	connection  *Connection
-	retry       *Retry
-	rate        *RateLimit
-	price       *Price
 	host        *Host
 	config      *json.RawMessage // object to which keys without set are added as members
-	limits      *Limits
 	eval        *Eval
 	permissions *Permissions
 	lints       *Lints
@@ -134,68 +131,41 @@ var keys = []Key{
 		set: func(t *target, v *setting) { t.project.Concerto = v.text }},
 
 	{Path: "connections.*.provider", Type: Enum, Values: providers, Example: `"openai"`,
-		Doc: "The protocol of the provider: OpenAI's chat completions (also of compatible servers), Anthropic's messages, Google's generateContent, Ollama's chat, OpenAI's models on Azure, Gemini on Vertex AI, all models on Amazon Bedrock (its Converse API), or replies from a script.",
-		set: func(t *target, v *setting) { t.connection.Provider = v.text }},
+		Doc: "The protocol of the provider: OpenAI's chat completions (also of compatible servers), Anthropic's messages, Google's generateContent, Ollama's chat, OpenAI's models on Azure, Gemini on Vertex AI, all models on Amazon Bedrock (its Converse API), or replies from a script."},
 	{Path: "connections.*.api_key_env", Type: String, holds: variables, Example: `"OPENAI_API_KEY"`,
-		Doc: "The environment variable that holds the key. The key itself is never stored.",
-		set: func(t *target, v *setting) { t.connection.APIKeyEnv = v.text }},
+		Doc: "The environment variable that holds the key. The key itself is never stored."},
 	{Path: "connections.*.token_command", Type: Strings, nonempty: true, Example: `["gcloud", "auth", "print-access-token"]`,
-		Doc: "A command that prints the key, for keys that expire: a program and its arguments, started without a shell. It runs before the first call, when the key is older than 30 minutes, and when the provider refuses it. It replaces `api_key_env`.",
-		set: func(t *target, v *setting) { t.connection.TokenCommand = v.texts }},
+		Doc: "A command that prints the key, for keys that expire: a program and its arguments, started without a shell. It runs before the first call, when the key is older than 30 minutes, and when the provider refuses it. It replaces `api_key_env`."},
 	{Path: "connections.*.base_url", Type: String, holds: address, Example: `"https://api.openai.com/v1"`,
-		Doc: "The URL to which the provider's paths are appended, after `/v1` if it does not end in a version.",
-		set: func(t *target, v *setting) { t.connection.BaseURL = v.text }},
-	{Path: "connections.*.default_model", Type: String, Example: `"gpt-4o"`, Doc: "The model of agents that set none.",
-		set: func(t *target, v *setting) { t.connection.DefaultModel = v.text }},
+		Doc: "The URL to which the provider's paths are appended, after `/v1` if it does not end in a version."},
+	{Path: "connections.*.default_model", Type: String, Example: `"gpt-4o"`, Doc: "The model of agents that set none."},
 	{Path: "connections.*.timeout", Type: Number, Unit: "seconds", Default: "120", Example: "60",
-		Doc: "The maximum duration of one call, including retries, if the agent sets none.",
-		set: func(t *target, v *setting) { t.connection.Timeout = v.number }},
-	{Path: "connections.*.connect_timeout", Type: Number, Unit: "seconds", Default: "10", Example: "5", Doc: "The maximum time to establish the connection.",
-		set: func(t *target, v *setting) { t.connection.ConnectTimeout = v.number }},
+		Doc: "The maximum duration of one call, including retries, if the agent sets none."},
+	{Path: "connections.*.connect_timeout", Type: Number, Unit: "seconds", Default: "10", Example: "5", Doc: "The maximum time to establish the connection."},
 	{Path: "connections.*.first_token_timeout", Type: Number, Unit: "seconds", Example: "20",
-		Doc: "The maximum time until a reply begins. With this key, replies are streamed from the provider even if the program reads them as a whole.",
-		set: func(t *target, v *setting) { t.connection.FirstTokenTimeout = v.number }},
+		Doc: "The maximum time until a reply begins. With this key, replies are streamed from the provider even if the program reads them as a whole."},
 	{Path: "connections.*.fallback", Type: Strings, Default: "[]", Example: `["backup"]`,
-		Doc: "Connections to try, in this order, when this one fails: it is unreachable, too slow, overloaded, out of quota, or the conversation is too long for it.",
-		set: func(t *target, v *setting) { t.connection.Fallback = v.texts }},
-	{Path: "connections.*.organization", Type: String, Example: `"org-1"`, Doc: "Sent as OpenAI-Organization.",
-		set: func(t *target, v *setting) { t.connection.Organization = v.text }},
-	{Path: "connections.*.project", Type: String, Example: `"proj-1"`, Doc: "Sent as OpenAI-Project; the project of Google Cloud, for provider vertex.",
-		set: func(t *target, v *setting) { t.connection.Project = v.text }},
-	{Path: "connections.*.headers", Type: Table, holds: named, instead: "headers_env", Default: "{}", Example: `{ X-Team = "search" }`, Doc: "Headers of each request.",
-		set: func(t *target, v *setting) { t.connection.Headers = byName(v.table) }},
-	{Path: "connections.*.headers_env", Type: Table, holds: variables, Example: `{ Authorization = "GATEWAY_AUTH" }`, Doc: "Headers whose values are read from the environment at each request.",
-		set: func(t *target, v *setting) { t.connection.HeadersEnv = byName(v.table) }},
-	{Path: "connections.*.extra", Type: Params, holds: named, Example: `{ top_k = 40 }`, Doc: "Members of each request's body, under the provider's own names. They take precedence over the agent's settings; tables are merged.",
-		set: func(t *target, v *setting) { t.connection.Extra = v.json }},
-	{Path: "connections.*.api_version", Type: String, Default: `"2024-10-21"`, Example: `"2025-04-01-preview"`, Doc: "The version of Azure's API, for provider azure.",
-		set: func(t *target, v *setting) { t.connection.APIVersion = v.text }},
-	{Path: "connections.*.location", Type: String, Example: `"us-central1"`, Doc: "The region of Google Cloud or `global`, for provider vertex; the region of AWS, for provider bedrock, where `AWS_REGION` is the default.",
-		set: func(t *target, v *setting) { t.connection.Location = v.text }},
-	{Path: "connections.*.models", Type: Table, Example: `{ fast = "gpt-4o-mini" }`, Doc: "Aliases for models, to be used as an agent's `model`.",
-		set: func(t *target, v *setting) { t.connection.Models = aliases(v.table) }},
+		Doc: "Connections to try, in this order, when this one fails: it is unreachable, too slow, overloaded, out of quota, or the conversation is too long for it."},
+	{Path: "connections.*.organization", Type: String, Example: `"org-1"`, Doc: "Sent as OpenAI-Organization."},
+	{Path: "connections.*.project", Type: String, Example: `"proj-1"`, Doc: "Sent as OpenAI-Project; the project of Google Cloud, for provider vertex."},
+	{Path: "connections.*.headers", Type: Table, holds: named, instead: "headers_env", Default: "{}", Example: `{ X-Team = "search" }`, Doc: "Headers of each request."},
+	{Path: "connections.*.headers_env", Type: Table, holds: variables, Example: `{ Authorization = "GATEWAY_AUTH" }`, Doc: "Headers whose values are read from the environment at each request."},
+	{Path: "connections.*.extra", Type: Params, holds: named, Example: `{ top_k = 40 }`, Doc: "Members of each request's body, under the provider's own names. They take precedence over the agent's settings; tables are merged."},
+	{Path: "connections.*.api_version", Type: String, Default: `"2024-10-21"`, Example: `"2025-04-01-preview"`, Doc: "The version of Azure's API, for provider azure."},
+	{Path: "connections.*.location", Type: String, Example: `"us-central1"`, Doc: "The region of Google Cloud or `global`, for provider vertex; the region of AWS, for provider bedrock, where `AWS_REGION` is the default."},
+	{Path: "connections.*.models", Type: Table, Example: `{ fast = "gpt-4o-mini" }`, Doc: "Aliases for models, to be used as an agent's `model`."},
 	{Path: "connections.*.script", Type: String, Example: `"replies.json"`, Doc: "A JSON or TOML file with the scripted provider's replies.",
 		set: func(t *target, v *setting) { t.connection.Script = v.text }},
-	{Path: "connections.*.replies", Type: Replies, holds: anything, Example: `[{ text = "yes" }]`, Doc: "The scripted provider's replies.",
-		set: func(t *target, v *setting) { t.connection.Replies = v.json }},
-	{Path: "connections.*.retry.max_attempts", Type: Integer, Min: 1, Default: "3", Example: "3", Doc: "The maximum number of attempts.",
-		set: func(t *target, v *setting) { t.retry.MaxAttempts = v.integer }},
-	{Path: "connections.*.retry.backoff", Type: Enum, Values: backoffs, Default: `"exponential"`, Example: `"linear"`, Doc: "How the delay grows.",
-		set: func(t *target, v *setting) { t.retry.Backoff = v.text }},
-	{Path: "connections.*.retry.initial_delay_ms", Type: Integer, Unit: "milliseconds", Default: "500", Example: "500", Doc: "The delay before the second attempt.",
-		set: func(t *target, v *setting) { t.retry.InitialDelayMS = v.integer }},
-	{Path: "connections.*.retry.max_delay_ms", Type: Integer, Unit: "milliseconds", Default: "30000", Example: "30000", Doc: "The longest delay.",
-		set: func(t *target, v *setting) { t.retry.MaxDelayMS = v.integer }},
-	{Path: "connections.*.rate_limit.requests_per_minute", Type: Integer, Min: 1, Example: "60", Doc: "Maximum number of requests in any 60 seconds; further requests wait.",
-		set: func(t *target, v *setting) { t.rate.RequestsPerMinute = v.integer }},
-	{Path: "connections.*.rate_limit.tokens_per_minute", Type: Integer, Min: 1, Example: "100000", Doc: "Maximum number of tokens, in and out, in any 60 seconds; further requests wait.",
-		set: func(t *target, v *setting) { t.rate.TokensPerMinute = v.integer }},
-	{Path: "connections.*.rate_limit.max_concurrent", Type: Integer, Min: 1, Example: "4", Doc: "Maximum number of concurrent requests; further requests wait.",
-		set: func(t *target, v *setting) { t.rate.MaxConcurrent = v.integer }},
-	{Path: "connections.*.prices.*.input", Type: Number, Zero: true, Unit: "US dollars for a million tokens", Example: "2.5", Doc: "Price of the prompt's tokens.",
-		set: func(t *target, v *setting) { t.price.Input = v.number }},
-	{Path: "connections.*.prices.*.output", Type: Number, Zero: true, Unit: "US dollars for a million tokens", Example: "10.0", Doc: "Price of the reply's tokens.",
-		set: func(t *target, v *setting) { t.price.Output = v.number }},
+	{Path: "connections.*.replies", Type: Replies, holds: anything, Example: `[{ text = "yes" }]`, Doc: "The scripted provider's replies."},
+	{Path: "connections.*.retry.max_attempts", always: true, Type: Integer, Min: 1, Default: "3", Example: "3", Doc: "The maximum number of attempts."},
+	{Path: "connections.*.retry.backoff", always: true, Type: Enum, Values: backoffs, Default: `"exponential"`, Example: `"linear"`, Doc: "How the delay grows."},
+	{Path: "connections.*.retry.initial_delay_ms", always: true, Type: Integer, Unit: "milliseconds", Default: "500", Example: "500", Doc: "The delay before the second attempt."},
+	{Path: "connections.*.retry.max_delay_ms", always: true, Type: Integer, Unit: "milliseconds", Default: "30000", Example: "30000", Doc: "The longest delay."},
+	{Path: "connections.*.rate_limit.requests_per_minute", Type: Integer, Min: 1, Example: "60", Doc: "Maximum number of requests in any 60 seconds; further requests wait."},
+	{Path: "connections.*.rate_limit.tokens_per_minute", Type: Integer, Min: 1, Example: "100000", Doc: "Maximum number of tokens, in and out, in any 60 seconds; further requests wait."},
+	{Path: "connections.*.rate_limit.max_concurrent", Type: Integer, Min: 1, Example: "4", Doc: "Maximum number of concurrent requests; further requests wait."},
+	{Path: "connections.*.prices.*.input", Type: Number, Zero: true, Unit: "US dollars for a million tokens", Example: "2.5", Doc: "Price of the prompt's tokens."},
+	{Path: "connections.*.prices.*.output", Type: Number, Zero: true, Unit: "US dollars for a million tokens", Example: "10.0", Doc: "Price of the reply's tokens."},
 	{Path: "connections.*.replies[].match", Type: String, holds: anything, Example: `"(?i)token"`, Doc: "A regular expression for the prompt; without one the reply matches every prompt."},
 	{Path: "connections.*.replies[].agent", Type: String, holds: anything, Example: `"Writer"`, Doc: "Only for the agent of this name."},
 	{Path: "connections.*.replies[].text", Type: String, holds: anything, Example: `"yes"`, Doc: "The reply's text."},
@@ -292,24 +262,15 @@ var keys = []Key{
 	{Path: "eval.max_errors", Type: Integer, Min: 0, Default: "0", Example: "3", Doc: "Number of samples with errors that `concerto eval` accepts.",
 		set: func(t *target, v *setting) { t.eval.MaxErrors = int(v.integer) }},
 
-	{Path: "limits.max_run_seconds", Type: Number, Unit: "seconds", Example: "600", Doc: "The run is cancelled after this time.",
-		set: func(t *target, v *setting) { t.limits.MaxRunSeconds = v.number }},
-	{Path: "limits.max_memory_mb", Type: Integer, Min: 1, Unit: "MiB", Example: "512", Doc: "Maximum memory of the program's values. Exceeding it is a `RuntimeError`.",
-		set: func(t *target, v *setting) { t.limits.MaxMemoryMB = v.integer }},
-	{Path: "limits.max_tokens", Type: Integer, Min: 1, Unit: "tokens", Example: "100000", Doc: "Maximum tokens of all models and hosts together, in and out. A call or exchange that could exceed it does not start; a host that exceeds it is stopped.",
-		set: func(t *target, v *setting) { t.limits.MaxTokens = v.integer }},
-	{Path: "limits.max_cost_usd", Type: Number, Unit: "US dollars", Example: "5.0", Doc: "Maximum cost of all models and hosts together: of models by the connections' `prices`, of hosts as they report it. A call or exchange that could exceed it does not start; a host that exceeds it is stopped.",
-		set: func(t *target, v *setting) { t.limits.MaxCostUSD = v.number }},
-	{Path: "limits.max_day_tokens", Type: Integer, Min: 1, Unit: "tokens", Example: "10000000", Doc: "The same as `max_tokens` for all runs with the same `day_file` since midnight, local time.",
-		set: func(t *target, v *setting) { t.limits.MaxDayTokens = v.integer }},
-	{Path: "limits.max_day_cost_usd", Type: Number, Unit: "US dollars", Example: "20.0", Doc: "The same as `max_cost_usd` for all runs with the same `day_file` since midnight, local time.",
-		set: func(t *target, v *setting) { t.limits.MaxDayCostUSD = v.number }},
-	{Path: "limits.day_file", Type: String, nonempty: true, Default: `".concerto/spent.db"`, Example: `"/var/lib/agents/spent.db"`, Doc: "The file in which runs store what they use on a day, relative to the manifest. It is written if this key or a limit of the day is set; `concerto budget` reads it.",
-		set: func(t *target, v *setting) { t.limits.DayFile = v.text }},
-	{Path: "limits.max_tasks", Type: Integer, Min: 1, Example: "100", Doc: "Maximum number of concurrent tasks.",
-		set: func(t *target, v *setting) { t.limits.MaxTasks = v.integer }},
-	{Path: "limits.max_test_seconds", Type: Number, Unit: "seconds", Default: "60", Example: "120", Doc: "The maximum real time of one test. `concerto test --timeout` overrides it; a `--live` run has no other limit than that flag.",
-		set: func(t *target, v *setting) { t.limits.MaxTestSeconds = v.number }},
+	{Path: "limits.max_run_seconds", Type: Number, Unit: "seconds", Example: "600", Doc: "The run is cancelled after this time."},
+	{Path: "limits.max_memory_mb", Type: Integer, Min: 1, Unit: "MiB", Example: "512", Doc: "Maximum memory of the program's values. Exceeding it is a `RuntimeError`."},
+	{Path: "limits.max_tokens", Type: Integer, Min: 1, Unit: "tokens", Example: "100000", Doc: "Maximum tokens of all models and hosts together, in and out. A call or exchange that could exceed it does not start; a host that exceeds it is stopped."},
+	{Path: "limits.max_cost_usd", Type: Number, Unit: "US dollars", Example: "5.0", Doc: "Maximum cost of all models and hosts together: of models by the connections' `prices`, of hosts as they report it. A call or exchange that could exceed it does not start; a host that exceeds it is stopped."},
+	{Path: "limits.max_day_tokens", Type: Integer, Min: 1, Unit: "tokens", Example: "10000000", Doc: "The same as `max_tokens` for all runs with the same `day_file` since midnight, local time."},
+	{Path: "limits.max_day_cost_usd", Type: Number, Unit: "US dollars", Example: "20.0", Doc: "The same as `max_cost_usd` for all runs with the same `day_file` since midnight, local time."},
+	{Path: "limits.day_file", Type: String, nonempty: true, Default: `".concerto/spent.db"`, Example: `"/var/lib/agents/spent.db"`, Doc: "The file in which runs store what they use on a day, relative to the manifest. It is written if this key or a limit of the day is set; `concerto budget` reads it."},
+	{Path: "limits.max_tasks", Type: Integer, Min: 1, Example: "100", Doc: "Maximum number of concurrent tasks."},
+	{Path: "limits.max_test_seconds", Type: Number, Unit: "seconds", Default: "60", Example: "120", Doc: "The maximum real time of one test. `concerto test --timeout` overrides it; a `--live` run has no other limit than that flag."},
 
 	{Path: "permissions.default", Type: Enum, Values: []string{"allow", "deny"}, Default: `"allow"`, Example: `"deny"`, Doc: "Whether files, environment and network may be used if `fs`, `env` or `net` is not set: entirely, or not at all.",
 		set: func(t *target, v *setting) { t.permissions.Default = v.text }},
@@ -341,21 +302,4 @@ var keys = []Key{
 		set: func(t *target, v *setting) { t.lints.Allow = v.texts }},
 	{Path: "lints.deny", Type: Warnings, Default: "[]", Example: `["W0220"]`, Doc: "Codes of warnings that count as errors. `check` and `test` deny all warnings with `--deny-warnings`.",
 		set: func(t *target, v *setting) { t.lints.Deny = v.texts }},
-}
-
-// byName returns a table of strings as a map.
-func byName(vs []Variable) map[string]string {
-	out := make(map[string]string, len(vs))
-	for _, v := range vs {
-		out[v.Name] = v.Value
-	}
-	return out
-}
-
-func aliases(vs []Variable) []Alias {
-	out := make([]Alias, len(vs))
-	for i, v := range vs {
-		out[i] = Alias{Name: v.Name, Model: v.Value}
-	}
-	return out
 }

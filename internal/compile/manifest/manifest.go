@@ -75,69 +75,25 @@ type Project struct {
 // count as errors.
 type Lints struct{ Allow, Deny []string }
 
-// Connection is [connections.X]: a way to a model. Times are in seconds, 0 when
-// not given. Fallback names connections; Prices are by model. Replies (a JSON
-// array) and Script (a file relative to the manifest) belong to the scripted
+// Connection is [connections.X]: a way to a model. Config is as a Host's; the other fields are the
+// keys that the compiler and its tools read. Fallback names connections. Models contains models by
+// their aliases. Script is a file relative to the manifest, with the replies of the scripted
 // provider.
 type Connection struct {
-	Name              string
-	Provider          string
-	APIKeyEnv         string
-	TokenCommand      []string
-	BaseURL           string
-	DefaultModel      string
-	Timeout           float64
-	ConnectTimeout    float64
-	FirstTokenTimeout float64
-	Organization      string
-	Project           string
-	Retry             *Retry
-	RateLimit         *RateLimit
-	Fallback          []string
-	Prices            map[string]Price
-	Models            []Alias
-	Replies           json.RawMessage
-	Script            string
-	Request
-	At Places
+	Name         string            `json:"-"`
+	Config       json.RawMessage   `json:"-"`
+	Provider     string            `json:"provider"`
+	APIKeyEnv    string            `json:"api_key_env"`
+	TokenCommand []string          `json:"token_command"`
+	BaseURL      string            `json:"base_url"`
+	DefaultModel string            `json:"default_model"`
+	Timeout      float64           `json:"timeout"` // in seconds; 0 means that the key is not set
+	Fallback     []string          `json:"fallback"`
+	Models       map[string]string `json:"models"`
+	HeadersEnv   map[string]string `json:"headers_env"`
+	Script       string            `json:"-"`
+	At           Places            `json:"-"`
 }
-
-// Request is what a connection adds to its requests: headers, headers whose
-// values are in environment variables, and Extra, members of the body as a JSON
-// object. APIVersion and Location are parts of the address.
-type Request struct {
-	Headers    map[string]string `json:"headers,omitempty"`
-	HeadersEnv map[string]string `json:"headers_env,omitempty"`
-	Extra      json.RawMessage   `json:"extra,omitempty"`
-	APIVersion string            `json:"api_version,omitempty"`
-	Location   string            `json:"location,omitempty"`
-}
-
-// Retry is [connections.X.retry]. MaxAttempts counts all attempts; delays are
-// in milliseconds; Backoff is "none", "linear" or "exponential".
-type Retry struct {
-	MaxAttempts    int64  `json:"max_attempts"`
-	Backoff        string `json:"backoff"`
-	InitialDelayMS int64  `json:"initial_delay_ms"`
-	MaxDelayMS     int64  `json:"max_delay_ms"`
-}
-
-// RateLimit is [connections.X.rate_limit]; 0 means no such bound.
-type RateLimit struct {
-	RequestsPerMinute int64 `json:"requests_per_minute,omitempty"`
-	TokensPerMinute   int64 `json:"tokens_per_minute,omitempty"`
-	MaxConcurrent     int64 `json:"max_concurrent,omitempty"`
-}
-
-// Price is one entry of [connections.X.prices]: what a model costs, in US
-// dollars for a million tokens.
-type Price struct {
-	Input  float64 `json:"input"`
-	Output float64 `json:"output"`
-}
-
-// Alias is one entry of [connections.X.models]: a name for a model.
-type Alias struct{ Name, Model string }
 
 // Host is [hosts.X]: how a host's process is started and treated. Config holds
 // its keys as a JSON object in file order; the code that uses them decodes it.
@@ -168,20 +124,11 @@ type Eval struct {
 	At         Places
 }
 
-// Limits is [limits]; 0 means no such bound.
+// Limits is [limits]. Config contains the section's keys as a JSON object; it is nil without the
+// section. With a limit of the day, it always contains `day_file`.
 type Limits struct {
-	MaxRunSeconds float64
-	MaxMemoryMB   int64
-	MaxTokens     int64
-	MaxCostUSD    float64
-	MaxDayTokens  int64
-	MaxDayCostUSD float64
-	// DayFile is relative to the manifest; "" means the default.
-	DayFile  string
-	MaxTasks int64
-	// MaxTestSeconds bounds each test.
-	MaxTestSeconds float64
-	At             Places
+	Config json.RawMessage
+	At     Places
 }
 
 // Permissions is [permissions]: the resources that a program may use. A nil list has the same
@@ -302,16 +249,4 @@ func Locate(start string, exists func(path string) bool) (path string, ok bool) 
 		}
 		dir = up
 	}
-}
-
-// defaultDayFile is the file in which runs store what they use on a day.
-const defaultDayFile = ".concerto/spent.db"
-
-// File returns the file in which runs store what they use on a day, relative to the manifest, or ""
-// if the manifest requires none.
-func (l *Limits) File() string {
-	if l.DayFile == "" && (l.MaxDayTokens > 0 || l.MaxDayCostUSD > 0) {
-		return defaultDayFile
-	}
-	return l.DayFile
 }

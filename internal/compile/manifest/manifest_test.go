@@ -124,15 +124,14 @@ run = ["git"]
 		Project: Project{Name: "demo", Version: "0.1.0", Entry: "src/main.conc"},
 		Connections: []*Connection{{
 			Name: "main", Provider: "openai", APIKeyEnv: "OPENAI_API_KEY", BaseURL: "http://127.0.0.1:9/v1",
-			DefaultModel: "gpt-4o", Timeout: 30, Organization: "org", Project: "proj",
-			Retry:          &Retry{MaxAttempts: 5, Backoff: "linear", MaxDelayMS: 100},
-			RateLimit:      &RateLimit{RequestsPerMinute: 60, TokensPerMinute: 1000, MaxConcurrent: 2},
-			ConnectTimeout: 2, FirstTokenTimeout: 7.5, Fallback: []string{"rules", "scripted"},
-			Prices: map[string]Price{"*": {Input: 1}, "gpt-4o": {2.5, 10}},
-			Models: []Alias{{"fast", "gpt-4o-mini"}, {"big one", "gpt-4o"}},
+			DefaultModel: "gpt-4o", Timeout: 30, Fallback: []string{"rules", "scripted"}, Models: map[string]string{"fast": "gpt-4o-mini", "big one": "gpt-4o"},
+			Config: []byte(`{"provider":"openai","api_key_env":"OPENAI_API_KEY","base_url":"http://127.0.0.1:9/v1","default_model":"gpt-4o","timeout":30,` +
+				`"organization":"org","project":"proj","models":{"fast":"gpt-4o-mini","big one":"gpt-4o"},"connect_timeout":2,"first_token_timeout":7.5,"fallback":["rules","scripted"],` +
+				`"retry":{"max_attempts":5,"backoff":"linear","initial_delay_ms":0,"max_delay_ms":100},` +
+				`"rate_limit":{"requests_per_minute":60,"tokens_per_minute":1000,"max_concurrent":2},"prices":{"*":{"input":1,"output":0},"gpt-4o":{"input":2.5,"output":10.0}}}`),
 		}, {
 			Name: "rules", Provider: "scripted",
-			Replies: []byte(`[{"match":"a+","text":"yes"},{"json":{"ok":true,"n":1.0},"repeat":true}]`),
+			Config: []byte(`{"provider":"scripted","replies":[{"match":"a+","text":"yes"},{"json":{"ok":true,"n":1.0},"repeat":true}]}`),
 		}},
 		Hosts: []*Host{{
 			Name: "worker", Params: []byte(`{"model":"opus"}`),
@@ -144,7 +143,7 @@ run = ["git"]
 			{Name: "files", Config: []byte(`{"command":"uvx","args":["files"],"env":{"X":"y"},"timeout":5}`)},
 			{Name: "web", Config: []byte(`{"url":"http://localhost/mcp"}`)},
 		},
-		Limits:      Limits{MaxRunSeconds: 60, MaxMemoryMB: 512, MaxTokens: 1000, MaxCostUSD: 0.5, MaxTasks: 10},
+		Limits:      Limits{Config: []byte(`{"max_run_seconds":60,"max_memory_mb":512,"max_tokens":1000,"max_cost_usd":0.5,"max_tasks":10}`)},
 		Permissions: &Permissions{FS: []string{"data"}, Env: []string{"HOME"}, Net: []string{}, Tools: []string{"Calc"}, Run: []string{"git"}},
 	}
 	ignore := cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".At" || p.Last().String() == ".File" }, cmp.Ignore())
@@ -159,6 +158,18 @@ run = ["git"]
 	}
 	if m.Connection("none") != nil || m.Host("none") != nil {
 		t.Error("the manifest has a connection or host named none, want no such section")
+	}
+}
+
+// TestKeysAreStored checks that each key is stored: by its set, or in the Config of a section that
+// has one. The keys of replies are stored as one value.
+func TestKeysAreStored(t *testing.T) {
+	configured := []string{"connections", "hosts", "limits", "mcp", "merge", "run", "tools", "workspace"}
+	for _, k := range Keys() {
+		section, _, _ := strings.Cut(k.Path, ".")
+		if k.set == nil && !slices.Contains(configured, section) {
+			t.Errorf("%s has no set, and [%s] no Config: the value of the key is lost", k.Path, section)
+		}
 	}
 }
 
@@ -344,15 +355,15 @@ func codes(l diag.List) []string {
 
 func TestConfig(t *testing.T) {
 	m, l := parse("[connections.a]\nprovider = \"openai\"\napi_key_env = \"KEY\"\nmodels = { b = \"<2>\", a = \"1\" }\nretry = { max_attempts = 2 }\nrate_limit = { max_concurrent = 1 }\n" +
-		"[connections.b]\nprovider = \"scripted\"\nreplies = [{ text = \"x\" }]\n")
+		"[connections.b]\nprovider = \"scripted\"\nreplies = [{ text = \"x\" }]\n[connections.c]\nprovider = \"scripted\"\nscript = \"r.json\"\n")
 	if l.Len() != 0 {
 		t.Fatal(lines(l))
 	}
-	a, b := m.Connection("a"), m.Connection("b")
+	a, b, x := m.Connection("a"), m.Connection("b"), m.Connection("c")
 	for _, c := range []struct{ got, want string }{
-		{string(a.Config(nil, m.Origin(a))), `{"provider":"openai","api_key_env":"KEY","retry":{"max_attempts":2,"backoff":"exponential","initial_delay_ms":500,"max_delay_ms":30000},"rate_limit":{"max_concurrent":1},"models":{"a":"1","b":"<2>"},"origin":"Concerto.toml:3"}`},
-		{string(b.Config(nil, m.Origin(b))), `{"provider":"scripted","replies":[{"text":"x"}],"origin":"Concerto.toml:7"}`},
-		{string(b.Config([]byte(`[]`), "")), `{"provider":"scripted","replies":[]}`},
+		{string(a.Embedded(nil, m.Origin(a))), `{"provider":"openai","api_key_env":"KEY","models":{"b":"<2>","a":"1"},"retry":{"max_attempts":2,"backoff":"exponential","initial_delay_ms":500,"max_delay_ms":30000},"rate_limit":{"max_concurrent":1},"origin":"Concerto.toml:3"}`},
+		{string(b.Embedded(nil, m.Origin(b))), `{"provider":"scripted","replies":[{"text":"x"}],"origin":"Concerto.toml:7"}`},
+		{string(x.Embedded([]byte(`[]`), "")), `{"provider":"scripted","replies":[]}`},
 	} {
 		if c.got != c.want {
 			t.Errorf("configuration = %s, want %s", c.got, c.want)

@@ -1,7 +1,6 @@
 package manifest
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"math"
@@ -132,7 +131,7 @@ func (r *reader) manifest(root *node, values map[string]any) {
 			r.each(n, v, r.dependency)
 			r.checkDependencies()
 		case "limits":
-			r.m.Limits.At = r.section("limits", n, v, &target{limits: &r.m.Limits}, n.name)
+			r.limits(n, v)
 		case "eval":
 			r.m.Eval.At = r.section("eval", n, v, &target{eval: &r.m.Eval}, n.name)
 		case "permissions":
@@ -223,11 +222,12 @@ func (r *reader) each(n *node, v any, read func(n *node, v any)) {
 }
 
 func (r *reader) connection(n *node, v any) {
-	c := &Connection{Name: n.name}
+	c := &Connection{Name: n.name, Config: json.RawMessage("{}")}
 	r.m.Connections = append(r.m.Connections, c)
 	shown := "connections." + n.name
 	before := r.unknown
-	c.At = r.section("connections.*", n, v, &target{connection: c}, shown)
+	c.At = r.section("connections.*", n, v, &target{connection: c, config: &c.Config}, shown)
+	c.decode()
 	if r.unknown > before {
 		return // the unknown key may be the one that a check misses
 	}
@@ -242,27 +242,35 @@ func (r *reader) connection(n *node, v any) {
 	}
 }
 
-// prices reads the prices of models.
-func (r *reader) prices(n *node, v any, shown string) map[string]Price {
+// limits reads [limits].
+func (r *reader) limits(n *node, v any) {
+	l := &r.m.Limits
+	l.Config = json.RawMessage("{}")
+	l.At = r.section("limits", n, v, &target{config: &l.Config}, n.name)
+	if (n.child("max_day_tokens") != nil || n.child("max_day_cost_usd") != nil) && n.child("day_file") == nil {
+		addMember(&l.Config, "day_file", []byte(row("limits.day_file").Default))
+	}
+}
+
+// prices reads the prices of models, and adds them to the object of their connection.
+func (r *reader) prices(object *json.RawMessage, n *node, v any, shown string) {
 	values, ok := v.(map[string]any)
 	if !ok {
 		r.reportWrongType(n, v, shown, "a table of models").Hint("write `prices = { \"gpt-4o\" = { input = 2.5, output = 10.0 } }`")
-		return nil
+		return
 	}
-	out := map[string]Price{}
+	out := json.RawMessage("{}")
 	for _, c := range n.children {
-		var p Price
 		before := r.unknown
-		r.section("connections.*.prices.*", c, values[c.name], &target{price: &p}, shown+"."+c.name)
+		r.within(&out, "connections.*.prices.*", c, values[c.name], shown+"."+c.name)
 		for _, need := range []string{"input", "output"} {
 			if c.kind == table && c.child(need) == nil && r.unknown == before {
 				r.add(diag.ManifestMissing.At(c.key, "the price of `%s` has no `%s`", c.name, need).
 					Hint("add `%s = %s`: %s", need, row("connections.*.prices.*."+need).Example, row("connections.*.prices.*."+need).Unit))
 			}
 		}
-		out[c.name] = p
 	}
-	return out
+	addMember(object, n.name, out)
 }
 
 // checkFallbacks reports fallback connections that do not exist.
@@ -382,14 +390,8 @@ func (r *reader) key(path string, n *node, v any, t *target, section string) {
 	case t.config != nil && len(namesIn(path)) > 0:
 		n, v = fullForm(path, n, v)
 		r.within(t.config, path, n, v, shown)
-	case path == "connections.*.retry":
-		t.connection.Retry = &Retry{MaxAttempts: 3, Backoff: "exponential", InitialDelayMS: 500, MaxDelayMS: 30000}
-		r.section(path, n, v, &target{retry: t.connection.Retry}, shown)
-	case path == "connections.*.rate_limit":
-		t.connection.RateLimit = &RateLimit{}
-		r.section(path, n, v, &target{rate: t.connection.RateLimit}, shown)
 	case path == "connections.*.prices":
-		t.connection.Prices = r.prices(n, v, shown)
+		r.prices(t.config, n, v, shown)
 	default:
 		up := path[:len(path)-len(n.name)-1]
 		names := namesIn(up)
@@ -409,12 +411,6 @@ func isSubsection(k *Key, v any) bool {
 // member adds a key to the JSON object that contains the keys of a section.
 func (r *reader) member(object *json.RawMessage, k *Key, n *node, v any, s *setting) {
 	e := &encoder{r: r, ok: true}
-	e.buf.Write(bytes.TrimSuffix(*object, []byte("}")))
-	if e.buf.Len() > 1 {
-		e.buf.WriteByte(',')
-	}
-	e.string(cmp.Or(k.member, n.name))
-	e.buf.WriteByte(':')
 	switch k.Type {
 	case Strings: // invalid elements of an array of strings are omitted
 		e.strings(s.texts)
@@ -425,8 +421,7 @@ func (r *reader) member(object *json.RawMessage, k *Key, n *node, v any, s *sett
 	default:
 		e.value(n, v)
 	}
-	e.buf.WriteByte('}')
-	*object = e.buf.Bytes()
+	addMember(object, cmp.Or(k.member, n.name), e.buf.Bytes())
 }
 
 // within reads a section that is inside another section. It adds the keys of the inner section as
@@ -434,16 +429,12 @@ func (r *reader) member(object *json.RawMessage, k *Key, n *node, v any, s *sett
 func (r *reader) within(object *json.RawMessage, path string, n *node, v any, shown string) {
 	config := json.RawMessage("{}")
 	r.section(path, n, v, &target{config: &config}, shown)
-	e := &encoder{r: r, ok: true}
-	e.buf.Write(bytes.TrimSuffix(*object, []byte("}")))
-	if e.buf.Len() > 1 {
-		e.buf.WriteByte(',')
+	for _, name := range namesIn(path) {
+		if k := row(path + "." + name); k != nil && k.always && n.child(name) == nil {
+			addMember(&config, name, []byte(k.Default))
+		}
 	}
-	e.string(n.name)
-	e.buf.WriteByte(':')
-	e.buf.Write(config)
-	e.buf.WriteByte('}')
-	*object = e.buf.Bytes()
+	addMember(object, n.name, config)
 }
 
 // reportUnknown reports an unknown key. names are the keys that may be in its place.

@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -61,9 +62,7 @@ func namesFor(f *source.File, line int, k *manifest.Key) (out []string) {
 		case k.Path == "connections.*.fallback" && x.Name != own:
 			out = append(out, x.Name)
 		case k.Path == "connections.*.default_model" && x.Name == own:
-			for _, a := range x.Models {
-				out = append(out, a.Name)
-			}
+			out = append(out, slices.Sorted(maps.Keys(x.Models))...)
 		}
 	}
 	return out

@@ -165,6 +165,7 @@ func (c *completer) importPos() source.Pos {
 			if line < c.text.file.Lines() && d.Span().End <= c.pos {
 				at = c.text.file.LineStart(line + 1)
 			}
+		default: // imports are written before the others
 		}
 	}
 	return at

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -113,9 +114,7 @@ func (c *completer) modelAliases(n *ast.AgentDecl) (out []string) {
 		return nil
 	}
 	if x := c.res.input.Manifest.Connection(connectionName(c.text.file, n)); x != nil {
-		for _, a := range x.Models {
-			out = append(out, a.Name)
-		}
+		out = slices.Sorted(maps.Keys(x.Models))
 	}
 	return out
 }

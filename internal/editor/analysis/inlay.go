@@ -137,6 +137,7 @@ func isLiteral(x ast.Expr) bool {
 		return true
 	case *ast.Unary:
 		return isLiteral(x.X)
+	default: // the others are no literals
 	}
 	return false
 }

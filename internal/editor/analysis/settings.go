@@ -100,10 +100,9 @@ func (f *checkedFile) resolveAliases(d *sema.Def, all []setting) []setting {
 		if x.name != "model" || c == nil {
 			continue
 		}
-		for _, m := range c.Models {
-			if x.value == m.Name || x.value == `"`+m.Name+`"` {
-				all[i].value, all[i].from = m.Model, x.from+", by `"+m.Name+"` of [connections."+c.Name+".models]"
-			}
+		alias := strings.Trim(x.value, `"`)
+		if model, ok := c.Models[alias]; ok {
+			all[i].value, all[i].from = model, x.from+", by `"+alias+"` of [connections."+c.Name+".models]"
 		}
 	}
 	return all

@@ -2,7 +2,6 @@ package analysis
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
@@ -66,7 +65,7 @@ func (t *textRefs) addAgent(n *ast.AgentDecl) {
 		if !ok || f.Name == nil || f.Name.Name != "model" {
 			continue
 		}
-		if x := t.manifest.Connection(name); x != nil && slices.ContainsFunc(x.Models, func(a manifest.Alias) bool { return a.Name == lit.Value }) {
+		if x := t.manifest.Connection(name); x != nil && x.Models[lit.Value] != "" {
 			t.add(lit, aliasLocation(t.manifest.File, x, lit.Value))
 		}
 	}

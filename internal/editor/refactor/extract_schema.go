@@ -67,6 +67,7 @@ func (x *schemaExtraction) convertLiteral(n *ast.MapLit, name string) (string, b
 					return "", false
 				}
 			}
+		default: // the checker knows the type of the others
 		}
 		if t == "" {
 			if t, ok = typeText(x.in.Info.TypeOf(e.Value)); !ok {

@@ -48,6 +48,7 @@ func (in *Input) isFixed(e ast.Expr) bool {
 		return len(e.Elems) > 0 && in.areFixed(e.Elems)
 	case *ast.TupleLit:
 		return in.areFixed(e.Elems)
+	default: // the others have no fixed type
 	}
 	return false
 }
@@ -218,6 +219,7 @@ func bindsLoosely(e ast.Expr) bool {
 	case *ast.IntLit, *ast.BoolLit, *ast.NilLit, *ast.StringLit, *ast.InterpLit, *ast.PathExpr, *ast.ParenExpr, *ast.ArrayLit, *ast.TupleLit, *ast.Call,
 		*ast.MethodCall, *ast.FieldExpr, *ast.TupleIndex, *ast.IndexExpr, *ast.Question:
 		return false
+	default: // the others need parentheses
 	}
 	return true
 }

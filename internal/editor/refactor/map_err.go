@@ -28,6 +28,7 @@ func (in *Input) isOnCalleeName(e ast.Expr) bool {
 		return e.Fn.Span().Contains(in.At)
 	case *ast.MethodCall:
 		return e.Name.Sp.Contains(in.At)
+	default: // the others have no name of a callee
 	}
 	return e.Span().Contains(in.At)
 }

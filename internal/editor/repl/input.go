@@ -231,6 +231,7 @@ func hasShownValue(e ast.Expr) bool {
 	switch e.(type) {
 	case *ast.ForExpr, *ast.WhileExpr, *ast.LoopExpr, *ast.Assign, *ast.ReturnExpr, *ast.ThrowExpr, *ast.BreakExpr, *ast.ContinueExpr:
 		return false
+	default: // the value of the others is shown
 	}
 	return true
 }
@@ -276,6 +277,7 @@ func keysOf(d ast.Decl) (keys []string, name string, isType bool) {
 		return keys, "", false
 	case *ast.StructDecl, *ast.EnumDecl, *ast.SchemaDecl, *ast.TypeDecl, *ast.TraitDecl:
 		isType = true
+	default: // the others declare one value
 	}
 	if n := d.Head().Name; n != nil {
 		return []string{n.Name}, n.Name, isType

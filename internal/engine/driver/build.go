@@ -88,12 +88,13 @@ func (in *Input) embedded() codegen.ManifestData {
 	if m == nil {
 		return d
 	}
-	d.Limits = ir.Limits{
-		MaxRunSeconds: m.Limits.MaxRunSeconds, MaxMemoryMB: m.Limits.MaxMemoryMB, MaxTokens: m.Limits.MaxTokens, MaxCostUSD: m.Limits.MaxCostUSD,
-		MaxDayTokens: m.Limits.MaxDayTokens, MaxDayCostUSD: m.Limits.MaxDayCostUSD, DayFile: m.Limits.File(), MaxTasks: m.Limits.MaxTasks, MaxTestSeconds: m.Limits.MaxTestSeconds,
+	if m.Limits.Config != nil {
+		if err := json.Unmarshal(m.Limits.Config, &d.Limits); err != nil {
+			panic(err) // the manifest's reader has checked the types
+		}
 	}
 	for _, c := range m.Connections {
-		d.Connections = append(d.Connections, ir.Connection{Name: c.Name, Config: c.Config(in.Scripts[c.Name], m.Origin(c))})
+		d.Connections = append(d.Connections, ir.Connection{Name: c.Name, Config: c.Embedded(in.Scripts[c.Name], m.Origin(c))})
 	}
 	for _, h := range m.Hosts {
 		d.Hosts = append(d.Hosts, codegen.ManifestHost{Section: h.Name, Params: h.Params, Config: withWorkspace(h.Config, m.Workspace.Config)})

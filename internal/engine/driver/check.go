@@ -209,7 +209,7 @@ func (in *Input) checkEntry(most int, stopped func() bool) (*sema.Program, diag.
 		TestFiles: tests,
 		Packages:  packages, Deps: deps, FindPackage: in.findPackage,
 		Name: in.programName(), Library: stdlib.Library(), Manifest: in.universe(),
-		Dir: dir, Open: mods.openModule, Most: most, Tests: in.checks.tests, Evals: in.checks.evals, AnyConnection: in.mock || in.allowsAnyParty(), AnyHost: in.allowsAnyParty(),
+		Dir: dir, Open: mods.openModule, LibraryBodiesUpToLines: most, Tests: in.checks.tests, Evals: in.checks.evals, AnyConnection: in.mock || in.allowsAnyParty(), AnyHost: in.allowsAnyParty(),
 		Stopped: stopped, Bodies: in.earlier(), Line: in.line,
 	}, file)
 	l.Append(found)
@@ -327,12 +327,9 @@ func (in *Input) universe() *sema.Manifest {
 		Mcp:         map[string]bool{},
 	}
 	for _, c := range m.Connections {
-		conn := sema.ManifestConnection{DefaultModel: c.DefaultModel, Aliases: map[string]string{}}
+		conn := sema.ManifestConnection{DefaultModel: c.DefaultModel, Aliases: c.Models}
 		if c.Provider == "scripted" && c.DefaultModel == "" {
 			conn.DefaultModel = "scripted" // a script ignores the model
-		}
-		for _, a := range c.Models {
-			conn.Aliases[a.Name] = a.Model
 		}
 		u.Connections[c.Name] = conn
 	}

@@ -124,7 +124,7 @@ func (d *doctor) connection(c *manifest.Connection) result {
 	if c.Provider == "scripted" {
 		return result{Status: ok, Detail: "scripted"}
 	}
-	parsed, err := llm.ParseConnection(c.Name, c.Config(d.replies[c.Name], ""))
+	parsed, err := llm.ParseConnection(c.Name, c.Embedded(d.replies[c.Name], ""))
 	if err != nil {
 		return result{Status: fail, Detail: err.Error(), Do: "correct [connections." + c.Name + "]"}
 	}
