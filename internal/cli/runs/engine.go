@@ -164,6 +164,18 @@ func (cmd *runsCommand) stopInEngine(ctx context.Context, run *locate.Run) error
 			return err
 		}
 		switch {
+		case r.State == durable.Continued:
+			s, err := durable.Open(run.Journal())
+			if err != nil {
+				return err
+			}
+			next, err := s.Successor()
+			if err != nil {
+				return err
+			}
+			successor := *run
+			successor.ID = next.Run
+			return cmd.stopInEngine(ctx, &successor)
 		case r.Exit != nil && !requested:
 			return &runs.Problem{Message: "the run has already ended"}
 		case r.Exit != nil:

@@ -20,19 +20,31 @@ import (
 // stopWithin limits how long Stop waits for the run's process.
 const stopWithin = 30 * time.Second
 
-// Stop stops a run in a directory. If a process is running it, that process cancels it, and Stop
-// waits for the process. The error is a *journal.HeldError if the process does not stop the run in
-// time, a *Problem if the run has ended, or an error of durable.Open.
+// Stop stops a run in a directory, or the newest successor of a run that has continued. If a process
+// is running it, that process cancels it, and Stop waits for the process. The error is a
+// *journal.HeldError if the process does not stop the run in time, a *Problem if the run has ended,
+// or an error of durable.Open.
 func Stop(ctx context.Context, dir string) error {
-	d := rundir.At(dir)
+	d, err := newest(dir)
+	if err != nil {
+		return err
+	}
+	dir = d.Name()
 	w, h, err := d.Open(nil, journal.Options{})
 	if held := (*journal.HeldError)(nil); errors.As(err, &held) {
 		if err := d.RequestStop(); err != nil {
 			return err
 		}
 		for began := time.Now(); ctx.Err() == nil && time.Since(began) < stopWithin; {
-			if running, err := d.IsRunning(); err != nil || !running {
+			running, err := d.IsRunning()
+			if err != nil {
 				return err
+			}
+			if h, err := d.Read(); !running && err == nil && h.Continued() {
+				return Stop(ctx, dir) // it has continued before it noticed the request
+			}
+			if !running {
+				return nil
 			}
 			time.Sleep(20 * time.Millisecond)
 		}
@@ -41,6 +53,9 @@ func Stop(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
+	if h.Continued() {
+		return errors.Join(w.Close(), &Problem{"the run has continued, but its process ended before its successor began", "`concerto runs resume` begins it"})
+	}
 	if h.Last().K == journal.KFinish {
 		return errors.Join(w.Close(), &Problem{Message: "the run has already ended"})
 	}
@@ -48,6 +63,26 @@ func Stop(ctx context.Context, dir string) error {
 		return errors.Join(err, w.Close())
 	}
 	return errors.Join(FinishStopped(w), Settle(ctx, d))
+}
+
+// newest returns the run in a directory, or the newest existing successor of a run that has continued.
+func newest(dir string) (*rundir.Directory, error) {
+	d := rundir.At(dir)
+	for {
+		s, err := durable.Open(d)
+		if err != nil {
+			return nil, err
+		}
+		next, err := s.Successor()
+		if err != nil || next == nil {
+			return d, err
+		}
+		successor := rundir.At(d.Sibling(next.Name).Name())
+		if !successor.Begun() {
+			return d, nil
+		}
+		d = successor
+	}
 }
 
 // Settle ends what a run that has ended without a process of its own has left in its project: its

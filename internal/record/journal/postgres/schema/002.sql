@@ -8,8 +8,8 @@ ALTER DOMAIN run_state DROP CONSTRAINT run_state_check;
 ALTER DOMAIN run_state ADD CHECK (VALUE IN ('ready', 'running', 'waiting', 'finished', 'failed', 'continued', 'held', 'damaged'));
 
 -- continue_as ends a run as continued, and submits its successor: with the same queue and key, so that
--- its limits apply, and as the last run of its schedule, so that no other run overlaps it. Its answers
--- stay, because the successor asks the same questions. result is fenced if the writer does not own the
+-- its limits apply, and as the last run of its schedule, so that no other run overlaps it. A request to
+-- stop passes on. Its answers stay, because the successor asks the same questions. result is fenced if the writer does not own the
 -- run, and exists if another run has the successor's id.
 CREATE FUNCTION continue_as(of_run text, of_epoch bigint, successor text, new_start json, OUT result text)
 LANGUAGE plpgsql SET search_path = concerto, pg_temp AS $$
@@ -19,8 +19,8 @@ BEGIN
         result := 'fenced';
         RETURN;
     END IF;
-    INSERT INTO runs (id, program, ir, start, queue, priority, key, needs, schedule)
-        SELECT successor, r.program, coalesce(r.adopted[cardinality(r.adopted)], r.ir), new_start, r.queue, r.priority, r.key, r.needs, r.schedule
+    INSERT INTO runs (id, program, ir, start, queue, priority, key, needs, schedule, stop)
+        SELECT successor, r.program, coalesce(r.adopted[cardinality(r.adopted)], r.ir), new_start, r.queue, r.priority, r.key, r.needs, r.schedule, r.stop
         FROM runs r WHERE r.id = of_run ON CONFLICT DO NOTHING;
     IF NOT found THEN
         result := 'exists';
