@@ -20,8 +20,8 @@ import (
 // stopWithin limits how long Stop waits for the run's process.
 const stopWithin = 30 * time.Second
 
-// Stop stops a run in a directory, or the newest successor of a run that has continued. If a process
-// is running it, that process cancels it, and Stop waits for the process. The error is a
+// Stop stops a run in a directory, or the newest successor of a run that has continued. If a
+// process is running it, that process cancels it, and Stop waits for the process. The error is a
 // *journal.HeldError if the process does not stop the run in time, a *Problem if the run has ended,
 // or an error of durable.Open.
 func Stop(ctx context.Context, dir string) error {
@@ -65,7 +65,8 @@ func Stop(ctx context.Context, dir string) error {
 	return errors.Join(FinishStopped(w), Settle(ctx, d))
 }
 
-// newest returns the run in a directory, or the newest existing successor of a run that has continued.
+// newest returns the run in a directory, or the newest existing successor of a run that has
+// continued.
 func newest(dir string) (*rundir.Directory, error) {
 	d := rundir.At(dir)
 	for {

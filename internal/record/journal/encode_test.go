@@ -1,11 +1,13 @@
 package journal
 
 import (
+	"encoding/json"
 	"reflect"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"github.com/concerto-lang/concerto/internal/text/jsonread"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
@@ -19,6 +21,50 @@ func TestEncode(t *testing.T) {
 		want, werr := jsonwrite.Append([]byte("before"), r)
 		if err != nil || werr != nil || string(got) != string(want) {
 			t.Fatalf("encode = %s (error %v)\nencoding/json: %s (error %v)", got, err, want, werr)
+		}
+	})
+}
+
+// TestDecode compares the decoding of random records with that of encoding/json.
+func TestDecode(t *testing.T) {
+	fast := 0
+	rapid.Check(t, func(t *rapid.T) {
+		r := &Record{}
+		fill(t, reflect.ValueOf(r).Elem())
+		if rapid.Bool().Draw(t, "frequent members only") {
+			r = &Record{S: r.S, T: r.T, K: r.K, Y: r.Y, E: r.E, P: r.P, Q: r.Q, C: r.C, Of: r.Of, H: r.H, Owner: Owner{N: r.N, By: r.By},
+				Asked: Asked{R: r.R, D: r.D, Key: r.Key, Due: r.Due, Until: r.Until}, Gave: Gave{X: r.X, V: r.V}}
+		}
+		line, err := r.encode(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got, want Record
+		if err := got.decode(line); err != nil {
+			t.Fatalf("decode %s: %v", line, err)
+		}
+		if err := json.Unmarshal(line, &want); err != nil || !reflect.DeepEqual(got, want) {
+			t.Fatalf("decode %s = %+v\nencoding/json: %+v (error %v)", line, got, want, err)
+		}
+		if x := new(Record); jsonread.Members(line, x.set) {
+			fast++
+		}
+	})
+	if fast < 10 {
+		t.Errorf("%d lines were read without encoding/json, which are too few to compare", fast)
+	}
+}
+
+// FuzzDecode compares the decoding of any line with that of encoding/json.
+func FuzzDecode(f *testing.F) {
+	for _, line := range []string{`{"s":1,"t":2,"k":"did","e":3,"q":"clock","v":{"a":[1]},"h":"00"}`, `{"S":1}`, `{"s":-1}`, `{"k":"a","k":"b"}`, `{"v":null,"r":null}`, `{"e":1e3}`, `{"y":false}`, `{"k":null}`, `{"s":01}`} {
+		f.Add([]byte(line))
+	}
+	f.Fuzz(func(t *testing.T, line []byte) {
+		var got, want Record
+		gerr, werr := got.decode(line), json.Unmarshal(line, &want)
+		if (gerr == nil) != (werr == nil) || werr == nil && !reflect.DeepEqual(got, want) {
+			t.Errorf("decode %s = %+v, error %v\nencoding/json: %+v, error %v", line, got, gerr, want, werr)
 		}
 	})
 }

@@ -214,7 +214,7 @@ func Parse(line []byte, previous string) (*Record, error) {
 	if at < 0 || !bytes.HasSuffix(line, []byte(`"}`)) {
 		return nil, ErrCut
 	}
-	if err := json.Unmarshal(line, &r); err != nil {
+	if err := r.decode(line); err != nil {
 		return nil, fmt.Errorf("it is not a record: %w", err)
 	}
 	if h := hashOf(previous, line[:at]); h != r.H {
