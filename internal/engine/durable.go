@@ -105,7 +105,6 @@ type durableRun struct {
 	// Durable.Finish and Options.Kill
 	finishWithin func(why error) time.Duration
 	kill         <-chan struct{}
-	start        *journal.Start // content of the run's start record
 	owner        int64          // number of this process in the sequence of the run's processes
 	ran          time.Duration  // duration for which earlier processes ran the run
 	keeper       *keeper.Client // client of the keeper of the run's hosts; nil if the hosts exit with this process

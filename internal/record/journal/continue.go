@@ -33,8 +33,8 @@ type Continuer interface {
 	ContinueAs(next *Successor)
 }
 
-// SuccessorName returns the name, or the id, of the successor of a run. before is the number of runs
-// before that run.
+// SuccessorName returns the name, or the id, of the successor of a run. before is the number of
+// runs before that run.
 func SuccessorName(name string, before int) string {
 	if before > 0 {
 		name = strings.TrimSuffix(name, "."+strconv.Itoa(before+1))

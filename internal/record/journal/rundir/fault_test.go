@@ -29,12 +29,6 @@ func (f *faulty) fails(what string) bool {
 	return f.n == f.at || f.ends && f.n > f.at
 }
 
-// flushed returns the size of the journal's first file in bytes.
-func (f *faulty) flushed() int {
-	text, _ := f.disk.Read(journal.SegmentName(1))
-	return len(text)
-}
-
 func (f *faulty) Append(name string) (File, int64, error) {
 	if f.fails("open") {
 		return nil, 0, syscall.ENOSPC
