@@ -17,13 +17,11 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-// lateRun is a run whose question is answered while the run is being suspended: after it has read
-// for the last time that there is no answer.
+// lateRun is a run whose question is answered while the run is being suspended: after the decision
+// to park, and before the run has left its process.
 type lateRun struct {
 	journal.Run
-	watched  chan func()
-	answered atomic.Bool
-	given    chan error
+	watched chan func()
 }
 
 // Watch implements journal.Run.
@@ -32,46 +30,55 @@ func (r *lateRun) Watch(ctx context.Context, changed func()) {
 	<-ctx.Done()
 }
 
-// Answer implements journal.Run.
-func (r *lateRun) Answer(id string) (*journal.Answer, error) {
-	a, err := r.Run.Answer(id)
-	if len(r.watched) > 0 && r.answered.CompareAndSwap(false, true) {
-		go func() {
-			err := r.PutAnswer("q1", journal.Answer{Value: json.RawMessage(`"yes"`), By: "ada", At: 1})
-			(<-r.watched)()
-			r.given <- err
-		}()
-	}
-	return a, err
+// Create implements journal.Run.
+func (r *lateRun) Create(start journal.Start, program []byte, o journal.Options) (journal.Writer, error) {
+	w, err := r.Run.Create(start, program, o)
+	return &lateWriter{Writer: w, run: r}, err
 }
 
-// TestAnswerDuringPark checks that a run which receives its answer while it parks either records
-// the answer, or waits beside its stored answer: no worker would claim a run that waits for
-// nothing.
+// lateWriter answers the question when the run records that it waits.
+type lateWriter struct {
+	journal.Writer
+	run *lateRun
+	err error
+}
+
+// Append implements journal.Writer.
+func (w *lateWriter) Append(r *journal.Record) uint64 {
+	if r.K == journal.KPark {
+		w.err = w.run.PutAnswer("q1", journal.Answer{Value: json.RawMessage(`"yes"`), By: "ada", At: 1})
+		(<-w.run.watched)()
+	}
+	return w.Writer.Append(r)
+}
+
+// Flush implements journal.Writer.
+func (w *lateWriter) Flush(level journal.Level) error {
+	return errors.Join(w.err, w.Writer.Flush(level))
+}
+
+// TestAnswerDuringPark checks that a run which receives its answer while it parks does not lose it:
+// it waits beside the stored answer, with which it is resumed.
 func TestAnswerDuringPark(t *testing.T) {
 	p := compile(t, map[string]string{"main.conc": `fn main() { println(await emit<String>("ask", "continue?")?); }`})
 	dir := t.TempDir()
 	run := new(memory.Store).Run("late")
-	late := &lateRun{Run: run, watched: make(chan func(), 1), given: make(chan error, 1)}
+	late := &lateRun{Run: run, watched: make(chan func(), 1)}
 	sharedRuns.Store(dir, journal.Run(late))
 	o := Options{Dir: dir, Records: Records{Durable: &Durable{Dir: dir, Park: true}},
 		OnAwait: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
 			return nil, tool.ErrNoApprover
 		}}
 	o.Session.SessionID = "late"
-	if err := errors.Join(p.Run(t.Context(), o), <-late.given); !errors.As(err, new(*Suspended)) {
+	if err := p.Run(t.Context(), o); !errors.As(err, new(*Suspended)) {
 		t.Fatalf("error %v, want that the run is suspended", err)
 	}
 	h, err := run.Read()
 	if err != nil {
 		t.Fatal(err)
 	}
-	answered := false
-	for _, r := range h.Records {
-		answered = answered || r.K == journal.KEnd && r.E == 1
-	}
-	if waits := h.Last().K == journal.KPark; answered == waits || waits != journal.IsAnswered(run, "q1") {
-		t.Errorf("answered %v, last record %s; want the answer, or a run that waits beside its answer", answered, h.Last().K)
+	if h.Last().K != journal.KPark || !journal.IsAnswered(run, "q1") {
+		t.Errorf("last record %s, answer stored %v; want a run that waits beside its answer", h.Last().K, journal.IsAnswered(run, "q1"))
 	}
 	sharedRuns.Store(dir, run)
 	s, err := OpenRun(dir)
