@@ -96,6 +96,7 @@ func longEffects(t *testing.T, m *vm.VM) []longCall {
 	ask := native.Record(declaredStruct(t, "app_calls.conc", "__AppAsk"), native.Field{"id", s("r_1-1")}, native.Field{"called", s("x")}, native.Field{"version", n(1)},
 		native.Field{"args", asked}, native.Field{"by", s("A")}, native.Field{"route", s("agent")}, native.Field{"own", s("T_x")}, native.Field{"owner", s("program")}, native.Field{"description", s("d")}, native.Field{"missing", f})
 	add("tool.list", agent, tools.Slot(), value.NewTypeDesc(appTool))
+	add("run.continue_as_new", asked)
 	add("tool.prepare", ask)
 	add("tool.ask", s("tool:approval"), asked)
 	add("tool.decide", s("r_1-1"), asked, f, s(""), s(""), asked, s(""), f, desc("app_calls.conc", "__Verdict"))
