@@ -7,9 +7,8 @@ import (
 	"path/filepath"
 
 	"github.com/concerto-lang/concerto/internal/engine/durable"
-	"github.com/concerto-lang/concerto/runtime"
-
 	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/runtime"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -50,11 +49,14 @@ func continued(ctx context.Context, o Options, err error) error {
 		if !ok || c.shared {
 			return err
 		}
-		if r := o.Records.Durable; r != nil && r.Remark != nil {
-			r.Remark(fmt.Sprintf("run %s has continued as %s", c.Run, c.As))
+		text := fmt.Sprintf("run %s has continued as %s", c.Run, c.As)
+		if o.Records.Profile != nil || o.Records.Trace != nil { // one run is all that these formats describe
+			o.Records.Profile, o.Records.Trace = nil, nil
+			text += ", which its trace and its profile do not contain"
 		}
-		// these formats describe one run
-		o.Records.Profile, o.Records.Trace = nil, nil
+		if r := o.Records.Durable; r != nil && r.Remark != nil {
+			r.Remark(text)
+		}
 		var s *StoredRun
 		if s, err = OpenRun(c.Dir); err == nil {
 			err = s.resumeSuccessor(ctx, o)
@@ -62,64 +64,38 @@ func continued(ctx context.Context, o Options, err error) error {
 	}
 }
 
-// Successor returns the path of the directory of a run's successor, or "" if it has none.
-func (s *StoredRun) Successor() string {
-	if !s.stored.History.Continued() {
-		return ""
-	}
-	return s.stored.Run.Sibling(journal.SuccessorName(filepath.Base(s.stored.Run.Name()), s.before())).Name()
-}
+// Continued reports whether the run has continued as a new run.
+func (s *StoredRun) Continued() bool { return s.stored.Next != nil }
 
-// OpenNewest is like OpenRun, but opens the newest existing successor of a run that has continued.
+// OpenNewest is like OpenRun, but opens the newest successor that has begun, if the run has
+// continued.
 func OpenNewest(dir string) (*StoredRun, error) {
-	s, err := OpenRun(dir)
-	for err == nil && s.Successor() != "" {
-		next, nerr := s.openSuccessor()
-		if errors.Is(nerr, journal.ErrNoRun) {
-			break // the process of the run ended before it created the successor
-		}
-		s, err = next, nerr
+	k, err := durable.Newest(openRun(dir))
+	if err != nil {
+		return nil, err
 	}
-	return s, err
-}
-
-// before returns the number of runs before this one.
-func (s *StoredRun) before() int {
-	if c := s.stored.Flags.Continues; c != nil {
-		return c.N
-	}
-	return 0
-}
-
-// openSuccessor opens the successor of a run. The error may also be a *journal.DamagedError if its
-// directory contains another run.
-func (s *StoredRun) openSuccessor() (*StoredRun, error) {
-	next, err := OpenRun(s.Successor())
-	if as := journal.SuccessorName(s.ID, s.before()); err == nil && next.ID != as {
-		return nil, &journal.DamagedError{Where: next.Dir, Why: fmt.Sprintf("it contains run %s, but run %s has continued there as %s", next.ID, s.ID, as),
-			Next: "move it away, and resume again"}
-	}
-	return next, err
+	return newStoredRun(k, k.Run.Name()), nil
 }
 
 // continued returns the error of a run that has continued.
 func (s *StoredRun) continued() error {
-	return &Continued{Run: s.ID, Dir: s.Dir, As: journal.SuccessorName(s.ID, s.before()), shared: s.shared != nil}
+	return &Continued{Run: s.ID, Dir: s.Dir, As: s.stored.Next.Run, shared: s.shared != nil}
 }
 
 // resumeSuccessor runs the successor of a run in a directory, which it creates if it does not
 // exist. The end of the run contains everything that the successor needs, so that it is never lost.
 func (s *StoredRun) resumeSuccessor(ctx context.Context, o Options) error {
-	switch next, err := s.openSuccessor(); {
-	case err == nil && next.Successor() != "":
-		return next.continued()
+	switch k, err := s.stored.OpenNext(); {
 	case err == nil:
+		next := newStoredRun(k, k.Run.Name())
+		if next.Continued() {
+			return next.continued()
+		}
+		if err := s.stored.Run.NoteSuccessor(); err != nil {
+			return err
+		}
 		return next.resumeOnce(ctx, o)
 	case !errors.Is(err, journal.ErrNoRun):
-		return err
-	}
-	as, err := s.stored.Successor()
-	if err != nil {
 		return err
 	}
 	p, err := s.Program()
@@ -129,11 +105,12 @@ func (s *StoredRun) resumeSuccessor(ctx context.Context, o Options) error {
 	if err := s.options(&o); err != nil {
 		return err
 	}
+	next := s.stored.Next
 	d := s.durable(o.Records.Durable)
-	d.Dir, d.Given = s.Successor(), s.Given
-	d.Continues = as.Continues
+	d.Dir, d.Given, d.Continues = s.stored.Run.Sibling(next.Name).Name(), s.Given, next.Continues
+	d.begun = s.stored.Run.NoteSuccessor
 	o.own.seed, o.own.durable = nil, nil
-	o.Inputs, o.Session.SessionID, o.Records.Durable = as.Inputs, as.Run, d
+	o.Inputs, o.Session.SessionID, o.Records.Durable = next.Inputs, next.Run, d
 	return runOnce(ctx, p, o)
 }
 

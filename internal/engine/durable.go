@@ -57,6 +57,7 @@ type Durable struct {
 	// Continues describes the earlier run of which a new run is the successor; nil if there is
 	// none.
 	Continues *journal.Continues
+	begun     func() error // called when a successor is stored; nil for other runs
 }
 
 // Suspended is the error of a durable run that was suspended.
@@ -222,8 +223,13 @@ func (p *Program) create(d *durableRun, o *Options, c *runtime.Config, config *d
 		return err
 	}
 	d.owner = 1
-	d.writer, err = d.stored.Create(start, program, options)
-	return err
+	if d.writer, err = d.stored.Create(start, program, options); err != nil || o.Records.Durable.begun == nil {
+		return err
+	}
+	if err = o.Records.Durable.begun(); err != nil {
+		return errors.Join(err, d.writer.Close())
+	}
+	return nil
 }
 
 // reopen opens an existing run to resume it.
@@ -355,16 +361,16 @@ func (d *durableRun) endRun(err error) error {
 		}
 		next, err := d.successor(err)
 		werr := firstError(d.run.Finish(codeOf(err), next != nil), d.closeLedger())
-		if next != nil {
+		if next != nil && werr == nil { // a run whose end is not stored has no successor
 			if w, ok := d.writer.(journal.Continuer); ok {
 				w.ContinueAs(next)
 			}
-			err = &Continued{Run: d.id, Dir: d.dir, As: next.Run, shared: d.isShared}
+			if werr = d.writer.Close(); werr == nil {
+				return &Continued{Run: d.id, Dir: d.dir, As: next.Run, shared: d.isShared}
+			}
+			return werr
 		}
-		if werr = firstError(werr, d.writer.Close()); werr != nil && (next != nil || err == nil) {
-			return werr // a run whose end is not stored has no successor yet
-		}
-		return err
+		return firstError(firstError(err, werr), d.writer.Close())
 	}
 	why := d.run.Err()
 	werr := firstError(d.run.Leave(), d.closeLedger())

@@ -56,11 +56,15 @@ func openStored(run journal.Run, dir string) (*StoredRun, error) {
 	if err != nil {
 		return nil, err
 	}
+	return newStoredRun(k, dir), nil
+}
+
+func newStoredRun(k *durable.Stored, dir string) *StoredRun {
 	s := &StoredRun{Dir: dir, ID: k.Start.Run, Name: k.Start.Program, Root: k.Flags.Root, Cwd: k.Session.Cwd, Given: k.Flags.Given, stored: k}
 	if last := k.History.Last(); last.K == journal.KFinish {
 		s.LedgerHead = last.Ledger
 	}
-	return s, nil
+	return s
 }
 
 // Finished returns the exit code of the run. ok is false if the run has not completed.
@@ -107,7 +111,7 @@ func (s *StoredRun) options(o *Options) error {
 // run was started. The fields Park, Wait and Sync of o.Records.Durable override them if they are
 // set.
 func (s *StoredRun) Resume(ctx context.Context, o Options) error {
-	if s.Successor() != "" && s.shared == nil {
+	if s.Continued() && s.shared == nil {
 		return continued(ctx, o, s.continued())
 	}
 	return continued(ctx, o, s.resumeOnce(ctx, o))

@@ -76,7 +76,7 @@ func (h *Host) commit(ctx context.Context, r *run, mark postgres.Mark, row *post
 		return nil
 	}
 	r.mark = mark
-	if mark.State == "finished" || mark.State == "failed" || mark.State == "continued" {
+	if postgres.HasEnded(mark.State) {
 		return h.end(ctx, r, row)
 	}
 	return nil

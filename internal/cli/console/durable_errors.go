@@ -81,6 +81,8 @@ func (a *Console) reportRunError(err error) int {
 	case errors.As(err, new(*tape.DivergedError)):
 		a.Complain(err.Error(), "")
 		return ExitBroken
+	case errors.As(err, new(*durable.RemovedError)):
+		a.Complain(err.Error(), "name a later run, if there is one")
 	case errors.Is(err, journal.ErrDropped):
 		a.Complain(fmt.Sprintf("%s: %v", name, err), "resume it with the version of concerto that started it")
 	case errors.As(err, new(*journal.ExistsError)):

@@ -121,7 +121,7 @@ func (a *Console) Fail(err error) int {
 	case errors.As(err, &suspended):
 		return a.reportSuspended(suspended)
 	case errors.As(err, new(*journal.DamagedError)), errors.As(err, new(*durable.SecretError)), errors.As(err, new(*journal.HeldError)),
-		errors.As(err, new(*journal.NewerFormatError)), errors.As(err, new(*journal.ExistsError)), errors.As(err, new(*rundir.NotEmptyError)), errors.As(err, new(*rundir.UnusableError)), errors.Is(err, journal.ErrDropped), errors.Is(err, journal.ErrNoRun),
+		errors.As(err, new(*journal.NewerFormatError)), errors.As(err, new(*journal.ExistsError)), errors.As(err, new(*rundir.NotEmptyError)), errors.As(err, new(*rundir.UnusableError)), errors.Is(err, journal.ErrDropped), errors.As(err, new(*durable.RemovedError)), errors.Is(err, journal.ErrNoRun),
 		errors.As(err, &diverged) && diverged.Journal:
 		return a.reportRunError(err)
 	case errors.As(err, new(*durable.NoEffect)):

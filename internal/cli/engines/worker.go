@@ -189,7 +189,6 @@ func (cmd *workerCommand) options(p *engine.Program, text json.RawMessage, signa
 	}
 	_, o, err := program.PrepareWith(cmd.console, &world, signals, func(*permit.Grants) (*engine.Program, string, error) { return p, "", nil })
 	o.Args, o.Inputs = start.Args, start.Inputs
-	o.Records.Durable = &engine.Durable{Continues: start.Continues}
 	return o, err
 }
 

@@ -94,7 +94,7 @@ func (cmd *resumeCommand) resume(parent context.Context, run string, path []stri
 	if stored.Dir != found.Dir {
 		cmd.console.Notef("concerto: run %s has continued as %s in %s\n", run, stored.ID, cmd.console.Relative(stored.Dir))
 	}
-	if code, over := stored.Finished(); over && stored.Successor() == "" {
+	if code, over := stored.Finished(); over && !stored.Continued() {
 		cmd.console.Verbosef("the run has already ended")
 		return console.ExitError(code)
 	}

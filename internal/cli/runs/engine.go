@@ -169,12 +169,8 @@ func (cmd *runsCommand) stopInEngine(ctx context.Context, run *locate.Run) error
 			if err != nil {
 				return err
 			}
-			next, err := s.Successor()
-			if err != nil {
-				return err
-			}
 			successor := *run
-			successor.ID = next.Run
+			successor.ID = s.Next.Run
 			return cmd.stopInEngine(ctx, &successor)
 		case r.Exit != nil && !requested:
 			return &runs.Problem{Message: "the run has already ended"}

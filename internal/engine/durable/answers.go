@@ -1,7 +1,6 @@
 package durable
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -35,15 +34,14 @@ type openQuestion struct {
 // one can answer it. stop withdraws the question.
 func (w *world) askQuestion(ctx context.Context, s effect.Starter, q effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
 	f := w.run.flightOf(q)
-	var since int64
-	var err error
+	var earlier *effect.CarriedQuestion
 	if f.begin != nil {
-		if since, err = w.run.takeOver(f.begin); err != nil {
-			w.run.Suspend(&Unwritable{err})
-		}
-		w.run.listQuestion(f.e, questionOf(f.begin), since)
+		earlier = w.run.carried.take(f.begin)
+		w.run.listQuestion(f.e, questionOf(f.begin), earlier)
 	}
-	if w.run.flushJournal(journal.Synced) != nil || err != nil { // the run is being suspended
+	// Who answers the earlier question after its answer was read here finds this question in the
+	// journal, and answers it instead.
+	if w.run.flushJournal(journal.Synced) != nil || w.run.takeAnswer(f.e, earlier) != nil { // the run is being suspended
 		return func() { done(nil, context.Canceled) }, true
 	}
 	x := &openQuestion{Question: Question{E: f.e, ID: journal.QuestionID(f.e)}}
@@ -188,16 +186,20 @@ func (r *Run) ApplyAnswers() {
 }
 
 // listQuestion adds the question about effect e to the open questions, if the store lists them.
-// since is the time in Unix milliseconds at which it was asked; 0 means now.
-func (r *Run) listQuestion(e int64, q ShownQuestion, since int64) {
+// earlier is the question that it repeats; nil if there is none.
+func (r *Run) listQuestion(e int64, q ShownQuestion, earlier *effect.CarriedQuestion) {
 	w, ok := r.c.Writer.(journal.QuestionWriter)
 	if !ok {
 		return
 	}
+	since := r.c.Writer.Time()
+	if earlier != nil {
+		since = earlier.Since
+	}
 	r.idle.mu.Lock()
 	r.idle.listed[e] = q.ID
 	r.idle.mu.Unlock()
-	w.Ask(journal.Question{ID: q.ID, Channel: q.Channel, Payload: q.Payload, Type: q.Type, Schema: q.schema, Since: cmp.Or(since, r.c.Writer.Time())})
+	w.Ask(journal.Question{ID: q.ID, Channel: q.Channel, Payload: q.Payload, Type: q.Type, Schema: q.schema, Since: since})
 }
 
 // markJournaled must be called after the result of effect e was appended to the journal. If another

@@ -1,9 +1,7 @@
 package durable
 
 import (
-	"encoding/json"
 	"errors"
-	"path/filepath"
 	"slices"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
@@ -56,57 +54,10 @@ func (k *carried) take(begin *journal.Record) *effect.CarriedQuestion {
 	return c
 }
 
-// continuesOf returns what the start record of a run contains about the run before it, or nil.
-func continuesOf(h *journal.History) *journal.Continues {
-	var f Flags
-	_ = json.Unmarshal(h.Start().Flags, &f) // readStored reports an error
-	return f.Continues
-}
-
-// Successor returns the successor of a run that has continued as a new run, or nil.
-func (s *Stored) Successor() (*journal.Successor, error) {
-	if !s.History.Continued() {
-		return nil, nil
-	}
-	var end *journal.Record
-	for _, r := range s.History.Records {
-		if r.Q == string(effect.KindContinue) {
-			end = r
-		}
-	}
-	if end == nil {
-		return nil, &journal.DamagedError{Where: s.History.LastPart(), Why: "the run has continued, but the record of that is missing"}
-	}
-	var asked effect.Continue
-	var taken effect.Continued
-	value, err := end.V, error(nil)
-	if end.Blob != "" {
-		value, err = s.Run.Blob(end.Blob)
-	}
-	if err == nil {
-		err = errors.Join(json.Unmarshal(end.R, &asked), json.Unmarshal(value, &taken))
-	}
-	if err != nil {
-		return nil, err
-	}
-	return Successor(s.Start.Run, filepath.Base(s.Run.Name()), s.Flags.Continues, asked.Inputs, taken.Questions), nil
-}
-
-// Successor returns the successor of a run with an id and a name in the store. continues is that of
-// the run. inputs and questions are what the run passes on.
-func Successor(run, name string, continues *journal.Continues, inputs json.RawMessage, questions []effect.CarriedQuestion) *journal.Successor {
-	before := 0
-	if continues != nil {
-		before = continues.N
-	}
-	return &journal.Successor{Run: journal.SuccessorName(run, before), Name: journal.SuccessorName(name, before), Inputs: inputs,
-		Continues: &journal.Continues{Run: run, Name: name, N: before + 1, Questions: questions}}
-}
-
 // CarriedAs returns the id of the question of a run that repeats a question of the run before it.
 // ok is false if the run has not asked it.
-func CarriedAs(h *journal.History, id string) (again string, ok bool) {
-	for e, c := range newCarried(continuesOf(h), h.Records).of {
+func (s *Stored) CarriedAs(id string) (again string, ok bool) {
+	for e, c := range newCarried(s.Flags.Continues, s.History.Records).of {
 		if c != nil && c.ID == id {
 			return journal.QuestionID(e), true
 		}
@@ -137,21 +88,20 @@ func (r *Run) carriedQuestions() *effect.Continued {
 	return c
 }
 
-// takeOver stores the answer to the earlier question that a question repeats, if that was answered.
-// It returns the time at which the earlier question was asked, or 0 without one.
-func (r *Run) takeOver(begin *journal.Record) (since int64, err error) {
-	c := r.carried.take(begin)
-	if c == nil {
-		return 0, nil
+// takeAnswer stores the answer to an earlier question as that of effect e, which repeats it. earlier
+// may be nil. An error suspends the run.
+func (r *Run) takeAnswer(e int64, earlier *effect.CarriedQuestion) error {
+	if earlier == nil {
+		return nil
 	}
-	a, err := r.c.Stored.Sibling(r.carried.from).Answer(c.ID)
-	if err != nil || a == nil {
-		return c.Since, err
+	a, err := r.c.Stored.Sibling(r.carried.from).Answer(earlier.ID)
+	if err == nil && a != nil {
+		a.Synced, a.Sum = 0, "" // describe the file in the other run
+		err = r.c.Stored.PutAnswer(journal.QuestionID(e), *a)
 	}
-	a.Synced, a.Sum = 0, "" // describe the file in the other run
-	err = r.c.Stored.PutAnswer(journal.QuestionID(begin.E), *a)
-	if _, answered := errors.AsType[*journal.AnsweredError](err); answered {
-		err = nil // an earlier process has stored it, or the question itself was answered
+	if _, answered := errors.AsType[*journal.AnsweredError](err); answered || err == nil {
+		return nil // an earlier process has stored it, or the question itself was answered
 	}
-	return c.Since, err
+	r.Suspend(&Unwritable{err})
+	return err
 }

@@ -42,8 +42,9 @@ type Shown struct {
 	// that of its own successor; "" if there is none.
 	Continues   string `json:"continues,omitempty"`
 	ContinuedAs string `json:"continued_as,omitempty"`
-	Before      int    `json:"-"` // number of runs before this one
-	Damage      string `json:"damage,omitempty"`
+	// Next is the run as which the run has continued; nil if it has not.
+	Next   *journal.Successor `json:"-"`
+	Damage string             `json:"damage,omitempty"`
 	// what was exported to a collector of OpenTelemetry; nil if nothing was
 	Telemetry *ShownExport `json:"telemetry,omitempty"`
 }
@@ -141,24 +142,22 @@ func when(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T
 // Show returns the state of a run from its journal. running means that a process is running it.
 // policy returns the [run.unknown] policy of an effect. cost returns the price of a model call in
 // US dollars.
-func Show(h *journal.History, running bool, policy func(kind, address string) string, cost func(provider, model string, in, out int64) float64) *Shown {
+func Show(stored *Stored, running bool, policy func(kind, address string) string, cost func(provider, model string, in, out int64) float64) *Shown {
+	h := stored.History
 	start := h.Records[0]
 	s := &Shown{Run: start.Run, Program: start.Program, Started: when(start.T), Pending: []ShownQuestion{}, Answered: []ShownAnswer{}, Unknown: []ShownUnknown{}, Timers: []ShownTimer{}, Hosts: []ShownHost{},
 		Journal: Size{int(h.N), h.Bytes}}
 	t := tallied(h)
 	s.Effects, s.Usage, s.Exit = t.effects, t.usage(cost), t.exit
 	s.countRunningCalls(t.servers, t.open)
-	continues := continuesOf(h)
-	if continues != nil {
-		s.Continues, s.Before = continues.Run, continues.N
-	}
-	if h.Continued() {
-		s.ContinuedAs = journal.SuccessorName(s.Run, s.Before)
+	if stored.Next != nil {
+		s.Next, s.ContinuedAs = stored.Next, stored.Next.Run
 	} else {
 		s.pending(t.open, t.opened, policy)
 	}
-	if continues != nil {
-		for e, earlier := range newCarried(continues, h.Records).of {
+	if c := stored.Flags.Continues; c != nil {
+		s.Continues = c.Run
+		for e, earlier := range newCarried(c, h.Records).of {
 			if q := s.Question(journal.QuestionID(e)); q != nil && earlier != nil {
 				q.Since = when(earlier.Since)
 			}
@@ -191,7 +190,7 @@ func (s *Shown) listHosts(h *journal.History, opened map[int64]bool, running boo
 
 func stateOf(h *journal.History, running bool) string {
 	switch last := h.Last(); {
-	case h.Continued():
+	case h.Last().X == journal.HasContinued:
 		return Continued
 	case last.K == journal.KFinish && last.Code != nil && *last.Code == 0:
 		return Finished

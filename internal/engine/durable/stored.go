@@ -38,6 +38,8 @@ type Stored struct {
 	Program []byte // compiled program that was adopted last
 	Sum     string // SHA-256 of Program in hex
 	adopted int    // number of changes of the program
+	// Next is the run as which the run has continued; nil if it has not.
+	Next *journal.Successor
 }
 
 // Open reads a run with its whole journal. The error is journal.ErrNoRun, journal.ErrDropped, a
@@ -111,6 +113,9 @@ func readStored(run journal.Run, h *journal.History) (*Stored, error) {
 		}
 	}
 	var err error
+	if s.Next, err = s.readSuccessor(); err != nil {
+		return nil, err
+	}
 	s.Program, err = run.Program(file, s.Sum)
 	return s, err
 }

@@ -224,7 +224,7 @@ func (w *world) inquire(ctx context.Context, f *inFlight, q effect.Request) (*re
 		return nil, nil, err
 	}
 	question := &openQuestion{Question: Question{E: f.e, ID: journal.UnknownID(f.e), Channel: journal.UnknownChannel, Payload: payload}}
-	w.run.listQuestion(f.e, ShownQuestion{ID: question.ID, Channel: question.Channel, Payload: w.run.clean(payload), Type: journal.Resolutions}, 0)
+	w.run.listQuestion(f.e, ShownQuestion{ID: question.ID, Channel: question.Channel, Payload: w.run.clean(payload), Type: journal.Resolutions}, nil)
 	type answer struct {
 		result effect.Result
 		err    error

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -44,18 +43,11 @@ func Answer(run journal.Run, id string, a Response) error {
 // AnswerChannel answers the oldest open question of a run on a channel. The errors are those of
 // Answer.
 func AnswerChannel(run journal.Run, channel string, a Response) error {
-	s, err := durable.Open(run)
-	for err == nil && s.History.Continued() {
-		next, nerr := s.Successor()
-		if nerr != nil {
-			return nerr
-		}
-		run = run.Sibling(next.Name)
-		s, err = durable.Open(run)
-	}
+	s, err := durable.Newest(run)
 	if err != nil {
 		return err
 	}
+	run = s.Run
 	shown, err := showStored(s, false)
 	if err != nil {
 		return err
@@ -77,30 +69,47 @@ func AnswerChannel(run journal.Run, channel string, a Response) error {
 }
 
 // answerSuccessor answers the question of a run's successor that repeats a question of the run.
-func answerSuccessor(s *durable.Stored, c *journal.Successor, id string, a Response) error {
-	next, err := durable.Open(s.Run.Sibling(c.Name))
-	if err != nil && !errors.Is(err, journal.ErrNoRun) {
+func answerSuccessor(s *durable.Stored, id string, a Response) error {
+	next, again, err := repeated(s, id)
+	if err != nil {
 		return err
 	}
-	if err == nil {
-		if again, ok := durable.CarriedAs(next.History, id); ok {
-			if a.Note != nil {
-				a.Note(fmt.Sprintf("run %s has continued as %s, where this is question %s", s.Start.Run, c.Run, again))
-			}
-			return answerStored(next, again, a)
-		}
+	if next == nil {
+		return &Problem{fmt.Sprintf("run %s has continued as %s, which has not asked %s again", s.Start.Run, s.Next.Run, id), "`concerto runs show " + s.Next.Run + "` lists its questions"}
 	}
-	return &Problem{fmt.Sprintf("run %s has continued as %s, which has not asked %s again", s.Start.Run, c.Run, id), "`concerto runs show " + c.Run + "` lists its questions"}
+	if a.Note != nil {
+		a.Note(fmt.Sprintf("run %s has continued as %s, where this is question %s", s.Start.Run, s.Next.Run, again))
+	}
+	return answerStored(next, again, a)
+}
+
+// repeated returns the successor of a run and the id of the question that repeats a question of the
+// run. next is nil if the successor has not asked it.
+func repeated(s *durable.Stored, id string) (next *durable.Stored, again string, err error) {
+	next, err = s.OpenNext()
+	if errors.Is(err, journal.ErrNoRun) {
+		return nil, "", nil
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	again, ok := next.CarriedAs(id)
+	if !ok {
+		return nil, "", nil
+	}
+	return next, again, nil
+}
+
+// passesOn reports whether a run has continued and its successor may ask a question of the run
+// again.
+func passesOn(s *durable.Stored, id string) bool {
+	return s.Next != nil && slices.ContainsFunc(s.Next.Continues.Questions, func(q effect.CarriedQuestion) bool { return q.ID == id })
 }
 
 // answerStored answers a question of a run that was read before.
 func answerStored(s *durable.Stored, id string, a Response) error {
-	c, err := s.Successor()
-	if err != nil {
-		return err
-	}
-	if c != nil && slices.ContainsFunc(c.Continues.Questions, func(q effect.CarriedQuestion) bool { return q.ID == id }) {
-		return answerSuccessor(s, c, id, a)
+	if passesOn(s, id) {
+		return answerSuccessor(s, id, a)
 	}
 	shown, err := showStored(s, false)
 	if err != nil {
@@ -139,12 +148,17 @@ func answerStored(s *durable.Stored, id string, a Response) error {
 }
 
 // withdrawLate removes the answer that was just written if the question had already ended in
-// another way, because the run then ignores the answer.
+// another way, because the run then ignores the answer. If the run has continued, its successor
+// receives the answer.
 func withdrawLate(s *durable.Stored, id string, written *journal.Answer) error {
-	h, err := s.Run.Read()
+	now, err := durable.Open(s.Run)
 	if err != nil {
 		return err
 	}
+	if passesOn(now, id) {
+		return passOn(now, id, written)
+	}
+	h := now.History
 	by, at, over := journal.Over(h.Records[min(len(h.Records), len(s.History.Records)):], id)
 	if !over && h.Last().K != journal.KFinish || over && by == cmp.Or(written.By, effect.ByAnswer) {
 		return nil // the run will accept the answer, or has accepted it
@@ -156,6 +170,22 @@ func withdrawLate(s *durable.Stored, id string, written *journal.Answer) error {
 		return answeredBy(id, by, at)
 	}
 	return withdrawn(s, id)
+}
+
+// passOn gives an answer that a run has not read to its successor. If the successor has not asked
+// the question again, it finds the answer when it does.
+func passOn(s *durable.Stored, id string, written *journal.Answer) error {
+	next, again, err := repeated(s, id)
+	if err != nil || next == nil {
+		return err
+	}
+	err = next.Run.PutAnswer(again, *written)
+	if first, ok := errors.AsType[*journal.AnsweredError](err); ok && first.By != written.By {
+		return answeredBy(again, first.By, first.At)
+	} else if err != nil && !ok {
+		return err
+	}
+	return withdrawLate(next, again, written)
 }
 
 // withdrawn returns the error for a question that has ended without an answer.
@@ -198,8 +228,8 @@ func others(s *durable.Shown) string {
 // arrived or a timer has expired.
 func IsReady(s *durable.Shown, now time.Time) bool {
 	run := rundir.At(s.Dir)
-	if s.State == durable.Continued { // its process was killed before it had created the successor
-		return !rundir.At(run.Sibling(journal.SuccessorName(filepath.Base(s.Dir), s.Before)).Name()).Begun()
+	if s.Next != nil { // its process may have been killed before it created the successor
+		return !run.HadSuccessor() && !rundir.At(run.Sibling(s.Next.Name).Name()).Begun()
 	}
 	return s.State == durable.Waiting && (slices.ContainsFunc(s.Pending, func(q durable.ShownQuestion) bool { return journal.IsAnswered(run, q.ID) }) ||
 		slices.ContainsFunc(s.Unknown, func(u durable.ShownUnknown) bool { return journal.IsAnswered(run, u.ID) }) ||

@@ -25,11 +25,12 @@ const stopWithin = 30 * time.Second
 // *journal.HeldError if the process does not stop the run in time, a *Problem if the run has ended,
 // or an error of durable.Open.
 func Stop(ctx context.Context, dir string) error {
-	d, err := newest(dir)
+	s, err := durable.Newest(rundir.At(dir))
 	if err != nil {
 		return err
 	}
-	dir = d.Name()
+	dir = s.Run.Name()
+	d := rundir.At(dir)
 	w, h, err := d.Open(nil, journal.Options{})
 	if held := (*journal.HeldError)(nil); errors.As(err, &held) {
 		if err := d.RequestStop(); err != nil {
@@ -40,11 +41,8 @@ func Stop(ctx context.Context, dir string) error {
 			if err != nil {
 				return err
 			}
-			if h, err := d.Read(); !running && err == nil && h.Continued() {
-				return Stop(ctx, dir) // it has continued before it noticed the request
-			}
 			if !running {
-				return nil
+				return stopNext(ctx, d)
 			}
 			time.Sleep(20 * time.Millisecond)
 		}
@@ -53,7 +51,7 @@ func Stop(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	if h.Continued() {
+	if s.Next != nil {
 		return errors.Join(w.Close(), &Problem{"the run has continued, but its process ended before its successor began", "`concerto runs resume` begins it"})
 	}
 	if h.Last().K == journal.KFinish {
@@ -65,25 +63,13 @@ func Stop(ctx context.Context, dir string) error {
 	return errors.Join(FinishStopped(w), Settle(ctx, d))
 }
 
-// newest returns the run in a directory, or the newest existing successor of a run that has
-// continued.
-func newest(dir string) (*rundir.Directory, error) {
-	d := rundir.At(dir)
-	for {
-		s, err := durable.Open(d)
-		if err != nil {
-			return nil, err
-		}
-		next, err := s.Successor()
-		if err != nil || next == nil {
-			return d, err
-		}
-		successor := rundir.At(d.Sibling(next.Name).Name())
-		if !successor.Begun() {
-			return d, nil
-		}
-		d = successor
+// stopNext stops the successor of a run that has continued before it noticed the request to stop.
+func stopNext(ctx context.Context, d *rundir.Directory) error {
+	s, err := durable.Open(d)
+	if err != nil || s.Next == nil {
+		return err
 	}
+	return Stop(ctx, d.Name())
 }
 
 // Settle ends what a run that has ended without a process of its own has left in its project: its

@@ -17,6 +17,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
+	"github.com/concerto-lang/concerto/internal/engine/submission"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/journal/localowner"
 	"github.com/concerto-lang/concerto/internal/record/journal/postgres"
@@ -296,11 +297,12 @@ func (w *worker) first(ctx context.Context, kill <-chan struct{}, run journal.Ru
 		return err
 	}
 	o.Session.SessionID = c.Run
-	submitted := o.Records.Durable
-	o.Records.Durable = w.durable(c, run, dir)
-	if submitted != nil {
-		o.Records.Durable.Continues = submitted.Continues
+	start, err := submission.Decode(c.Start)
+	if err != nil {
+		return err
 	}
+	o.Records.Durable = w.durable(c, run, dir)
+	o.Records.Durable.Continues = start.Continues
 	return p.Run(ctx, o)
 }
 

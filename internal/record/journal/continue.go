@@ -2,8 +2,6 @@ package journal
 
 import (
 	"encoding/json"
-	"strconv"
-	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
@@ -31,19 +29,4 @@ type Successor struct {
 // successor, in one step with the end of the run.
 type Continuer interface {
 	ContinueAs(next *Successor)
-}
-
-// SuccessorName returns the name, or the id, of the successor of a run. before is the number of
-// runs before that run.
-func SuccessorName(name string, before int) string {
-	if before > 0 {
-		name = strings.TrimSuffix(name, "."+strconv.Itoa(before+1))
-	}
-	return name + "." + strconv.Itoa(before+2)
-}
-
-// Continued reports whether the run has ended and has continued as a new run.
-func (h *History) Continued() bool {
-	last := h.Last()
-	return last.K == KFinish && last.X == HasContinued
 }

@@ -34,6 +34,10 @@ type Run interface {
 	// Sibling returns the run of the same store with a name: the name of a directory beside this
 	// one, or an id.
 	Sibling(name string) Run
+	// NoteSuccessor notes that a process has created the successor of the run, and HadSuccessor
+	// reports that: a successor that is missing was then removed, and is not created again.
+	NoteSuccessor() error
+	HadSuccessor() bool
 
 	// Create stores a new run with its program in the form of IR, and becomes its owner. The error
 	// is an *ExistsError, a *HeldError, or an error of the store.

@@ -55,6 +55,12 @@ type position struct {
 // Sibling returns the run of the store with an id.
 func (r *run) Sibling(id string) journal.Run { return r.store.Run(id) }
 
+// NoteSuccessor does nothing: no process creates the successor of a run in a shared store.
+func (r *run) NoteSuccessor() error { return nil }
+
+// HadSuccessor returns false.
+func (r *run) HadSuccessor() bool { return false }
+
 // Run returns the run with an id. The store need not contain it.
 func (s *Store) Run(id string) journal.Run { return &run{s, id} }
 

@@ -9,6 +9,11 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
+// HasEnded reports whether a run in a state has ended.
+func HasEnded(state string) bool {
+	return state == "finished" || state == "failed" || state == "continued"
+}
+
 // States contains the states of a run.
 var States = []string{"ready", "running", "waiting", "finished", "failed", "continued", "held", "damaged"}
 

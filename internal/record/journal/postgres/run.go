@@ -66,6 +66,12 @@ func (r *run) do(sql string, args ...any) error {
 // Sibling returns the run of the engine with an id.
 func (r *run) Sibling(id string) journal.Run { return r.engine.Run(id) }
 
+// NoteSuccessor does nothing, because a run and its successor are one transaction.
+func (r *run) NoteSuccessor() error { return nil }
+
+// HadSuccessor returns false.
+func (r *run) HadSuccessor() bool { return false }
+
 // Name returns the id of the run.
 func (r *run) Name() string { return r.id }
 

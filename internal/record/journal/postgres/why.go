@@ -118,7 +118,7 @@ func (s *situation) why(r *Row) string {
 // timeReasons returns the events for which a run waits.
 func (s *situation) timeReasons(r *Row) (all []string) {
 	switch {
-	case r.State == "finished" || r.State == "failed" || r.State == "continued":
+	case HasEnded(r.State):
 	case r.Stopping:
 		return []string{"stopping"}
 	case r.At != nil && !r.At.After(s.now):

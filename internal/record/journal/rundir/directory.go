@@ -32,6 +32,7 @@ const (
 	answers  = "answers"
 	lockName = "lock"
 	stopName = "stop"
+	nextName = "continued" // its successor was created
 )
 
 // SegmentBytes is the default of Directory.SegmentBytes. Tests change it.
@@ -58,6 +59,20 @@ func (d *Directory) Name() string { return d.path }
 // Sibling returns the run in the directory with a name beside this one.
 func (d *Directory) Sibling(name string) journal.Run {
 	return At(filepath.Join(filepath.Dir(d.path), name))
+}
+
+// NoteSuccessor notes that the successor of the run was created.
+func (d *Directory) NoteSuccessor() error {
+	if err := d.files.Make(nextName, nil); !errors.Is(err, fs.ErrExist) {
+		return newUnusable(err, true)
+	}
+	return nil
+}
+
+// HadSuccessor reports whether the successor of the run was created.
+func (d *Directory) HadSuccessor() bool {
+	_, err := d.files.Read(nextName)
+	return err == nil
 }
 
 // NotEmptyError means that the directory for a new run contains a file that does not belong to a
