@@ -400,19 +400,6 @@ func (a *Args) DecidesCall(call string, question int) func(answer json.RawMessag
 	}
 }
 
-// Continued is the error of a run that has ended because its successor starts with Inputs.
-type Continued struct {
-	Inputs json.RawMessage // object
-	*effect.Continued
-}
-
-func (e *Continued) Error() string { return "the run continues as a new run" }
-
-// ContinueAsNew returns the error by which a native ends the run with a *Continued.
-func ContinueAsNew(inputs json.RawMessage, c *effect.Continued) error {
-	return &endsRun{&Continued{inputs, c}}
-}
-
 // endsRun wraps an error that ends the run: no program may catch it.
 type endsRun struct{ error }
 

@@ -8,6 +8,7 @@ package vm
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"unsafe"
@@ -207,6 +208,19 @@ func (m *VM) init(config Config, i *image) {
 
 // ErrNoMain is the error of running a program that has no main.
 var ErrNoMain = errors.New("the program has no function `main`")
+
+// Continued is the error of a run that has ended because its successor starts with Inputs.
+type Continued struct {
+	Inputs json.RawMessage // object
+	*effect.Continued
+}
+
+func (e *Continued) Error() string { return "the run continues as a new run" }
+
+// ContinueAsNew returns the error by which a native ends the run with a *Continued.
+func ContinueAsNew(inputs json.RawMessage, c *effect.Continued) error {
+	return &endsRun{&Continued{inputs, c}}
+}
 
 // Run runs main. The error is an *Uncaught if the program failed. It is context.Cause(ctx) if ctx
 // ended the run. Otherwise it is the performer's error. Every goroutine of the run has ended when

@@ -39,8 +39,8 @@ func (w *world) askQuestion(ctx context.Context, s effect.Starter, q effect.Requ
 		earlier = w.run.carried.take(f.begin)
 		w.run.listQuestion(f.e, questionOf(f.begin), earlier)
 	}
-	// Who answers the earlier question after its answer was read here finds this question in the
-	// journal, and answers it instead.
+	// An answer to the earlier question that is stored after the following read is passed on by the
+	// command that stores it, which finds this question in the journal.
 	if w.run.flushJournal(journal.Synced) != nil || w.run.takeAnswer(f.e, earlier) != nil { // the run is being suspended
 		return func() { done(nil, context.Canceled) }, true
 	}

@@ -88,8 +88,8 @@ func (r *Run) carriedQuestions() *effect.Continued {
 	return c
 }
 
-// takeAnswer stores the answer to an earlier question as that of effect e, which repeats it. earlier
-// may be nil. An error suspends the run.
+// takeAnswer stores the answer to an earlier question as that of effect e, which repeats it.
+// earlier may be nil. An error suspends the run.
 func (r *Run) takeAnswer(e int64, earlier *effect.CarriedQuestion) error {
 	if earlier == nil {
 		return nil

@@ -172,7 +172,7 @@ func withdrawLate(s *durable.Stored, id string, written *journal.Answer) error {
 	return withdrawn(s, id)
 }
 
-// passOn gives an answer that a run has not read to its successor. If the successor has not asked
+// passOn passes an answer that a run has not read to its successor. If the successor has not asked
 // the question again, it finds the answer when it does.
 func passOn(s *durable.Stored, id string, written *journal.Answer) error {
 	next, again, err := repeated(s, id)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
@@ -76,6 +77,73 @@ func TestLateAnswer(t *testing.T) {
 		}
 		if a, err := before.Run.Answer("q2"); (a != nil) != x.left || err != nil {
 			t.Errorf("%s: stored answer = %+v, error %v; want an answer: %v", name, a, err, x.left)
+		}
+	}
+}
+
+// TestAnswerWhileContinuing answers a question of a run that continues at the same time. The answer
+// stays for a successor that has not asked the question again; one that has receives it at once.
+func TestAnswerWhileContinuing(t *testing.T) {
+	code := 0
+	question := effect.CarriedQuestion{ID: "q2", Channel: "ask", Payload: json.RawMessage("null"), Since: 20}
+	taken, err := json.Marshal(effect.Continued{Questions: []effect.CarriedQuestion{question}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, x := range map[string]struct {
+		begins, asks bool   // what the successor does
+		by           string // who has answered its question; "" if it is open
+		want         string // start of the error message; "" for no error
+	}{
+		"it has not begun":     {},
+		"it has not asked":     {begins: true},
+		"it has asked":         {begins: true, asks: true},
+		"it has taken it over": {begins: true, asks: true, by: "Ada"},
+		"somebody else":        {begins: true, asks: true, by: "Bob", want: "q7 was answered by Bob at "},
+	} {
+		w, dir := asking(t)
+		if err := w.Flush(journal.Written); err != nil {
+			t.Fatal(err)
+		}
+		before, err := durable.Open(rundir.At(dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Append(&journal.Record{K: journal.KDid, E: 4, Q: string(effect.KindContinue), Asked: journal.Asked{R: json.RawMessage(`{"inputs":{}}`)}, Gave: journal.Gave{V: taken}})
+		w.Append(&journal.Record{K: journal.KEnd, E: 2, Gave: journal.Gave{X: "unknown"}})
+		w.Append(&journal.Record{K: journal.KFinish, Gave: journal.Gave{X: journal.HasContinued}, Rest: journal.Rest{Code: &code}})
+		if err := w.Flush(journal.Written); err != nil {
+			t.Fatal(err)
+		}
+		next := before.Run.Sibling("job.2")
+		if x.begins {
+			start := *before.Start
+			start.Run, start.Flags = "r_1.2", json.RawMessage(`{"continues":{"run":"r_1","name":"job","n":1,"questions":[{"id":"q2","channel":"ask","payload":null,"since":20}]}}`)
+			w, err := next.Create(start, before.Program, journal.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if x.asks {
+				w.Append(&journal.Record{K: journal.KBegin, E: 7, P: 1, Q: "emit.await", C: "waits", Asked: journal.Asked{R: json.RawMessage(`{"channel":"ask"}`)}})
+			}
+			if err := errors.Join(w.Flush(journal.Written), w.Close()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if x.by != "" {
+			if err := next.PutAnswer("q7", journal.Answer{Value: json.RawMessage(`"yes"`), By: x.by}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err = answerStored(before, "q2", Response{Text: "yes", By: "Ada"})
+		if problem, _ := errors.AsType[*Problem](err); x.want == "" && err != nil || x.want != "" && (problem == nil || !strings.HasPrefix(problem.Message, x.want)) {
+			t.Errorf("%s: error = %v, want %q", name, err, x.want)
+		}
+		if a, err := before.Run.Answer("q2"); a == nil || err != nil {
+			t.Errorf("%s: the answer is not stored for a successor that asks later (error %v)", name, err)
+		}
+		if a, err := next.Answer("q7"); (a != nil) != x.asks || err != nil {
+			t.Errorf("%s: answer of the successor = %+v, error %v; want an answer: %v", name, a, err, x.asks)
 		}
 	}
 }

@@ -26,9 +26,8 @@ type History struct {
 
 // Segment describes a file of a journal.
 type Segment struct {
-	N    int    // number of the file
-	Last uint64 // number of the last record in the file
-	Size int64  // size of the records in bytes
+	N    int   // number of the file
+	Size int64 // size of the records in bytes
 }
 
 // Start returns the content of the start record, which every history contains.

@@ -104,6 +104,6 @@ func readSegment(r *journal.Reader, n int, text []byte, last bool) error {
 		}
 		text = rest
 	}
-	h.Segments = append(h.Segments, journal.Segment{N: n, Last: h.N, Size: h.Bytes - before})
+	h.Segments = append(h.Segments, journal.Segment{N: n, Size: h.Bytes - before})
 	return nil
 }
