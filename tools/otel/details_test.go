@@ -14,6 +14,7 @@ import (
 	common "go.opentelemetry.io/proto/otlp/common/v1"
 
 	"github.com/concerto-lang/concerto/internal/testkit/testmcp"
+	_ "github.com/concerto-lang/concerto/mcp" // as concerto does
 )
 
 // TestMain is also the MCP server of TestDetails.

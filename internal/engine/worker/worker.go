@@ -168,16 +168,16 @@ func (w *worker) serve(parent context.Context, kill <-chan struct{}) (over bool)
 		}
 	})
 	for {
+		before := w.executing()
 		claimed, err := w.claim(ctx, kill)
 		if err != nil && w.session.Ended().Err() == nil {
 			w.Log(Event{Kind: Retry, Text: fmt.Sprintf("could not claim runs: %v; retrying", err)})
 		}
-		w.mu.Lock()
-		live := w.live
-		w.mu.Unlock()
-		if w.UntilIdle && live == 0 && claimed == 0 && err == nil {
+		// A run that ends after the query may have made another one ready, such as its successor.
+		if w.UntilIdle && before == 0 && claimed == 0 && err == nil {
 			return true
 		}
+		live := w.executing()
 		if claimed > 0 && live < w.Row.Concurrency {
 			continue // there may be more
 		}
@@ -200,6 +200,13 @@ func (w *worker) serve(parent context.Context, kill <-chan struct{}) (over bool)
 		case <-again:
 		}
 	}
+}
+
+// executing returns the number of runs that the worker executes.
+func (w *worker) executing() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.live
 }
 
 // fireSchedules submits the runs whose scheduled times have come.

@@ -16,6 +16,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 	"github.com/concerto-lang/concerto/internal/engine/durable"
+	"github.com/concerto-lang/concerto/internal/engine/submission"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/journal/localowner"
 	"github.com/concerto-lang/concerto/internal/record/journal/postgres"
@@ -30,7 +31,7 @@ func TestWorker(t *testing.T) {
 		name string
 		test func(*testing.T, *bench)
 	}{
-		{"end", testEnd}, {"park", testPark}, {"handover", testHandover}, {"takeover", testTakeover}, {"stop", testStop}, {"lost", testLost}, {"refused", testRefused},
+		{"end", testEnd}, {"chain", testChain}, {"park", testPark}, {"handover", testHandover}, {"takeover", testTakeover}, {"stop", testStop}, {"lost", testLost}, {"refused", testRefused},
 		{"damaged", testDamaged}, {"cut", testCut},
 	} {
 		t.Run(x.name, func(t *testing.T) {
@@ -103,9 +104,8 @@ func (b *bench) start(change func(*Config)) *started {
 		Engine: b.engine, Lease: time.Minute, MaxCrashes: 5, State: filepath.Join(b.dir, "state"), Dir: b.dir,
 		Row: postgres.WorkerRow{Machine: here.Machine, Boot: here.Boot + here.PIDNS, PID: os.Getpid(), Version: "test", VMVersion: tape.Engine, Queues: []string{"default"}, Concurrency: 10},
 		Options: func(_ *engine.Program, _ string, start json.RawMessage) (engine.Options, error) {
-			var s struct{ Args []string }
-			err := json.Unmarshal(start, &s)
-			return engine.Options{Args: s.Args}, err
+			s, err := submission.Decode(start)
+			return engine.Options{Args: s.Args, Inputs: s.Inputs}, err
 		},
 		Log: func(e Event) {
 			w.mu.Lock()
@@ -199,6 +199,25 @@ func testEnd(t *testing.T, b *bench) {
 	if left, err := os.ReadDir(filepath.Join(b.dir, "state", "runs")); err != nil || len(left) > 0 {
 		t.Errorf("directories of ended runs = %v, error %v; want none", left, err)
 	}
+}
+
+// testChain executes a run that continues 30 times as a new one: a worker that ends when it is idle
+// executes them all, whenever it looks for the next one.
+func testChain(t *testing.T, b *bench) {
+	b.submit("chain", `use std::{app, run};
+struct State { n: Int = 0 }
+fn main() {
+    let state: State = app::inputs_as<State>()?;
+    if state.n < 30 { run::continue_as_new(State { n: state.n + 1 }); }
+    println("all");
+}`)
+	w := b.start(func(c *Config) { c.UntilIdle = true })
+	<-w.ended
+	if w.failed != nil {
+		t.Fatal(w.failed)
+	}
+	b.want("chain", "continued", 0)
+	b.want("chain.31", "finished", 0, "all")
 }
 
 // testPark answers the questions of a run that waits: the worker continues it at once.
