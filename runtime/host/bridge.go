@@ -5,6 +5,7 @@ import (
 	"runtime"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/text/ndjson"
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
 	"github.com/concerto-lang/concerto/runtime/keeper"
 	"github.com/concerto-lang/concerto/runtime/mcpbridge"
@@ -142,17 +143,20 @@ func (p *process) parseBridgeLine(text []byte) (client int, line []byte, left, o
 
 // translateFromHost passes a line of the process or of a bridge client to the adapter. The caller
 // must hold the adapter's lock.
-func (p *process) translateFromHost(text []byte) adapter.Output {
+func (p *process) translateFromHost(l ndjson.Line) adapter.Output {
 	if inPage { // no host has an adapter
 		return adapter.Output{}
 	}
-	client, line, left, ok := p.parseBridgeLine(text)
-	_, isBlocked := keeper.ParseBlockedLine(text)
+	client, line, left, ok := p.parseBridgeLine(l.Text)
+	_, isBlocked := keeper.ParseBlockedLine(l.Text)
 	switch {
 	case isBlocked && p.box != nil:
 		return adapter.Output{} // handleBlocked handles it
 	case !ok:
-		return p.translation.adapter.FromAgent(withoutEscapes(text))
+		if a, ok := p.translation.adapter.(adapter.LateReader); ok && startOf(l) < p.translation.since {
+			return a.FromAgentLate(withoutEscapes(l.Text))
+		}
+		return p.translation.adapter.FromAgent(withoutEscapes(l.Text))
 	case left:
 		return p.translation.adapter.(*adapter.ACP).LeftBridge(client)
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
@@ -32,7 +33,7 @@ func (x *Dialer) Dial(ctx context.Context, stderr func(line []byte)) (Conn, erro
 	p := newProcess(h, c)
 	p.number = h.nextNumber(c.Name)
 	if proto := c.protocol(); proto.New != nil {
-		v, err := c.adapterConfig(acquireSpec{})
+		v, err := c.adapterConfig(acquireSpec{seed: procgroup.NewID()})
 		if err != nil {
 			return nil, err
 		}

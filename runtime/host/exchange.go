@@ -49,6 +49,7 @@ type acquireSpec struct {
 	predecessor *predecessor    // exchange of a lost process that the new process continues; nil for none
 	trace       []effect.Header // position in the trace of the exchange that starts the process; nil for none
 	bridgePath  string          // path of the tool bridge of a process under a keeper; "" for a new process
+	seed        string          // see adapter.Config.Seed
 }
 
 func specOf(r *effect.ExchangeOpen) acquireSpec {

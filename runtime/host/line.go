@@ -19,6 +19,8 @@ type line struct {
 	short []byte // the line without its long parts
 	long  []longPart
 	frame lineFrame // the keeper's header, if a keeper runs the process
+	// begins is the segment of the exchange that the line begins; nil for any other line.
+	begins *segment
 }
 
 // longPart is a long text within a line.

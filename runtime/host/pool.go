@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
 	"github.com/concerto-lang/concerto/runtime/host/service"
@@ -279,7 +280,7 @@ func (c *Config) connectVia(table map[string]Transport, s Surroundings) (Conn, e
 func (h *Hosts) startProcess(c *Config, w acquireSpec, work workspace.Directory) (*process, error) {
 	p := newProcess(h, c)
 	p.workDir, p.workspace, p.dir = work, w.workspace, w.dir
-	p.number = h.nextNumber(c.Name)
+	p.number, w.seed = h.nextNumber(c.Name), procgroup.NewID()
 	if err := p.prepareAdapter(w); err != nil {
 		return nil, err
 	}

@@ -140,6 +140,7 @@ func (p *process) beginSegment(next *segment, l line) {
 			}
 			l.frame = p.keeper.frameBegin(next, sum)
 		}
+		l.begins = next
 		promptAt, _ = p.sendLine(l, true)
 		return promptAt
 	})

@@ -379,11 +379,15 @@ func (r *reader) segmentOf(l ndjson.Line) *segment {
 	if r.current == nil {
 		return nil
 	}
-	begins := l.Offset + int64(len(l.Text)-len(bytes.TrimLeft(l.Text, jsonobject.Blanks)))
-	if begins < r.current.offset {
+	if startOf(l) < r.current.offset {
 		return r.previous
 	}
 	return r.current
+}
+
+// startOf returns the offset of a line's first byte that is no blank.
+func startOf(l ndjson.Line) int64 {
+	return l.Offset + int64(len(l.Text)-len(bytes.TrimLeft(l.Text, jsonobject.Blanks)))
 }
 
 // logPlainResult logs, once for each host, that a line of text counts as the result. If the output

@@ -41,7 +41,7 @@ func (r *restoredProcess) replayAdapter(t *segment, journaled int64) {
 			break
 		}
 		p.translation.lastLine = l.Number
-		s := p.translateFromHost(l.Text)
+		s := p.translateFromHost(l)
 		if len(s.Lines)+len(s.Bridge) > 0 {
 			if at < len(r.script) && r.script[at].Kind == keeper.KindReply && r.script[at].LastLine == l.Number {
 				at++
@@ -101,6 +101,9 @@ func (r *restoredProcess) unansweredRequests(all []adapter.Request) []adapter.Re
 func (r *restoredProcess) replaySent(at int, lastLine int64, requests *[]adapter.Request) int {
 	for at < len(r.script) && r.script[at].LastLine <= lastLine && r.script[at].Kind != keeper.KindReply {
 		if n := &r.notes[at]; n.Ours != "" {
+			if n.Begun != nil {
+				r.process.translation.since = n.Begun.Since
+			}
 			s := r.process.translation.adapter.ToAgent([]byte(n.Ours))
 			*requests = append(*requests, r.process.translation.stampLastLine(s.Requests)...)
 		}

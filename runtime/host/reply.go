@@ -151,6 +151,9 @@ func (p *process) sendLine(l line, force bool) (offset int64, ok bool) {
 	if !force && p.out.isFull() {
 		return 0, false
 	}
+	if l.begins != nil {
+		t.since = l.begins.offset
+	}
 	ours := l.concat()
 	s := t.adapter.ToAgent(ours)
 	f := p.frameTranslated(l.frame, ours)

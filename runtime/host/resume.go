@@ -312,7 +312,7 @@ func (r *restoredProcess) prepareFromNote(c *Config, text []byte) error {
 		}
 	}
 	r.process.box = note.Box
-	return r.process.prepareAdapter(acquireSpec{session: note.Session, tools: note.Tools, bridgePath: note.Bridge})
+	return r.process.prepareAdapter(acquireSpec{session: note.Session, tools: note.Tools, bridgePath: note.Bridge, seed: note.Seed})
 }
 
 // restoreWorkDir restores the directory in which the process works.

@@ -38,7 +38,7 @@ func (c *Config) adapterConfig(w acquireSpec) (adapter.Config, error) {
 		return adapter.Config{}, c.errorf("cannot be started in '%s': %v", c.Dir, err)
 	}
 	v := c.Vendor.AdapterConfig(c.Name, dir)
-	v.Serves, v.Resume, v.Tools = c.Access.Permissions != nil, w.session, w.tools
+	v.Serves, v.Resume, v.Tools, v.Seed = c.Access.Permissions != nil, w.session, w.tools, w.seed
 	return v, nil
 }
 
@@ -48,6 +48,7 @@ type translation struct {
 	mu       sync.Mutex
 	adapter  adapter.Adapter
 	lastLine int64 // number of the last line passed to the adapter
+	since    int64 // offset in the output at which the exchange begins whose prompt was passed last
 }
 
 // stampLastLine sets the requests' line number to the last line passed to the adapter.
@@ -86,7 +87,7 @@ func (r *reader) translateLine(l ndjson.Line) ([][]byte, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.lastLine = l.Number
-	s := r.process.translateFromHost(l.Text)
+	s := r.process.translateFromHost(l)
 	if now := t.adapter.Conversation(); now != r.process.sessionName() {
 		r.process.session.Store(&now)
 	}

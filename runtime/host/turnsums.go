@@ -266,7 +266,8 @@ func turnEnd(m *effect.HostMessage, session string, sums *turnSums, next string)
 // endedTurn is what the progress message for the end of a turn contains.
 type endedTurn struct {
 	turnSums
-	Next string `json:"next"`
+	Next    string `json:"next"`
+	Foreign bool   `json:"foreign"` // the exchange has not begun the turn
 }
 
 // parseTurnEnd parses the progress message for the end of a turn. It returns nil for other
@@ -279,7 +280,7 @@ func parseTurnEnd(m *effect.HostMessage) *endedTurn {
 		return nil
 	}
 	e := new(endedTurn)
-	if json.Unmarshal(value.AppendJSON(nil, m.Payload), e) != nil {
+	if json.Unmarshal(value.AppendJSON(nil, m.Payload), e) != nil || e.Foreign {
 		return nil
 	}
 	if isEstimated(m.Payload.Map()) {

@@ -6,6 +6,7 @@ package hostreplay
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -45,6 +46,8 @@ type player struct {
 	o       Options
 	compare hosttrace.Comparison
 	input   chan string // lines of the input; closed at the end of the input
+	// received are pairs of UUIDs: a recorded one of a message, and the one received in its place.
+	received []string
 }
 
 // readInput sends the lines of the input to the channel, including blank lines.
@@ -77,7 +80,7 @@ func (p *player) play(lines []hosttrace.Recorded) int {
 				return Differs
 			}
 		case hosttrace.From:
-			p.write(p.o.Out, l.Text)
+			p.write(p.o.Out, strings.NewReplacer(p.received...).Replace(l.Text))
 		case hosttrace.Stderr:
 			p.write(p.o.Err, l.Text)
 		case hosttrace.Lifecycle:
@@ -104,12 +107,24 @@ func (p *player) expectLine(l *hosttrace.Recorded) bool {
 	got, ok := <-p.input
 	differs := fmt.Sprintf("expected %s, got the end of its input", l.Text)
 	if ok {
-		differs = p.compare.Differs(l.Text, got)
+		if differs = p.compare.Differs(l.Text, got); differs == "" {
+			p.replaceUUID(l.Text, got)
+		}
 	}
 	if differs != "" {
 		p.write(p.o.Err, fmt.Sprintf("replay: %s:%d: %s", p.o.File, l.Number, differs))
 	}
 	return differs == ""
+}
+
+// replaceUUID replaces the UUID of a recorded message in later lines of the process.
+func (p *player) replaceUUID(recorded, got string) {
+	var was, is struct {
+		UUID string `json:"uuid"`
+	}
+	if json.Unmarshal([]byte(recorded), &was) == nil && json.Unmarshal([]byte(got), &is) == nil && was.UUID != "" && is.UUID != "" {
+		p.received = append(p.received, was.UUID, is.UUID)
+	}
 }
 
 // awaitInputEnd waits for the end of the input. If there is another line, it writes a message and

@@ -83,11 +83,11 @@ type comparer struct {
 	at, want, got string
 }
 
-// mayVary reports whether the value of a member may differ between runs: the position in a trace,
-// and unless the comparison is strict also the working directory, the client and its version, the
+// mayVary reports whether the value of a member may differ between runs: the position in a trace, the
+// UUID of a message, and unless the comparison is strict also the working directory, the client and its version, the
 // model of a session, or the key of a prompt.
 func (c *comparer) mayVary(p place) bool {
-	if len(p) == 1 && p[0] == ".trace" || len(p) == 2 && p[0] == ".params" && p[1] == "._meta" {
+	if len(p) == 1 && (p[0] == ".trace" || p[0] == ".uuid") || len(p) == 2 && p[0] == ".params" && p[1] == "._meta" {
 		return true
 	}
 	if c.strict {

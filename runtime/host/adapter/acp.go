@@ -32,6 +32,8 @@ type ACP struct {
 	Before  float64               // cost of the session before the current exchange, in USD
 	Costs   bool                  // the agent has reported the cost of the current exchange
 	Trace   map[string]string     // position of the current exchange in the trace; nil for none
+
+	late bool // the line that is being translated is older than the newest prompt
 }
 
 // acpVersion is the version of the Agent Client Protocol.
@@ -108,6 +110,12 @@ func (a *ACP) FromAgent(line []byte) (s Output) {
 		return foreign(line)
 	}
 	return s
+}
+
+func (a *ACP) FromAgentLate(line []byte) Output {
+	a.late = true
+	defer func() { a.late = false }()
+	return a.FromAgent(line)
 }
 
 func (a *ACP) handleNotification(s *Output, m *rpcMessage, line []byte) {
@@ -371,14 +379,14 @@ func (a *ACP) handleFailure(s *Output, method string, m *rpcMessage, line []byte
 	code := string(m.Error.Code)
 	switch method {
 	case "session/close":
-		s.warn("session/close: " + m.Error.Message)
+		s.warn("session/close: " + m.Error.text())
 		return
 	case "session/prompt":
 		clear(a.RPC.Open)
-		s.failed(m.Error.Message, code, a.Session, line)
+		s.failed(m.Error.text(), code, a.Session, line)
 		return
 	}
-	s.failed(fmt.Sprintf("host '%s': %s: %s", a.cfg.Host, method, m.Error.Message), code, a.Session, nil)
+	s.failed(fmt.Sprintf("host '%s': %s: %s", a.cfg.Host, method, m.Error.text()), code, a.Session, nil)
 }
 
 // endExchange ends the exchange with the result of session/prompt.

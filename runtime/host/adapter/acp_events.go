@@ -18,6 +18,10 @@ func (u *acpUpdate) blockText() string {
 
 func (a *ACP) translateText(s *Output, u *acpUpdate) {
 	text := u.blockText()
+	if a.late {
+		s.Quiet = u.Kind
+		return
+	}
 	a.Text = append(a.Text, text)
 	s.partial(text)
 }

@@ -62,6 +62,13 @@ type TurnBeginner interface {
 	BeginsTurn() bool
 }
 
+// LateReader is an Adapter of an agent whose messages do not name the prompt to which they belong.
+type LateReader interface {
+	// FromAgentLate is FromAgent for a line that the agent wrote before it was sent the newest
+	// prompt.
+	FromAgentLate(line []byte) Output
+}
+
 // then returns s with the results of more appended.
 func (s Output) then(more Output) Output {
 	s.Messages, s.Lines = append(s.Messages, more.Messages...), append(s.Lines, more.Lines...)
@@ -73,6 +80,7 @@ func (s Output) then(more Output) Output {
 // Config configures an adapter.
 type Config struct {
 	Host    string       // name of the host declaration, used in messages
+	Seed    string       // unique for each process; the IDs of messages to the agent are derived from it
 	Dir     string       // absolute path of the working directory
 	Model   string       // "" selects the vendor's default
 	Mode    string       // "" selects the vendor's default
@@ -189,6 +197,18 @@ func (s *Output) thought(text string) {
 	s.addMessage(o)
 }
 
+// says reports a text of an agent that works for the host's agent, or in a turn of its own. It is
+// not part of the exchange's result.
+func (s *Output) says(text string) {
+	if text == "" {
+		return
+	}
+	o := jsonobject.New("log")
+	o.Text("level", "agent")
+	o.Text("message", text)
+	s.addMessage(o)
+}
+
 func (s *Output) partial(text string) {
 	if text == "" {
 		return
@@ -202,6 +222,16 @@ func (s *Output) progress(stage, message string, payload []byte) {
 	o := jsonobject.New(hostmsg.Progress)
 	o.Text("message", message)
 	o.Text("stage", stage)
+	o.Raw("payload", payload)
+	s.addMessage(o)
+}
+
+// foreignTurn reports the end of a turn that the exchange has not begun.
+func (s *Output) foreignTurn(text string, payload []byte) {
+	o := jsonobject.New(hostmsg.Progress)
+	o.Text("message", short(text))
+	o.Text("stage", "turn")
+	o.Raw("foreign", []byte("true"))
 	o.Raw("payload", payload)
 	s.addMessage(o)
 }

@@ -83,6 +83,7 @@ var fromAgentTable = []struct{ transport, line, want string }{
 	{"claude-code", `{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1771390800000}}`, `{"type":"plan_limit","window":"plan","status":"reached"`},
 	{"claude-code", `{"type":"rate_limit_event","rate_limit_info":7}`, `{"type":"progress","message":"rate_limit_event","stage":"other"`},
 	{"claude-code", `{"type":"keep_alive"}`, `quiet keep_alive`},
+	{"claude-code", `{"type":"command_lifecycle","command_uuid":"x","state":"queued"}`, `quiet command_lifecycle/queued`},
 	{"claude-code", `{"type":"control_response","response":{"request_id":"c1","subtype":"success"}}`, `quiet control_response`},
 	{"claude-code", `{"type":"stream_event","event":{"type":"message_stop"}}`, `quiet stream_event/message_stop`},
 	{"claude-code", `{"type":"stream_event","event":7}`, `quiet stream_event`},

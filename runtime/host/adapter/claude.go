@@ -1,12 +1,14 @@
 package adapter
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/decision"
+	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
@@ -24,13 +26,27 @@ type claude struct {
 	Replies   map[string]usage         // what each reply of the model in the turn has used, by ID
 	Turns     int64                    // number of those replies, without the replies of subagents
 	Plan      planLimits
-	Unread    []claudeInput // messages of the user that Claude Code has not repeated
+	claudeTurns
+}
+
+// claudeTurns tells the turns of an exchange from those that Claude Code begins by itself, for
+// example because a background task has ended.
+type claudeTurns struct {
+	Sent     int           // number of messages of the user so far; each has a UUID
+	Unread   []claudeInput // messages of the user that Claude Code has not read
+	Mine     []string      // UUIDs of the messages of the running exchange
+	Confirms bool          // Claude Code reports when it reads a message
+	Read     bool          // it has read one of the running exchange
+	Wanted   bool          // the exchange wants a result with a schema
+	Text     string        // newest text of the agent itself in the turn
+	TextOf   string        // ID of the reply with this text
 }
 
 // claudeInput is a message of the user. Claude Code repeats each message when it reads it: a
 // prompt at the beginning of its turn, and a message that steers it during the turn, or at the
 // beginning of the next one, together with all others that it has not read.
 type claudeInput struct {
+	UUID   string
 	Text   string
 	Steers bool
 }
@@ -81,6 +97,7 @@ var claudeRows = []claudeRow{
 	{"system", "api_retry", (*claude).retries},
 	{"system", "status", nil},
 	{"keep_alive", "", nil},
+	{"command_lifecycle", "", (*claude).handleLifecycle},
 	{"control_response", "", (*claude).handleResponse},
 	{"control_request", "can_use_tool", (*claude).asksForTool},
 	{"control_request", "mcp_message", (*claude).mcp},
@@ -94,6 +111,7 @@ type claudeLine struct {
 	Subtype   string `json:"subtype"`
 	SessionID string `json:"session_id"`
 	RequestID string `json:"request_id"`
+	UUID      string `json:"uuid"`
 	Request   struct {
 		Subtype     string            `json:"subtype"`
 		ToolName    string            `json:"tool_name"`
@@ -183,35 +201,93 @@ func (c *claude) ToAgent(line []byte) (s Output) {
 		c.Turns = 0
 		if !o.Queued {
 			clear(c.Plan)
-			c.Unread = nil
+			c.Unread, c.Mine = nil, nil
 		}
+		c.Read, c.Wanted = false, len(o.Schema) > 0
 		c.sendText(&s, o.prompt(), false)
 	case hostmsg.Steer:
 		c.sendText(&s, o.Text, true)
 	case hostmsg.Response:
 		c.respond(&s, &o)
 	case hostmsg.Cancel:
-		c.Interrupt++
-		s.addLines(jsonwrite.MustEncode(obj{"type": "control_request", "request_id": fmt.Sprintf("c%d", c.Interrupt), "request": obj{"subtype": "interrupt"}}))
+		c.interrupt(&s, o.Reason != effect.SteerInterrupted || c.isForeign())
 	}
 	return s
 }
 
 func (c *claude) sendText(s *Output, text string, steers bool) {
-	c.Unread = append(c.Unread, claudeInput{text, steers})
-	s.addLines(jsonwrite.MustEncode(obj{"type": "user", "session_id": "", "parent_tool_use_id": nil,
-		"message": obj{"role": "user", "content": []any{obj{"type": "text", "text": text}}}}))
+	c.Sent++
+	line := obj{"type": "user", "session_id": "", "parent_tool_use_id": nil,
+		"message": obj{"role": "user", "content": []any{obj{"type": "text", "text": text}}}}
+	id := ""
+	if c.cfg.Seed != "" { // an earlier Concerto began the process without
+		id = messageUUID(c.cfg.Seed, c.Sent)
+		line["uuid"] = id
+		c.Mine = append(c.Mine, id)
+	}
+	c.Unread = append(c.Unread, claudeInput{id, text, steers})
+	s.addLines(jsonwrite.MustEncode(line))
 }
 
-// markRead handles the repetition of a message. The text contains several messages if Claude Code
-// has joined them.
-func (c *claude) markRead(text string) {
-	if at := slices.IndexFunc(c.Unread, func(u claudeInput) bool { return u.Text == text }); at >= 0 {
-		c.Unread = slices.Delete(c.Unread, at, at+1)
+// interrupt asks Claude Code to end its turn. whole also cancels the messages that it has not read.
+func (c *claude) interrupt(s *Output, whole bool) {
+	c.Interrupt++
+	request := obj{"subtype": "interrupt"}
+	if whole {
+		request["cancel_queued"] = true
+	}
+	s.addLines(jsonwrite.MustEncode(obj{"type": "control_request", "request_id": fmt.Sprintf("c%d", c.Interrupt), "request": request}))
+}
+
+// messageUUID returns the UUID of the nth message to a process. Claude Code begins no turn for a
+// message whose UUID its session contains.
+func messageUUID(seed string, n int) string {
+	h := sha256.Sum256(fmt.Appendf(nil, "%s %d", seed, n))
+	h[6], h[8] = h[6]&0x0f|0x80, h[8]&0x3f|0x80 // version 8 of RFC 9562, section 5.8
+	return fmt.Sprintf("%x-%x-%x-%x-%x", h[:4], h[4:6], h[6:8], h[8:10], h[10:16])
+}
+
+// handleLifecycle handles a report about a message of the user.
+func (c *claude) handleLifecycle(s *Output, m *claudeLine) {
+	var e struct {
+		Message string `json:"command_uuid"`
+		State   string `json:"state"`
+	}
+	_ = json.Unmarshal(m.line, &e) // a report without these members is about no message of the exchange
+	s.Quiet = typeName(m.Type, e.State)
+	if !slices.Contains(c.Mine, e.Message) {
 		return
 	}
-	c.Unread = slices.DeleteFunc(c.Unread, func(u claudeInput) bool { return strings.Contains(text, u.Text) })
+	c.Confirms = true
+	c.Read = c.Read || e.State == "started"
+	prompt := func(u claudeInput) bool { return u.UUID == e.Message && !u.Steers }
+	if e.State == "cancelled" && !c.Read && slices.ContainsFunc(c.Unread, prompt) { // no result follows
+		s.Quiet = ""
+		s.failed("the prompt was cancelled before Claude Code read it", "interrupted", c.Session, m.line)
+	}
 }
+
+// markRead handles the repetition of a message. A version that does not repeat the UUID may join
+// several messages in the text.
+func (c *claude) markRead(id, text string) {
+	c.Confirms = true
+	for _, is := range []func(u claudeInput) bool{
+		func(u claudeInput) bool { return id != "" && u.UUID == id },
+		func(u claudeInput) bool { return u.Text == text },
+	} {
+		if at := slices.IndexFunc(c.Unread, is); at >= 0 {
+			c.Unread, c.Read = slices.Delete(c.Unread, at, at+1), true
+			return
+		}
+	}
+	before := len(c.Unread)
+	c.Unread = slices.DeleteFunc(c.Unread, func(u claudeInput) bool { return strings.Contains(text, u.Text) })
+	c.Read = c.Read || len(c.Unread) < before
+}
+
+// isForeign reports whether Claude Code works on a turn that the running exchange has not begun: it
+// has not read the prompt. A version that never reports what it reads begins no such turns.
+func (c *claude) isForeign() bool { return c.Confirms && !c.Read }
 
 // BeginsTurn reports whether Claude Code has not read all messages that steer it.
 func (c *claude) BeginsTurn() bool {

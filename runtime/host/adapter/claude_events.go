@@ -16,7 +16,7 @@ func (c *claude) stream(s *Output, m *claudeLine) {
 		Message struct{ ID string }
 		Delta   struct{ Type, Text, Thinking string }
 	}
-	if json.Unmarshal(m.Event, &e) != nil {
+	if json.Unmarshal(m.Event, &e) != nil || c.isForeign() || m.Parent != nil {
 		s.Quiet = m.Type
 		return
 	}
@@ -82,10 +82,18 @@ func (c *claude) count(s *Output, m *claudeLine, message *claudeMessage) {
 
 func (c *claude) assistant(s *Output, m *claudeLine) {
 	message, all := m.blocks()
+	if c.isForeign() {
+		all = nil
+	}
 	for _, b := range all {
 		switch {
-		case b.Type == "text" && !(c.Streamed && message.ID == c.Message):
-			s.partial(b.Text)
+		case b.Type == "text" && m.Parent != nil:
+			s.says(b.Text)
+		case b.Type == "text":
+			c.addText(message.ID, b.Text)
+			if !(c.Streamed && message.ID == c.Message) {
+				s.partial(b.Text)
+			}
 		case b.Type != "tool_use", b.Name == claudeAsks, strings.HasPrefix(b.Name, claudeOurs):
 		case b.Name == claudePlans:
 			s.progress("plan", claudePlan(b.Input), m.line)
@@ -93,10 +101,20 @@ func (c *claude) assistant(s *Output, m *claudeLine) {
 			s.progress("tool", about(b.Name, short(subject(b.Input))), m.line)
 		}
 	}
-	c.count(s, m, &message)
+	if !c.isForeign() {
+		c.count(s, m, &message)
+	}
 	if len(s.Messages) == 0 {
 		s.Quiet = m.Type
 	}
+}
+
+// addText adds a text of the agent itself. The lines of one reply have the same ID.
+func (c *claude) addText(reply, text string) {
+	if reply != c.TextOf || reply == "" {
+		c.Text, c.TextOf = "", reply
+	}
+	c.Text += text
 }
 
 func claudePlan(input []byte) string {
@@ -121,11 +139,15 @@ func (c *claude) user(s *Output, m *claudeLine) {
 			Content json.RawMessage `json:"content"`
 		}
 		_ = json.Unmarshal(m.Message, &message) // without content, no message was read
-		c.markRead(contentText(message.Content))
+		c.markRead(m.UUID, contentText(message.Content))
 		s.Quiet = typeName(m.Type, "replay")
 		return
 	}
 	_, all := m.blocks()
+	if c.isForeign() {
+		s.Quiet = m.Type
+		return
+	}
 	for _, b := range all {
 		if b.Type == "tool_result" {
 			s.progress("tool_result", short(contentText(b.Content)), m.line)
@@ -158,6 +180,11 @@ func (c *claude) started(s *Output, m *claudeLine) {
 	var init struct {
 		Model   string `json:"model"`
 		Version string `json:"claude_code_version"`
+	}
+	c.Text, c.TextOf = "", ""
+	if c.isForeign() {
+		s.Quiet = typeName(m.Type, m.Subtype)
+		return
 	}
 	_ = json.Unmarshal(m.line, &init) // members with the wrong type are ignored
 	s.progress("start", strings.TrimSpace(init.Model+", Claude Code "+init.Version), m.line)
@@ -240,18 +267,50 @@ func (c *claude) limits(s *Output, m *claudeLine) {
 	}
 }
 
-func (c *claude) result(s *Output, m *claudeLine) {
-	var r struct {
-		IsError bool         `json:"is_error"`
-		Result  string       `json:"result"`
-		Errors  []string     `json:"errors"`
-		Turns   int64        `json:"num_turns"`
-		Stop    string       `json:"stop_reason"`
-		Cost    *float64     `json:"total_cost_usd"`
-		Usage   *claudeUsage `json:"usage"`
+// claudeResult contains the fields of the line that ends a turn.
+type claudeResult struct {
+	IsError  bool            `json:"is_error"`
+	Result   string          `json:"result"`
+	Typed    json.RawMessage `json:"structured_output"`
+	Errors   []string        `json:"errors"`
+	Turns    int64           `json:"num_turns"`
+	Stop     string          `json:"stop_reason"`
+	Cost     *float64        `json:"total_cost_usd"`
+	Usage    *claudeUsage    `json:"usage"`
+	Message  string          `json:"user_message_uuid"`
+	Messages []string        `json:"user_message_uuids"`
+	Origin   *struct {
+		Kind string `json:"kind"`
+	} `json:"origin"`
+}
+
+// answers reports whether the turn that has ended belongs to the running exchange.
+func (c *claude) answers(r *claudeResult) bool {
+	isMine := func(id string) bool { return slices.Contains(c.Mine, id) }
+	switch {
+	case isMine(r.Message), slices.ContainsFunc(r.Messages, isMine):
+		return true
+	case len(c.Mine) > 0 && (r.Message != "" || r.Messages != nil):
+		return false
+	case r.Origin != nil && len(c.Mine) > 0:
+		return r.Origin.Kind == "auto-continuation" && c.Read
 	}
+	return r.IsError || !c.isForeign()
+}
+
+func (c *claude) result(s *Output, m *claudeLine) {
+	var r claudeResult
 	if err := json.Unmarshal(m.line, &r); err != nil {
 		s.failed("Claude Code's result cannot be read: "+err.Error(), "result", c.Session, m.line)
+		return
+	}
+	text := cmp.Or(r.Result, c.Text)
+	c.Text, c.TextOf = "", ""
+	if m.Subtype != "success" {
+		r.IsError = true
+	}
+	if !c.answers(&r) {
+		s.foreignTurn(text, m.line)
 		return
 	}
 	clear(c.Open)
@@ -262,8 +321,11 @@ func (c *claude) result(s *Output, m *claudeLine) {
 		total := *r.Cost
 		*r.Cost, c.Cost = max(total-c.Cost, 0), total
 	}
-	if m.Subtype == "success" && !r.IsError {
-		s.result(outcome{text: r.Result, session: c.Session, usage: r.Usage.usage(), cost: r.Cost, turns: r.Turns, stop: r.Stop, payload: m.line})
+	if !r.IsError {
+		if len(r.Typed) > 0 && string(r.Typed) != "null" && (c.Wanted || text == "") {
+			text = string(r.Typed)
+		}
+		s.result(outcome{text: text, session: c.Session, usage: r.Usage.usage(), cost: r.Cost, turns: r.Turns, stop: r.Stop, payload: m.line})
 		return
 	}
 	code, message := m.Subtype, r.Result

@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -21,6 +22,7 @@ type codex struct {
 	Model    string
 	Session  string                     // ID of the thread
 	Turn     string                     // ID of the running turn, or ""
+	Own      string                     // ID of the turn that the newest prompt began, or ""
 	Cancel   bool                       // interrupt the turn as soon as its ID is known
 	Prompt   string                     // prompt that waits for a new thread; "" for none
 	Prompts  int                        // number of prompts so far
@@ -98,15 +100,11 @@ type codexEvent struct {
 	RequestID json.RawMessage `json:"requestId"`
 	Item      json.RawMessage `json:"item"`
 	WillRetry bool            `json:"willRetry"`
-	Error     struct {
-		Message string `json:"message"`
-	} `json:"error"`
-	Turn struct {
-		ID     string `json:"id"`
-		Status string `json:"status"`
-		Error  *struct {
-			Message string `json:"message"`
-		} `json:"error"`
+	Error     codexTurnError  `json:"error"`
+	Turn      struct {
+		ID     string          `json:"id"`
+		Status string          `json:"status"`
+		Error  *codexTurnError `json:"error"`
 	} `json:"turn"`
 	Plan []struct {
 		Step   string `json:"step"`
@@ -124,6 +122,14 @@ type codexEvent struct {
 	method string
 	line   []byte
 }
+
+// codexTurnError is the reason why a turn, or an attempt to call the model, has failed.
+type codexTurnError struct {
+	Message string `json:"message"`
+	Details string `json:"additionalDetails"`
+}
+
+func (e *codexTurnError) text() string { return joinDetails(e.Message, e.Details) }
 
 type codexUsage struct {
 	In     int64 `json:"inputTokens"`
@@ -170,9 +176,17 @@ func (c *codex) handleNotification(s *Output, m *rpcMessage, line []byte) {
 }
 
 // elsewhere reports whether an event belongs to another thread, for example one that the agent
-// itself has started.
+// itself has started, or to another turn than that of the newest prompt.
 func (c *codex) elsewhere(e *codexEvent) bool {
-	return e.ThreadID != "" && c.Session != "" && e.ThreadID != c.Session
+	return e.ThreadID != "" && c.Session != "" && e.ThreadID != c.Session ||
+		e.method != "turn/completed" && e.method != "thread/tokenUsage/updated" && c.isForeign(e)
+}
+
+// isForeign reports whether an event belongs to another turn than that of the newest prompt, whose
+// ID is known from the answer to turn/start.
+func (c *codex) isForeign(e *codexEvent) bool {
+	id := cmp.Or(e.TurnID, e.Turn.ID)
+	return id != "" && id != c.Own && (c.Own != "" || c.RPC.awaits("turn/start"))
 }
 
 func (c *codex) ToAgent(line []byte) (s Output) {
@@ -185,7 +199,7 @@ func (c *codex) ToAgent(line []byte) (s Output) {
 		}))
 	case hostmsg.Prompt:
 		c.Prompts++
-		c.Turn, c.Cancel, c.Text, c.Counted, c.Busy = "", false, "", false, true
+		c.Turn, c.Own, c.Cancel, c.Text, c.Counted, c.Busy = "", "", false, "", false, true
 		if !o.Queued {
 			clear(c.Plan)
 			c.codexSteering = codexSteering{}
@@ -320,7 +334,7 @@ func (c *codex) handleResponse(s *Output, m *rpcMessage, line []byte) {
 			c.Prompt = ""
 		}
 	case "turn/start":
-		c.Turn = r.Turn.ID
+		c.Turn, c.Own = r.Turn.ID, r.Turn.ID
 		c.steer(s)
 		c.interrupt(s)
 	}
@@ -356,7 +370,7 @@ func (c *codex) handleFailure(s *Output, method string, m *rpcMessage) {
 		s.Quiet = method
 		return
 	}
-	s.failed(fmt.Sprintf("host '%s': %s: %s", c.cfg.Host, method, m.Error.Message), string(m.Error.Code), c.Session, nil)
+	s.failed(fmt.Sprintf("host '%s': %s: %s", c.cfg.Host, method, m.Error.text()), string(m.Error.Code), c.Session, nil)
 	c.refuseHeld(s)
 }
 

@@ -154,20 +154,24 @@ func (c *codex) limits(s *Output, e *codexEvent) {
 // turn, and the turn's handler reports the error.
 func (c *codex) retries(s *Output, e *codexEvent) {
 	if e.WillRetry {
-		s.progress("retry", short(e.Error.Message), e.line)
+		s.progress("retry", short(e.Error.text()), e.line)
 		return
 	}
 	s.other(e.method, e.line)
 }
 
 func (c *codex) completed(s *Output, e *codexEvent) {
+	if c.isForeign(e) {
+		s.foreignTurn("a turn of its own ended as "+e.Turn.Status, e.line)
+		return
+	}
 	c.Turn, c.Cancel, c.Busy = "", false, false
 	clear(c.RPC.Open)
 	clear(c.Streamed)
 	clear(c.Items)
 	message := "the turn ended as " + e.Turn.Status
 	if e.Turn.Error != nil {
-		message = e.Turn.Error.Message
+		message = e.Turn.Error.text()
 	}
 	switch e.Turn.Status {
 	case "completed":

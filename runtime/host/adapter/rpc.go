@@ -1,8 +1,10 @@
 package adapter
 
 import (
+	"cmp"
 	"encoding/json"
 	"strconv"
+	"strings"
 
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
@@ -20,6 +22,31 @@ type RPCError struct {
 	Code    json.Number     `json:"code"`
 	Message string          `json:"message"`
 	Data    json.RawMessage `json:"data"`
+}
+
+// text returns the message, and what the error's data says in addition: a text, or one of the
+// members that agents use.
+func (e *RPCError) text() string {
+	var text string
+	var members struct {
+		Details string `json:"details"`
+		Message string `json:"message"`
+		Error   string `json:"error"`
+		Reason  string `json:"reason"`
+	}
+	if json.Unmarshal(e.Data, &text) != nil && json.Unmarshal(e.Data, &members) == nil {
+		text = cmp.Or(members.Details, members.Message, members.Error, members.Reason)
+	}
+	return joinDetails(e.Message, text)
+}
+
+// joinDetails returns an error's message with its details, unless the message contains them.
+func joinDetails(message, details string) string {
+	details = strings.TrimSpace(details)
+	if details == "" || strings.Contains(message, details) {
+		return message
+	}
+	return strings.TrimSuffix(message, ".") + ": " + details
 }
 
 // Error codes of JSON-RPC and of the agents' protocols.
@@ -74,6 +101,16 @@ func (r *rpc) matchResponse(m *rpcMessage) (method string, ok bool) {
 	method, ok = r.Waiting[id]
 	delete(r.Waiting, id)
 	return method, ok
+}
+
+// awaits reports whether a request with the method has no response.
+func (r *rpc) awaits(method string) bool {
+	for _, m := range r.Waiting {
+		if m == method {
+			return true
+		}
+	}
+	return false
 }
 
 // idText returns a JSON-RPC ID as the string that serves as ID in the host protocol.

@@ -160,8 +160,17 @@ func TestConversations(t *testing.T) {
 		{"steered before the turn has a name", "codex", Vendor{}, "", []string{start, `{"id":1,"result":{"userAgent":"x/0.169.0"}}`, `{"id":2,"result":{"thread":{"id":"T"}}}`, prompt, steer, `{"id":3,"result":{"turn":{"id":"U"}}}`},
 			[]string{`> {"id":4,"jsonrpc":"2.0","method":"turn/steer","params":{"expectedTurnId":"U","input":[{"text":"more","text_elements":[],"type":"text"}],"threadId":"T"}}`}},
 		{"steered before a turn that fails", "codex", Vendor{}, "", []string{start, `{"id":1,"result":{"userAgent":"x/0.169.0"}}`, `{"id":2,"result":{"thread":{"id":"T"}}}`, prompt, steer,
-			`{"method":"turn/completed","params":{"turn":{"id":"U","status":"failed","error":{"message":"no"}}}}`},
-			[]string{`steered t1: false`, `{"type":"error","message":"no","code":"turn_failed","session":"T"`}},
+			`{"method":"turn/completed","params":{"turn":{"status":"failed","error":{"message":"no","additionalDetails":"try at 5pm"}}}}`},
+			[]string{`steered t1: false`, `{"type":"error","message":"no: try at 5pm","code":"turn_failed","session":"T"`}},
+		{"turns that the thread has begun itself", "codex", Vendor{}, "", []string{start, `{"id":1,"result":{"userAgent":"x/0.169.0"}}`, `{"id":2,"result":{"thread":{"id":"T"}}}`, prompt,
+			`{"method":"turn/completed","params":{"threadId":"T","turn":{"id":"V","status":"completed"}}}`, `{"id":3,"result":{"turn":{"id":"U"}}}`,
+			`{"method":"turn/started","params":{"threadId":"T","turn":{"id":"W"}}}`, `{"method":"item/agentMessage/delta","params":{"threadId":"T","turnId":"W","itemId":"i","delta":"other"}}`,
+			`{"method":"item/completed","params":{"threadId":"T","turnId":"W","item":{"type":"agentMessage","id":"i","text":"other"}}}`,
+			`{"method":"item/completed","params":{"threadId":"T","turnId":"U","item":{"type":"agentMessage","id":"j","text":"mine"}}}`,
+			`{"method":"turn/completed","params":{"threadId":"T","turn":{"id":"W","status":"completed"}}}`, `{"method":"turn/completed","params":{"threadId":"T","turn":{"id":"U","status":"completed"}}}`},
+			[]string{`{"type":"progress","message":"a turn of its own ended as completed","stage":"turn","foreign":true`,
+				`quiet turn/started`, `quiet item/agentMessage/delta`, `quiet item/completed`, `{"type":"partial","text":"mine"}`, `quiet item/completed/agentMessage`,
+				`{"type":"progress","message":"a turn of its own ended as completed","stage":"turn","foreign":true`, `{"type":"result","text":"mine","session":"T"`}},
 
 		{"model and mode", "acp", Vendor{Model: "big", Mode: "plan"}, "", []string{start, `{"id":1,"result":{"protocolVersion":1}}`,
 			`{"id":2,"result":{"sessionId":"S","configOptions":[{"id":"m","category":"model","options":[{"options":[{"value":"small"},{"value":"big"}]}]}],"modes":{"availableModes":[{"id":"plan"}]}}}`,
@@ -176,7 +185,7 @@ func TestConversations(t *testing.T) {
 			[]string{`{"type":"error","message":"host 'Coder' does not offer the mode 'plan': it offers none","code":"mode","session":"S"}`}},
 
 		{"cancelled", "claude-code", Vendor{}, "", []string{cancel, cancel},
-			[]string{`> {"request":{"subtype":"interrupt"},"request_id":"c1","type":"control_request"}`, `> {"request":{"subtype":"interrupt"},"request_id":"c2","type":"control_request"}`}},
+			[]string{`> {"request":{"cancel_queued":true,"subtype":"interrupt"},"request_id":"c1","type":"control_request"}`, `> {"request":{"cancel_queued":true,"subtype":"interrupt"},"request_id":"c2","type":"control_request"}`}},
 		{"cancelled before the turn has a name", "codex", Vendor{}, "", []string{start, `{"id":1,"result":{"userAgent":"x/0.169.0"}}`, `{"id":2,"result":{"thread":{"id":"T"}}}`, prompt, cancel, `{"id":3,"result":{"turn":{"id":"U"}}}`},
 			[]string{`> {"id":3,"jsonrpc":"2.0","method":"turn/start","params":{"input":[{"text":"go","text_elements":[],"type":"text"}],"threadId":"T"}}`,
 				`> {"id":4,"jsonrpc":"2.0","method":"turn/interrupt","params":{"threadId":"T","turnId":"U"}}`}},
@@ -313,5 +322,38 @@ func TestHeldMessage(t *testing.T) {
 	_ = talked(t, a, `> {"type":"prompt","text":"second exchange"}`)
 	if s := a.FromAgent([]byte(`{"id":5,"result":{"turn":{"id":"V"}}}`)); len(s.Lines) != 0 {
 		t.Errorf("the second exchange sends %q, want nothing", s.Lines)
+	}
+}
+
+// TestLateText checks that a text which an ACP agent wrote before it was sent the prompt is not part
+// of the result, and that its requests are passed on.
+func TestLateText(t *testing.T) {
+	a := begun(t, "acp")
+	late := a.(LateReader)
+	if s := late.FromAgentLate([]byte(update(`"agent_message_chunk","content":{"type":"text","text":"late"}`))); len(s.Messages) > 0 || s.Quiet != "agent_message_chunk" {
+		t.Errorf("late text: %s, quiet %q", s.Messages, s.Quiet)
+	}
+	if s := late.FromAgentLate([]byte(`{"method":"session/request_permission","id":5,"params":{"sessionId":"S","toolCall":{"toolCallId":"1","kind":"execute"},"options":[]}}`)); len(s.Messages) != 1 {
+		t.Errorf("late request: %s", s.Messages)
+	}
+	if got, want := talked(t, a, update(`"agent_message_chunk","content":{"type":"text","text":"mine"}`), `{"id":3,"result":{"stopReason":"end_turn"}}`)[1], `{"type":"result","text":"mine","session":"S","stop_reason":"end_turn"`; got != want {
+		t.Errorf("result = %s, want %s", got, want)
+	}
+}
+
+// TestErrorDetails checks which part of an error's data its message contains.
+func TestErrorDetails(t *testing.T) {
+	for _, c := range []struct{ data, want string }{
+		{``, "Internal error"}, {`null`, "Internal error"}, {`"rate limit"`, "Internal error: rate limit"}, {`{"details":"rate limit"}`, "Internal error: rate limit"},
+		{`{"message":" no node on PATH\n"}`, "Internal error: no node on PATH"}, {`{"error":"x","reason":"y"}`, "Internal error: x"},
+		{`{"details":{"a":1}}`, "Internal error"}, {`[1]`, "Internal error"}, {`"Internal error"`, "Internal error"}, {`7`, "Internal error"},
+	} {
+		e := &RPCError{Message: "Internal error", Data: json.RawMessage(c.data)}
+		if got := e.text(); got != c.want {
+			t.Errorf("text of %s = %q, want %q", c.data, got, c.want)
+		}
+	}
+	if got := (&RPCError{Message: "It failed.", Data: json.RawMessage(`"at 5"`)}).text(); got != "It failed: at 5" {
+		t.Errorf("text = %q", got)
 	}
 }
