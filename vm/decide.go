@@ -30,6 +30,7 @@ const (
 	DecidedAwait   = "await"   // an awaited emit
 	DecidedUnknown = "unknown" // an effect that may or may not have been performed
 	DecidedSteer   = "steer"   // a message to a running host
+	DecidedRequest = "request" // a request of a host that Concerto has refused
 )
 
 // Decision is a request and the decision on it.
@@ -277,6 +278,8 @@ func recordOwn(m *VM, host *Host, x *effect.HostMessage, e int64) {
 	switch {
 	case x.IsRuling():
 		m.recordRuleDecisions(host, x, e)
+	case x.IsRefusal():
+		m.recordRefusal(host, x, e)
 	case x.IsSteered():
 		recordSteered(m, host, x, e)
 	}
@@ -302,6 +305,17 @@ func (m *VM) recordRuleDecisions(host *Host, x *effect.HostMessage, e int64) {
 		d.Answer = value.AppendJSON(nil, answer)
 	}
 	m.recordDecision(d)
+}
+
+// recordRefusal reports a request of a host that Concerto has refused.
+func (m *VM) recordRefusal(host *Host, x *effect.HostMessage, e int64) {
+	asked, _ := x.Payload.Map().Delete(value.String(effect.DecidedAsked))
+	if m.config.Decisions == nil {
+		return
+	}
+	reason, _ := x.Payload.Map().GetString("reason")
+	id, _ := x.Payload.Map().GetString("id")
+	m.recordDecision(&Decision{Kind: DecidedRequest, Effect: e, Host: host.Name, ID: value.AppendJSON(nil, id), Asked: value.AppendJSON(nil, asked), Problem: reason.AsString(), By: effect.ByRules, Name: "concerto"})
 }
 
 // recordWithdrawal reports that a host has withdrawn its message.

@@ -40,8 +40,9 @@ type reader struct {
 	hasSpoken   atomic.Bool // the process has sent at least one message
 	sawTerminal bool        // a terminal message has been read
 	budget      decodeBudget
-	batch       batch             // messages of the current segment that are not yet delivered to its inbox
-	steered     []adapter.Steered // answers of the agent to messages, in the line that is being handled
+	batch       batch                    // messages of the current segment that are not yet delivered to its inbox
+	steered     []adapter.Steered        // answers of the agent to messages, in the line that is being handled
+	refused     []adapter.RefusedRequest // requests in this line that were refused
 
 	closed   bool // the output has ended
 	err      error
@@ -155,6 +156,9 @@ func (r *reader) handleLine(l ndjson.Line, own bool) error {
 	all, err := r.translateLine(l)
 	if len(r.steered) > 0 {
 		r.settleSteered()
+	}
+	if len(r.refused) > 0 {
+		r.reportRefused(l)
 	}
 	for _, text := range all {
 		if r.process.keeper.conn == nil && (r.batch.isFull() || r.batch.size+len(text) > batchBytes) {

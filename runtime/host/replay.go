@@ -68,6 +68,8 @@ func (r *restoredProcess) replayAdapter(t *segment, journaled int64) {
 				continue
 			}
 			read.handleBlocked(l)
+			read.refused = s.Refused
+			read.reportRefused(l)
 			for _, text := range s.Messages {
 				line := l
 				line.Text = text

@@ -95,7 +95,8 @@ func (l *HostLines) Last() int64 { return l.First + int64(len(l.Text)) - 1 }
 // Decided marks a message of Concerto itself, which the host did not send. With the Type Decided it
 // is an approval request that the rules of [hosts.X.permissions] have already answered; its Payload
 // contains the original payload as the member DecidedAsked, which the program does not receive.
-// With the Type Blocked it is an address that the host's sandbox refused. Both are emitted on the
+// With the Type Refused it is a request that Concerto has refused, also with that member. With the
+// Type Blocked it is an address that the host's sandbox refused. Both are emitted on the
 // channel of their Type instead of being passed to a handler. With the Type Steered it records that
 // another process has sent a message to the host, and the program does not receive it.
 type HostMessage struct {
@@ -129,7 +130,11 @@ const Decided = "host:decided"
 // Blocked is the channel on which a program receives the addresses that a host may not reach.
 const Blocked = "host:blocked"
 
-// DecidedAsked is the member of a decided HostMessage that contains the original payload.
+// Refused is the channel on which a program receives the requests that Concerto has refused, because
+// it does not support them or cannot read them.
+const Refused = "host:refused"
+
+// DecidedAsked is the member of a decided or refused HostMessage that contains the original payload.
 const DecidedAsked = "asked"
 
 // Steered is the type of the message that records a message of another process to the host.
@@ -150,6 +155,9 @@ type SteeredNote struct {
 
 // IsRuling reports whether the message is an approval request that rules have decided.
 func (m *HostMessage) IsRuling() bool { return m.Decided && m.Type == Decided }
+
+// IsRefusal reports whether the message is a request that Concerto has refused.
+func (m *HostMessage) IsRefusal() bool { return m.Decided && m.Type == Refused }
 
 // IsSteered reports whether the message records a message of another process to the host.
 func (m *HostMessage) IsSteered() bool { return m.Decided && m.Type == Steered }

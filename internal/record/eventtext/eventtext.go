@@ -52,6 +52,7 @@ type payload struct {
 	OK          *bool
 	Commit      string
 	Address     string
+	Reason      string
 	CallID      string `json:"call_id"`
 	Done        *int64
 	Of          *int64
@@ -139,6 +140,9 @@ var events = map[string]func(*payload) (Event, bool){
 	"host:approval": func(p *payload) (Event, bool) { return Event{Text: p.Description, Asks: true}, p.Description != "" },
 	"host:decided": func(p *payload) (Event, bool) {
 		return Event{Text: fmt.Sprintf("%s: %s: %s", p.Host, decisions[p.Decision], p.Description)}, p.Host != "" && decisions[p.Decision] != ""
+	},
+	"host:refused": func(p *payload) (Event, bool) {
+		return Event{Text: fmt.Sprintf("%s: refused: %s", p.Host, p.Reason)}, p.Host != "" && p.Reason != ""
 	},
 	"host:blocked": func(p *payload) (Event, bool) {
 		return Event{Text: fmt.Sprintf("%s: blocked: %s", p.Host, p.Address)}, p.Host != "" && p.Address != ""

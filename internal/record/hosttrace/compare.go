@@ -84,7 +84,7 @@ type comparer struct {
 }
 
 // mayVary reports whether the value of a member may differ between runs: the position in a trace, the
-// UUID of a message, and unless the comparison is strict also the working directory, the client and its version, the
+// UUID of a message, and unless the comparison is strict also the working directory, the client, its version and its capabilities, the
 // model of a session, or the key of a prompt.
 func (c *comparer) mayVary(p place) bool {
 	if len(p) == 1 && (p[0] == ".trace" || p[0] == ".uuid") || len(p) == 2 && p[0] == ".params" && p[1] == "._meta" {
@@ -94,7 +94,7 @@ func (c *comparer) mayVary(p place) bool {
 		return false
 	}
 	switch p[len(p)-1] {
-	case ".cwd", ".version", ".clientInfo":
+	case ".cwd", ".version", ".clientInfo", ".clientCapabilities":
 		return true
 	case ".key":
 		return c.prompt && len(p) == 1

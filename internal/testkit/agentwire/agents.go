@@ -18,6 +18,7 @@ type agent struct {
 	pkg       string
 	version   string
 	program   string
+	setup     string // script of the package that npm may not run by itself; "" for none
 	transport string
 	args      func(at place) []string
 	env       func(at place) map[string]string
@@ -65,9 +66,9 @@ var (
 
 // agents lists the agents to record.
 var agents = []agent{
-	{name: "claude", title: "Claude Code", pkg: "@anthropic-ai/claude-code", version: "2.1.197", program: "claude", transport: "claude-code", env: anthropic,
+	{name: "claude", title: "Claude Code", pkg: "@anthropic-ai/claude-code", version: "2.1.332", program: "claude", setup: "install.cjs", transport: "claude-code", env: anthropic,
 		scriptedModel: scriptedModel{main: `"name":"Bash"`, touch: claudeTouch, asks: claudeAsks, writes: toolCall("toolu_3", "Write", `{"file_path":"DIR/new.txt","content":"new\n"}`), adds: "mcp__concerto__Calc_add", thinks: true, longest: "session", reasons: true, edits: true, steered: true}},
-	{name: "codex", title: "Codex", pkg: "@openai/codex", version: "0.169.0", program: "codex", transport: "codex", model: "gpt-5.2",
+	{name: "codex", title: "Codex", pkg: "@openai/codex", version: "0.171.0", program: "codex", transport: "codex", model: "gpt-5.2",
 		args: func(at place) []string {
 			return []string{"-c", `model_provider="test"`, "-c", `model_providers.test={name="test",base_url="` + at.url + `/v1",wire_api="responses",env_key="TEST_KEY"}`}
 		},
@@ -79,8 +80,8 @@ var agents = []agent{
 			asks: toolCall("call_2", "request_user_input",
 				`{"questions":[{"id":"indent","header":"Indent","question":"Tabs or spaces?","options":[{"label":"Tabs","description":"wide"},{"label":"Spaces","description":"narrow"}]}]}`),
 			writes: toolCall("call_3", "exec_command", `{"cmd":"apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: new.txt\n+new\n*** End Patch\nEOF"}`), adds: "Calc_add", thinks: true, longest: "always", steered: true}},
-	{name: "claude-acp", title: "claude-agent-acp", pkg: "@agentclientprotocol/claude-agent-acp", version: "0.49.0", program: "claude-agent-acp", transport: "acp", env: anthropic,
-		scriptedModel: scriptedModel{main: `"name":"Bash"`, touch: claudeTouch, asks: claudeAsks, writes: toolCall("toolu_3", "Write", `{"file_path":"DIR/new.txt","content":"new\n"}`), adds: "mcp__concerto__Calc_add", longest: "always"}},
+	{name: "claude-acp", title: "claude-agent-acp", pkg: "@agentclientprotocol/claude-agent-acp", version: "0.101.0", program: "claude-agent-acp", transport: "acp", env: anthropic,
+		scriptedModel: scriptedModel{main: `"name":"Bash"`, touch: claudeTouch, asks: claudeAsks, writes: toolCall("toolu_3", "Write", `{"file_path":"DIR/new.txt","content":"new\n"}`), adds: "mcp__concerto__Calc_add", longest: "once"}},
 	{name: "gemini", title: "Gemini CLI", pkg: "@google/gemini-cli", version: "0.61.0", program: "gemini", transport: "acp", model: "gemini-2.5-pro",
 		args: func(place) []string { return []string{"--acp"} },
 		env: func(at place) map[string]string {

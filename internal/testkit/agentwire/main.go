@@ -104,6 +104,16 @@ func install(bin string) error {
 	if err := npm.Run(); err != nil {
 		return fmt.Errorf("npm install: %w", err)
 	}
+	for _, a := range agents {
+		if a.setup == "" {
+			continue
+		}
+		node := exec.Command("node", filepath.Join(bin, "node_modules", a.pkg, a.setup))
+		node.Stdout, node.Stderr = os.Stdout, os.Stderr
+		if err := node.Run(); err != nil {
+			return fmt.Errorf("%s: %s: %w", a.pkg, a.setup, err)
+		}
+	}
 	return nil
 }
 

@@ -27,6 +27,7 @@ var (
 	days   = regexp.MustCompile(`/20\d\d/\d\d/\d\d/`)
 	named  = regexp.MustCompile(`\b20\d\d-\d\d-\d\dT\d\d-\d\d-\d\d`)
 	moment = regexp.MustCompile(`1[78]\d{11}`) // milliseconds since 1970, as in ids
+	sockets = regexp.MustCompile(`/tmp/cc-socks/\d+`) // of Claude Code, with the id of its process
 	// Members with times or process ids.
 	times     = regexp.MustCompile(`("(?:\w+(?:Ms|_ms|At|AtMs)|duration|timestamp|created|updated|start|end|time|pid)":\s*)\d+(?:\.\d+)?`)
 	processes = regexp.MustCompile(`("processId":\s*")\d+`)
@@ -64,6 +65,7 @@ func (r *recording) clean(line string, replaced map[string]string) string {
 		}
 		return replaced[id]
 	})
+	line = sockets.ReplaceAllString(line, "/socks/0")
 	line = moment.ReplaceAllString(line, "1700000000000")
 	line = stamps.ReplaceAllString(line, "2026-01-01T00:00:00.000Z")
 	line = days.ReplaceAllString(line, "/2026/01/01/")

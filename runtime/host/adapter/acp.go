@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -178,7 +179,7 @@ func (a *ACP) withdrawElicitation(s *Output, m *rpcMessage, line []byte) {
 		}
 		a.RPC.removeRequest(id)
 		s.withdraw(id)
-		s.addLines(rpcResult(q.ID, json.RawMessage(acpRequestOf(q.Method).cancelled)))
+		s.addLines(rpcResult(q.ID, obj{"action": "accept"}))
 		return
 	}
 	s.other(m.Method, line)
@@ -187,12 +188,13 @@ func (a *ACP) withdrawElicitation(s *Output, m *rpcMessage, line []byte) {
 // elicitationID returns the ID of an elicitation in the parameters of a message, or "".
 func elicitationID(params json.RawMessage) string {
 	var p struct {
-		ID string `json:"elicitationId"`
+		ID    string `json:"elicitationId"`
+		Snake string `json:"elicitation_id"`
 	}
 	if json.Unmarshal(params, &p) != nil {
 		return ""
 	}
-	return p.ID
+	return cmp.Or(p.ID, p.Snake)
 }
 
 func (a *ACP) ToAgent(line []byte) (s Output) {
@@ -229,7 +231,7 @@ func (a *ACP) ToAgent(line []byte) (s Output) {
 
 // capabilities returns the client capabilities, which list the requests that the agent may send.
 func (a *ACP) capabilities() obj {
-	all := obj{"elicitation": obj{"form": obj{}}}
+	all := obj{"elicitation": obj{"form": obj{}, "url": obj{}}}
 	if a.cfg.Serves {
 		all["fs"] = obj{"readTextFile": true, "writeTextFile": true}
 		all["terminal"] = true
@@ -278,10 +280,8 @@ type acpAnswer struct {
 	Session string      `json:"sessionId"`
 	Options []acpOption `json:"configOptions"`
 	Modes   struct {
-		Current string `json:"currentModeId"`
-		All     []struct {
-			ID string `json:"id"`
-		} `json:"availableModes"`
+		Current string    `json:"currentModeId"`
+		All     []acpMode `json:"availableModes"`
 	} `json:"modes"`
 	Models struct {
 		All []struct {
@@ -298,6 +298,10 @@ type acpAnswer struct {
 			} `json:"token_count"`
 		} `json:"quota"`
 	} `json:"_meta"`
+}
+
+type acpMode struct {
+	ID string `json:"id"`
 }
 
 type acpUsage struct {

@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -58,7 +59,7 @@ func (a *ACP) handleRequest(s *Output, m *rpcMessage, line []byte) {
 	a.Asked++
 	row := acpRequestOf(m.Method)
 	if row == nil || row.served && !a.cfg.Serves {
-		s.unknown(m, m.Method, line)
+		s.refuse(m.ID, m.Method, "", line)
 		return
 	}
 	row.ask(a, s, &rpcRequest{ID: m.ID, Number: a.Asked, Method: m.Method, Params: m.Params}, line)
@@ -183,21 +184,11 @@ func (q *rpcRequest) outcome(o *ours) obj {
 	return selected(chosen)
 }
 
-// handleElicitation asks the program the questions of a form. It refuses other kinds of
-// elicitation.
 func (a *ACP) handleElicitation(s *Output, q *rpcRequest, line []byte) {
-	e := q.elicitation()
-	if e.Schema == nil {
-		s.unknown(&rpcMessage{ID: q.ID}, q.Method+" "+e.Mode, line)
-		return
-	}
-	f := readForm(e.Schema)
-	s.question(a.RPC.storeRequest(*q), e.Message, f.asks(), e.Schema, line)
+	a.RPC.elicits(s, q, line)
 }
 
-func answeredForm(s *Output, q *rpcRequest, o *ours) {
-	s.addLines(rpcResult(q.ID, elicited(q.elicitation().Schema, o)))
-}
+func answeredForm(s *Output, q *rpcRequest, o *ours) { s.addLines(rpcResult(q.ID, q.elicited(o))) }
 
 // acpOption is a configuration option of a session.
 type acpOption struct {
@@ -226,9 +217,16 @@ func (o *acpOption) values() []string {
 	return out
 }
 
-// applySettings sets the configured model and mode in a new session.
+// acpDefaultMode is the mode in which agents request permission.
+const acpDefaultMode = "default"
+
+// applySettings sets the configured model and mode in a new session. An agent may begin in a mode in
+// which it decides itself what it may do; without a configured mode, it is set to one in which it
+// asks, if it offers that.
 func (a *ACP) applySettings(s *Output, r *acpAnswer) {
-	if a.cfg.Model != "" && !a.setModel(s, r) || a.cfg.Mode != "" && a.cfg.Mode != "default" && !a.setMode(s, r) {
+	mode := cmp.Or(a.cfg.Mode, acpDefaultMode)
+	isOptional := mode == acpDefaultMode && (r.Modes.Current == mode || !r.offersMode(mode))
+	if a.cfg.Model != "" && !a.setModel(s, r) || !isOptional && !a.setMode(s, r, mode) {
 		return
 	}
 	a.continueWhenSet(s)
@@ -257,16 +255,20 @@ func (a *ACP) setModel(s *Output, r *acpAnswer) bool {
 	return false
 }
 
-func (a *ACP) setMode(s *Output, r *acpAnswer) bool {
-	var offered []string
-	for _, m := range r.Modes.All {
-		offered = append(offered, m.ID)
-	}
-	if !slices.Contains(offered, a.cfg.Mode) {
-		a.notOffered(s, "mode", a.cfg.Mode, offered)
+func (r *acpAnswer) offersMode(mode string) bool {
+	return slices.ContainsFunc(r.Modes.All, func(m acpMode) bool { return m.ID == mode })
+}
+
+func (a *ACP) setMode(s *Output, r *acpAnswer, mode string) bool {
+	if !r.offersMode(mode) {
+		var offered []string
+		for _, m := range r.Modes.All {
+			offered = append(offered, m.ID)
+		}
+		a.notOffered(s, "mode", mode, offered)
 		return false
 	}
-	s.addLines(a.RPC.request("session/set_mode", obj{"sessionId": a.Session, "modeId": a.cfg.Mode}))
+	s.addLines(a.RPC.request("session/set_mode", obj{"sessionId": a.Session, "modeId": mode}))
 	return true
 }
 

@@ -37,16 +37,36 @@ type Adapter interface {
 
 // Output contains the results of translating one line. Its lines have no line ends.
 type Output struct {
-	Messages [][]byte     // messages of the host protocol, as if the host had sent them
-	Lines    [][]byte     // lines to send to the vendor's agent
-	Requests []Request    // requests to perform for the agent, which expects their results
-	Bridge   []BridgeLine // lines to send to clients of the tool bridge
-	Steered  []Steered    // answers of the agent to messages of the type steer
-	Quiet    string       // name of the agent's message if the program does not receive it; otherwise ""
+	Messages [][]byte         // messages of the host protocol, as if the host had sent them
+	Lines    [][]byte         // lines to send to the vendor's agent
+	Requests []Request        // requests to perform for the agent, which expects their results
+	Bridge   []BridgeLine     // lines to send to clients of the tool bridge
+	Steered  []Steered        // answers of the agent to messages of the type steer
+	Refused  []RefusedRequest // requests of the agent that were answered with an error
+	Quiet    string           // name of the agent's message if the program does not receive it; otherwise ""
 }
 
 func (s *Output) addMessage(o *jsonobject.Object) { s.Messages = append(s.Messages, o.End()) }
 func (s *Output) addLines(lines ...[]byte)        { s.Lines = append(s.Lines, lines...) }
+
+// RefusedRequest is a request of an agent that an adapter has refused, because Concerto does not support it
+// or cannot read it. The lines of the Output contain the answer.
+type RefusedRequest struct {
+	ID      string // of the request
+	Name    string // method or subtype
+	Reason  string // as the agent receives it
+	Request []byte // the agent's line
+}
+
+// refused adds a refusal and returns its reason. If problem is "", the request is not supported.
+func (s *Output) refused(id, name, problem string, line []byte) string {
+	reason := "concerto does not support " + name
+	if problem != "" {
+		reason = "concerto cannot answer " + name + ": " + problem
+	}
+	s.Refused = append(s.Refused, RefusedRequest{ID: id, Name: name, Reason: reason, Request: line})
+	return reason
+}
 
 // Steered is the answer of an agent to a message of the type steer. A refused message becomes the
 // prompt of a later turn.
@@ -73,7 +93,7 @@ type LateReader interface {
 func (s Output) then(more Output) Output {
 	s.Messages, s.Lines = append(s.Messages, more.Messages...), append(s.Lines, more.Lines...)
 	s.Requests, s.Bridge = append(s.Requests, more.Requests...), append(s.Bridge, more.Bridge...)
-	s.Steered = append(s.Steered, more.Steered...)
+	s.Steered, s.Refused = append(s.Steered, more.Steered...), append(s.Refused, more.Refused...)
 	return s
 }
 
@@ -103,11 +123,12 @@ func (t Tools) Equal(other Tools) bool {
 	})
 }
 
-// mcpList returns the tools in the form of an MCP server's list.
+// mcpList returns the tools in the form of an MCP server's list. Claude Code otherwise shows its
+// model the names of tools only when the model searches for them.
 func (t Tools) mcpList() []any {
 	out := []any{}
 	for _, f := range t {
-		out = append(out, obj{"name": f.Name, "description": f.Description, "inputSchema": f.Parameters})
+		out = append(out, obj{"name": f.Name, "description": f.Description, "inputSchema": f.Parameters, "_meta": obj{"anthropic/alwaysLoad": true}})
 	}
 	return out
 }
@@ -197,9 +218,9 @@ func (s *Output) thought(text string) {
 	s.addMessage(o)
 }
 
-// says reports a text of an agent that works for the host's agent, or in a turn of its own. It is
-// not part of the exchange's result.
-func (s *Output) says(text string) {
+// subagentText reports a text of an agent that works for the host's agent. It is not part of the
+// result.
+func (s *Output) subagentText(text string) {
 	if text == "" {
 		return
 	}

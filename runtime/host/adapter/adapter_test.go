@@ -37,6 +37,9 @@ func translateFromAgent(t *testing.T, a Adapter, line string) string {
 	for _, x := range s.Steered {
 		out = append(out, fmt.Sprintf("steered %s: %v", x.ID, x.Accepted))
 	}
+	for _, x := range s.Refused {
+		out = append(out, "refused "+x.Name)
+	}
 	for _, o := range s.Messages {
 		if !json.Valid(o) {
 			out = append(out, string(o))
@@ -83,13 +86,38 @@ var fromAgentTable = []struct{ transport, line, want string }{
 	{"claude-code", `{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1771390800000}}`, `{"type":"plan_limit","window":"plan","status":"reached"`},
 	{"claude-code", `{"type":"rate_limit_event","rate_limit_info":7}`, `{"type":"progress","message":"rate_limit_event","stage":"other"`},
 	{"claude-code", `{"type":"keep_alive"}`, `quiet keep_alive`},
+	{"claude-code", `{"type":"system","subtype":"thinking_tokens"}`, `quiet system/thinking_tokens`},
+	{"claude-code", `{"type":"system","subtype":"session_state_changed","state":"idle"}`, `quiet system/session_state_changed`},
+	{"claude-code", `{"type":"system","subtype":"hook_started"}`, `quiet system/hook_started`},
+	{"claude-code", `{"type":"system","subtype":"hook_progress"}`, `quiet system/hook_progress`},
+	{"claude-code", `{"type":"tool_progress"}`, `quiet tool_progress`},
+	{"claude-code", `{"type":"tool_use_summary"}`, `quiet tool_use_summary`},
 	{"claude-code", `{"type":"command_lifecycle","command_uuid":"x","state":"queued"}`, `quiet command_lifecycle/queued`},
 	{"claude-code", `{"type":"control_response","response":{"request_id":"c1","subtype":"success"}}`, `quiet control_response`},
 	{"claude-code", `{"type":"stream_event","event":{"type":"message_stop"}}`, `quiet stream_event/message_stop`},
 	{"claude-code", `{"type":"stream_event","event":7}`, `quiet stream_event`},
 	{"claude-code", `{"type":"system","subtype":"compact_boundary"}`, `{"type":"progress","message":"system/compact_boundary","stage":"other"`},
-	{"claude-code", `{"type":"control_request","request_id":"r","request":{"subtype":"hook_callback"}}`, "{\"type\":\"progress\",\"message\":\"hook_callback\",\"stage\":\"other\"\n" +
-		`> {"response":{"error":"concerto does not know hook_callback","request_id":"r","subtype":"error"},"type":"control_response"}`},
+	{"claude-code", `{"type":"control_request","request_id":"r","request":{"subtype":"hook_callback"}}`, "refused hook_callback\n" +
+		`> {"response":{"error":"concerto does not support hook_callback","request_id":"r","subtype":"error"},"type":"control_response"}`},
+	{"claude-code", `{"type":"control_request","request_id":"r"}`, "refused a request without a subtype\n" +
+		`> {"response":{"error":"concerto does not support a request without a subtype","request_id":"r","subtype":"error"},"type":"control_response"}`},
+	{"claude-code", `{"type":"control_request","request_id":"r","request":{"subtype":"can_use_tool","tool_name":7}}`, "refused can_use_tool\n" +
+		`> {"response":{"error":"concerto cannot answer can_use_tool: tool_name cannot be a JSON number","request_id":"r","subtype":"error"},"type":"control_response"}`},
+	{"claude-code", `{"type":"control_request","request_id":"r","request":{"subtype":"can_use_tool","message":"a text, as in other requests"}}`, "refused can_use_tool\n" +
+		`> {"response":{"error":"concerto cannot answer can_use_tool: it names no tool","request_id":"r","subtype":"error"},"type":"control_response"}`},
+	{"claude-code", `{"type":"control_request","request_id":"r","request":{"subtype":"request_user_dialog","dialog_kind":"k"}}`, "refused request_user_dialog\n" +
+		`> {"response":{"request_id":"r","response":{"behavior":"cancelled"},"subtype":"success"},"type":"control_response"}`},
+	{"claude-code", `{"type":"control_request","request_id":"r","request":{"subtype":"elicitation","mcp_server_name":"s","message":"Which?","mode":"form","requested_schema":{"properties":{"b":{"type":"string","description":"Name"}}}}}`,
+		`{"type":"question","id":"r","question":"Which?","questions":[{"id":"b","question":"Name","options":[],"multi":false}],"schema":{"properties":{"b":{"type":"string","description":"Name"}}},"server":"s"`},
+	{"claude-code", `{"type":"control_request","request_id":"r","request":{"subtype":"elicitation","mcp_server_name":"s","message":"Log in","mode":"url","url":"https://a.example/x","elicitation_id":"e"}}`,
+		`{"type":"question","id":"r","question":"Log in\nhttps://a.example/x","options":["done","decline"],"questions":[],"url":"https://a.example/x","server":"s"`},
+	{"claude-code", `{"type":"control_request","request_id":"r","request":{"subtype":"elicitation","mode":"url","url":"javascript:alert(1)"}}`, "refused elicitation\n" +
+		`> {"response":{"error":"concerto cannot answer elicitation: \"javascript:alert(1)\" is not the address of a page","request_id":"r","subtype":"error"},"type":"control_response"}`},
+	{"claude-code", `{"type":"control_request","request_id":"r","request":{"subtype":"elicitation","mode":"url","url":"https://a.example/\u0007"}}`, "refused elicitation\n" +
+		`> {"response":{"error":"concerto cannot answer elicitation: \"https://a.example/\\a\" is not the address of a page","request_id":"r","subtype":"error"},"type":"control_response"}`},
+	{"claude-code", `{"type":"control_request","request_id":"r","request":{"subtype":"elicitation","mode":"other"}}`, "refused elicitation\n" +
+		`> {"response":{"error":"concerto cannot answer elicitation: the mode \"other\" is neither a form with a schema nor a page","request_id":"r","subtype":"error"},"type":"control_response"}`},
+	{"claude-code", `{"type":"system","subtype":"elicitation_complete","elicitation_id":"e"}`, `quiet system/elicitation_complete`},
 	{"claude-code", `{"type":"control_request","request_id":"r","request":{"subtype":"can_use_tool","tool_name":"mcp__concerto__x","input":{"a":1}}}`,
 		`> {"response":{"request_id":"r","response":{"behavior":"allow","updatedInput":{"a":1}},"subtype":"success"},"type":"control_response"}`},
 	{"claude-code", `{"type":"control_request","request_id":"r","request":{"subtype":"mcp_message","server_name":"concerto","message":{"id":0,"method":"initialize","params":{"protocolVersion":"V"}}}}`,
@@ -100,10 +128,10 @@ var fromAgentTable = []struct{ transport, line, want string }{
 		`> {"response":{"request_id":"r","response":{"mcp_response":{"jsonrpc":"2.0","result":{}}},"subtype":"success"},"type":"control_response"}`},
 	{"claude-code", `{"type":"control_request","request_id":"r","request":{"subtype":"mcp_message","server_name":"concerto","message":{"id":2,"method":"tools/call","params":{"name":"look","arguments":{"q":1}}}}}`,
 		`{"type":"tool_call","id":"r","tool":"look","args":{"q":1}}`},
-	{"claude-code", `{"type":"control_request","request_id":"r","request":{"subtype":"mcp_message","server_name":"other","message":{"id":2,"method":"ping"}}}`, "{\"type\":\"progress\",\"message\":\"mcp_message\",\"stage\":\"other\"\n" +
-		`> {"response":{"error":"concerto does not know mcp_message","request_id":"r","subtype":"error"},"type":"control_response"}`},
+	{"claude-code", `{"type":"control_request","request_id":"r","request":{"subtype":"mcp_message","server_name":"other","message":{"id":2,"method":"ping"}}}`, "refused mcp_message\n" +
+		`> {"response":{"error":"concerto cannot answer mcp_message: concerto has no MCP server \"other\"","request_id":"r","subtype":"error"},"type":"control_response"}`},
 	{"claude-code", `{"type":"control_request","request_id":"r","request":{"subtype":"mcp_message","server_name":"concerto","message":{"id":2,"method":"prompts/list"}}}`, "{\"type\":\"progress\",\"message\":\"mcp/prompts/list\",\"stage\":\"other\"\n" +
-		`> {"response":{"request_id":"r","response":{"mcp_response":{"error":{"code":-32601,"message":"concerto does not know prompts/list"},"id":2,"jsonrpc":"2.0"}},"subtype":"success"},"type":"control_response"}`},
+		`> {"response":{"request_id":"r","response":{"mcp_response":{"error":{"code":-32601,"message":"concerto does not support prompts/list"},"id":2,"jsonrpc":"2.0"}},"subtype":"success"},"type":"control_response"}`},
 	{"claude-code", `{"type":"control_cancel_request","request_id":"gone"}`, `quiet control_cancel_request`},
 	{"claude-code", `{"type":"result","subtype":"success","is_error":true,"result":"API Error: 500","session_id":"s"}`, `{"type":"error","message":"API Error: 500","code":"api_error","session":"s"`},
 	{"claude-code", `{"type":"result","subtype":"error_during_execution","errors":["a","b"]}`, `{"type":"error","message":"a\nb","code":"error_during_execution"`},
@@ -150,10 +178,10 @@ var fromAgentTable = []struct{ transport, line, want string }{
 	{"codex", `{"method":"command/exec/outputDelta","params":{}}`, `quiet command/exec/outputDelta`},
 	{"codex", `{"method":"process/outputDelta","params":{}}`, `quiet process/outputDelta`},
 	{"codex", `{"method":"model/rerouted","params":{}}`, `{"type":"progress","message":"model/rerouted","stage":"other"`},
-	{"codex", `{"method":"currentTime/read","id":4,"params":{}}`, "{\"type\":\"progress\",\"message\":\"currentTime/read\",\"stage\":\"other\"\n" +
-		`> {"error":{"code":-32601,"message":"concerto does not know currentTime/read"},"id":4,"jsonrpc":"2.0"}`},
-	{"codex", `{"method":"mcpServer/elicitation/request","id":4,"params":{"mode":"url","url":"u"}}`, "{\"type\":\"progress\",\"message\":\"mcpServer/elicitation/request url\",\"stage\":\"other\"\n" +
-		`> {"error":{"code":-32601,"message":"concerto does not know mcpServer/elicitation/request url"},"id":4,"jsonrpc":"2.0"}`},
+	{"codex", `{"method":"currentTime/read","id":4,"params":{}}`, "refused currentTime/read\n" +
+		`> {"error":{"code":-32601,"message":"concerto does not support currentTime/read"},"id":4,"jsonrpc":"2.0"}`},
+	{"codex", `{"method":"mcpServer/elicitation/request","id":4,"params":{"mode":"url","url":"u"}}`, "refused mcpServer/elicitation/request\n" +
+		`> {"error":{"code":-32602,"message":"concerto cannot answer mcpServer/elicitation/request: \"u\" is not the address of a page"},"id":4,"jsonrpc":"2.0"}`},
 	{"codex", `{"method":"item/tool/call","id":4,"params":{"tool":"look","arguments":{"q":1}}}`, `{"type":"tool_call","id":"4","tool":"look","args":{"q":1}}`},
 	{"codex", `{"id":77,"result":{}}`, `{"type":"log","level":"warn","message":"a response to an unknown request: {\"id\":77,\"result\":{}}"}`},
 
@@ -175,8 +203,8 @@ var fromAgentTable = []struct{ transport, line, want string }{
 	{"acp", strings.Replace(update(`"agent_message_chunk","content":{"type":"text","text":"a"}`), `"S"`, `"another"`, 1), `quiet agent_message_chunk`},
 	{"acp", update(`"plan_removed"`), `{"type":"progress","message":"plan_removed","stage":"other"`},
 	{"acp", `{"method":"elicitation/complete","params":{}}`, `{"type":"progress","message":"elicitation/complete","stage":"other"`},
-	{"acp", `{"method":"fs/read_text_file","id":"f","params":{}}`, "{\"type\":\"progress\",\"message\":\"fs/read_text_file\",\"stage\":\"other\"\n" +
-		`> {"error":{"code":-32601,"message":"concerto does not know fs/read_text_file"},"id":"f","jsonrpc":"2.0"}`},
+	{"acp", `{"method":"fs/read_text_file","id":"f","params":{}}`, "refused fs/read_text_file\n" +
+		`> {"error":{"code":-32601,"message":"concerto does not support fs/read_text_file"},"id":"f","jsonrpc":"2.0"}`},
 	{"acp", `{"method":"$/cancel_request","params":{"requestId":9}}`, `quiet $/cancel_request`},
 	{"acp", `{"id":3,"result":{"stopReason":"end_turn"}}`, `{"type":"result","text":"","session":"S","stop_reason":"end_turn"`},
 	{"acp", `{"id":3,"result":{"stopReason":"max_tokens"}}`, `{"type":"result","text":"","session":"S","stop_reason":"max_tokens"`},

@@ -24,36 +24,56 @@ type askOption struct {
 	Description string `json:"description,omitempty"`
 }
 
-// question sends all questions in one message. The message's text serves programs that ignore the
-// list of questions: it is message, or the questions' text if message is empty.
-func (s *Output) question(id, message string, asks []ask, schema, payload []byte) {
-	if message == "" {
+// question is a message with one or several questions of an agent.
+type question struct {
+	ID      string
+	message string   // text for programs that ignore asks; "" means the texts of asks
+	options []string // nil means the options of the only question
+	asks    []ask
+	schema  []byte // of the answer; nil for none
+	url     string // page that the user is asked to visit; "" for none
+	server  string // MCP server that asks; "" if the agent itself does
+	payload []byte
+}
+
+func (s *Output) question(q question) {
+	if q.message == "" {
 		var all []string
-		for _, a := range asks {
+		for _, a := range q.asks {
 			all = append(all, a.Question)
 		}
-		message = strings.Join(all, "\n")
+		q.message = strings.Join(all, "\n")
 	}
 	o := jsonobject.New("question")
-	o.Text("id", id)
-	o.Text("question", message)
-	if len(asks) == 1 && len(asks[0].Options) > 0 {
-		var labels []string
-		for _, option := range asks[0].Options {
-			labels = append(labels, option.Label)
-		}
-		o.Raw("options", jsonwrite.MustEncode(labels))
-	}
-	for i := range asks {
-		if asks[i].Options == nil {
-			asks[i].Options = []askOption{}
+	o.Text("id", q.ID)
+	o.Text("question", q.message)
+	if q.options == nil && len(q.asks) == 1 {
+		for _, option := range q.asks[0].Options {
+			q.options = append(q.options, option.Label)
 		}
 	}
-	o.Raw("questions", jsonwrite.MustEncode(asks))
-	if schema != nil {
-		o.Raw("schema", schema)
+	if q.options != nil {
+		o.Raw("options", jsonwrite.MustEncode(q.options))
 	}
-	o.Raw("payload", payload)
+	for i := range q.asks {
+		if q.asks[i].Options == nil {
+			q.asks[i].Options = []askOption{}
+		}
+	}
+	if q.asks == nil {
+		q.asks = []ask{}
+	}
+	o.Raw("questions", jsonwrite.MustEncode(q.asks))
+	if q.schema != nil {
+		o.Raw("schema", q.schema)
+	}
+	if q.url != "" {
+		o.Text("url", q.url)
+	}
+	if q.server != "" {
+		o.Text("server", q.server)
+	}
+	o.Raw("payload", q.payload)
 	s.addMessage(o)
 }
 

@@ -29,15 +29,15 @@ type claude struct {
 	claudeTurns
 }
 
-// claudeTurns tells the turns of an exchange from those that Claude Code begins by itself, for
-// example because a background task has ended.
+// claudeTurns distinguishes the turns of an exchange from those that Claude Code begins by itself,
+// for example because a background task has ended.
 type claudeTurns struct {
 	Sent     int           // number of messages of the user so far; each has a UUID
 	Unread   []claudeInput // messages of the user that Claude Code has not read
 	Mine     []string      // UUIDs of the messages of the running exchange
 	Confirms bool          // Claude Code reports when it reads a message
 	Read     bool          // it has read one of the running exchange
-	Wanted   bool          // the exchange wants a result with a schema
+	Typed    bool          // the exchange needs a result with a schema
 	Text     string        // newest text of the agent itself in the turn
 	TextOf   string        // ID of the reply with this text
 }
@@ -58,6 +58,7 @@ type claudeRequest struct {
 	Suggestions []json.RawMessage // rules that Claude Code would store if the user allowed the tool permanently
 	Options     []string
 	Call        json.RawMessage `json:",omitempty"` // JSON-RPC id of a call of one of our tools
+	Elicits     *elicitation    `json:",omitempty"` // request of an MCP server of Claude Code; nil for others
 }
 
 // Names that Claude Code uses: for the server of the program's tools, and for the tool that asks
@@ -96,13 +97,18 @@ var claudeRows = []claudeRow{
 	{"system", "informational", (*claude).informs},
 	{"system", "api_retry", (*claude).retries},
 	{"system", "status", nil},
+	{"system", "thinking_tokens", nil},
+	{"system", "session_state_changed", nil},
+	{"system", "hook_started", nil},
+	{"system", "hook_progress", nil},
+	{"tool_progress", "", nil},
+	{"tool_use_summary", "", nil},
 	{"keep_alive", "", nil},
 	{"command_lifecycle", "", (*claude).handleLifecycle},
 	{"control_response", "", (*claude).handleResponse},
-	{"control_request", "can_use_tool", (*claude).asksForTool},
-	{"control_request", "mcp_message", (*claude).mcp},
-	{"control_request", "", (*claude).asksForOther},
+	{"control_request", "", (*claude).handleRequest},
 	{"control_cancel_request", "", (*claude).cancelRequest},
+	{"system", "elicitation_complete", (*claude).completeElicitation},
 }
 
 // claudeLine contains the fields of all types of lines, and the line itself.
@@ -112,16 +118,8 @@ type claudeLine struct {
 	SessionID string `json:"session_id"`
 	RequestID string `json:"request_id"`
 	UUID      string `json:"uuid"`
-	Request   struct {
-		Subtype     string            `json:"subtype"`
-		ToolName    string            `json:"tool_name"`
-		Input       json.RawMessage   `json:"input"`
-		Suggestions []json.RawMessage `json:"permission_suggestions"`
-		Reason      string            `json:"decision_reason"`
-		BlockedPath string            `json:"blocked_path"`
-		ServerName  string            `json:"server_name"`
-		Message     rpcMessage        `json:"message"`
-	} `json:"request"`
+
+	Request  json.RawMessage `json:"request"`
 	Message  json.RawMessage `json:"message"`
 	Event    json.RawMessage `json:"event"`
 	Response json.RawMessage `json:"response"`
@@ -160,12 +158,8 @@ func (c *claude) FromAgent(line []byte) (s Output) {
 	if m.SessionID != "" {
 		c.Session = m.SessionID
 	}
-	sub := m.Subtype
-	if m.Type == "control_request" {
-		sub = m.Request.Subtype
-	}
 	for _, row := range claudeRows {
-		if row.typ != m.Type || row.subtype != "" && row.subtype != sub {
+		if row.typ != m.Type || row.subtype != "" && row.subtype != m.Subtype {
 			continue
 		}
 		if row.handle == nil {
@@ -175,7 +169,7 @@ func (c *claude) FromAgent(line []byte) (s Output) {
 		}
 		return s
 	}
-	s.other(typeName(m.Type, sub), line)
+	s.other(typeName(m.Type, m.Subtype), line)
 	return s
 }
 
@@ -203,7 +197,7 @@ func (c *claude) ToAgent(line []byte) (s Output) {
 			clear(c.Plan)
 			c.Unread, c.Mine = nil, nil
 		}
-		c.Read, c.Wanted = false, len(o.Schema) > 0
+		c.Read, c.Typed = false, len(o.Schema) > 0
 		c.sendText(&s, o.prompt(), false)
 	case hostmsg.Steer:
 		c.sendText(&s, o.Text, true)

@@ -88,7 +88,7 @@ func (c *claude) assistant(s *Output, m *claudeLine) {
 	for _, b := range all {
 		switch {
 		case b.Type == "text" && m.Parent != nil:
-			s.says(b.Text)
+			s.subagentText(b.Text)
 		case b.Type == "text":
 			c.addText(message.ID, b.Text)
 			if !(c.Streamed && message.ID == c.Message) {
@@ -322,7 +322,7 @@ func (c *claude) result(s *Output, m *claudeLine) {
 		*r.Cost, c.Cost = max(total-c.Cost, 0), total
 	}
 	if !r.IsError {
-		if len(r.Typed) > 0 && string(r.Typed) != "null" && (c.Wanted || text == "") {
+		if len(r.Typed) > 0 && string(r.Typed) != "null" && (c.Typed || text == "") {
 			text = string(r.Typed)
 		}
 		s.result(outcome{text: text, session: c.Session, usage: r.Usage.usage(), cost: r.Cost, turns: r.Turns, stop: r.Stop, payload: m.line})

@@ -1,28 +1,79 @@
 package adapter
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/decision"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
+// claudeRequests maps the subtypes of Claude Code's requests to their handlers, which return the
+// reason why they cannot answer. Any other request is refused.
+var claudeRequests = map[string]func(c *claude, s *Output, id string, request, line []byte) error{
+	"can_use_tool":        (*claude).asksForTool,
+	"mcp_message":         (*claude).mcp,
+	"elicitation":         (*claude).elicits,
+	"request_user_dialog": (*claude).asksForDialog,
+}
+
+// handleRequest handles a request, or refuses it: Claude Code waits for the answer to each.
+func (c *claude) handleRequest(s *Output, m *claudeLine) {
+	c.request(s, m.RequestID, m.Request, m.line)
+}
+
+func (c *claude) request(s *Output, id string, request, line []byte) {
+	var head struct {
+		Subtype string `json:"subtype"`
+	}
+	_ = json.Unmarshal(request, &head) // a request without a subtype has no handler
+	handle := claudeRequests[head.Subtype]
+	if handle == nil {
+		c.refuse(s, id, cmp.Or(head.Subtype, "a request without a subtype"), "", line)
+	} else if err := handle(c, s, id, request, line); err != nil {
+		c.refuse(s, id, head.Subtype, problem(err), line)
+	}
+}
+
+// refuse answers a request with an error. If problem is "", the request is not supported.
+func (c *claude) refuse(s *Output, id, name, problem string, line []byte) {
+	reason := s.refused(id, name, problem, line)
+	s.addLines(jsonwrite.MustEncode(obj{"type": "control_response", "response": obj{"subtype": "error", "request_id": id, "error": reason}}))
+}
+
+// claudeToolRequest is a request to use a tool.
+type claudeToolRequest struct {
+	ToolName    string            `json:"tool_name"`
+	Input       json.RawMessage   `json:"input"`
+	Suggestions []json.RawMessage `json:"permission_suggestions"`
+	Reason      string            `json:"decision_reason"`
+	BlockedPath string            `json:"blocked_path"`
+}
+
 // asksForTool handles a request to use a tool. It reports a question to the program, allows calls
 // of the program's tools, and otherwise requests an approval.
-func (c *claude) asksForTool(s *Output, m *claudeLine) {
-	r := &m.Request
+func (c *claude) asksForTool(s *Output, id string, request, line []byte) error {
+	var r claudeToolRequest
+	if err := json.Unmarshal(request, &r); err != nil {
+		return err
+	}
+	if r.ToolName == "" {
+		return errors.New("it names no tool")
+	}
 	if len(r.Input) == 0 {
 		r.Input = json.RawMessage("{}")
 	}
 	switch {
 	case strings.HasPrefix(r.ToolName, claudeOurs):
-		s.addLines(controlled(m.RequestID, claudeAllow(r.Input)))
-		return
+		s.addLines(controlled(id, claudeAllow(r.Input)))
+		return nil
 	case r.ToolName == claudeAsks:
-		c.Open[m.RequestID] = claudeRequest{Tool: r.ToolName, Input: r.Input}
-		s.question(m.RequestID, "", claudeQuestions(r.Input), nil, m.line)
-		return
+		c.Open[id] = claudeRequest{Tool: r.ToolName, Input: r.Input}
+		s.question(question{ID: id, asks: claudeQuestions(r.Input), payload: line})
+		return nil
 	}
 	q := claudeRequest{Tool: r.ToolName, Input: r.Input, Options: []string{decision.Once}}
 	for _, suggestion := range r.Suggestions {
@@ -35,15 +86,16 @@ func (c *claude) asksForTool(s *Output, m *claudeLine) {
 		q.Options = append(q.Options, decision.Session, decision.Always)
 	}
 	q.Options = append(q.Options, decision.Deny)
-	c.Open[m.RequestID] = q
+	c.Open[id] = q
 	kind := claudeKinds[r.ToolName]
 	if kind == "" {
 		kind = "other"
 	}
 	s.approval(approval{
-		ID: m.RequestID, tool: r.ToolName, kind: kind, description: described(r.ToolName, subject(r.Input)), Args: r.Input,
-		paths: claudePaths(r.Input, r.BlockedPath), reason: r.Reason, Options: q.Options, payload: m.line,
+		ID: id, tool: r.ToolName, kind: kind, description: described(r.ToolName, subject(r.Input)), Args: r.Input,
+		paths: claudePaths(r.Input, r.BlockedPath), reason: r.Reason, Options: q.Options, payload: line,
 	})
+	return nil
 }
 
 func claudePaths(input []byte, blocked string) []string {
@@ -74,37 +126,70 @@ func claudeQuestions(input []byte) []ask {
 	return out
 }
 
-// asksForOther refuses control requests of unknown types.
-func (c *claude) asksForOther(s *Output, m *claudeLine) {
-	name := m.Request.Subtype
-	s.other(name, m.line)
-	s.addLines(jsonwrite.MustEncode(obj{"type": "control_response", "response": obj{"subtype": "error", "request_id": m.RequestID, "error": "concerto does not know " + name}}))
+// asksForDialog ends a dialog of Claude Code's own. Concerto shows none, and Claude Code ignores
+// errors and waits.
+func (c *claude) asksForDialog(s *Output, id string, _, line []byte) error {
+	s.refused(id, "request_user_dialog", "", line)
+	s.addLines(controlled(id, obj{"behavior": "cancelled"}))
+	return nil
+}
+
+// elicits handles a request of an MCP server that Claude Code has started.
+func (c *claude) elicits(s *Output, id string, request, line []byte) error {
+	e, err := readElicitation(request)
+	if err != nil {
+		return err
+	}
+	c.Open[id] = claudeRequest{Elicits: &e}
+	s.elicits(id, e, line)
+	return nil
+}
+
+// completeElicitation answers the request whose page was completed.
+func (c *claude) completeElicitation(s *Output, m *claudeLine) {
+	done := elicitationID(m.line)
+	for _, id := range sortedKeys(c.Open) {
+		if e := c.Open[id].Elicits; e != nil && done != "" && e.ID == done {
+			delete(c.Open, id)
+			s.withdraw(id)
+			s.addLines(controlled(id, obj{"action": "accept"}))
+			return
+		}
+	}
+	s.Quiet = typeName(m.Type, m.Subtype)
 }
 
 // mcp handles an MCP message to the server of the program's tools.
-func (c *claude) mcp(s *Output, m *claudeLine) {
-	q := &m.Request.Message
+func (c *claude) mcp(s *Output, id string, request, line []byte) error {
+	var r struct {
+		Server  string     `json:"server_name"`
+		Message rpcMessage `json:"message"`
+	}
+	if err := json.Unmarshal(request, &r); err != nil {
+		return err
+	}
+	if r.Server != toolServer {
+		return fmt.Errorf("concerto has no MCP server %q", r.Server)
+	}
+	q := &r.Message
 	answer := func(member string, v any) {
 		response := obj{"jsonrpc": "2.0", member: v}
 		if len(q.ID) > 0 {
 			response["id"] = q.ID
 		}
-		s.addLines(controlled(m.RequestID, obj{"mcp_response": response}))
-	}
-	if m.Request.ServerName != toolServer {
-		c.asksForOther(s, m)
-		return
+		s.addLines(controlled(id, obj{"mcp_response": response}))
 	}
 	switch result, failure, call := c.cfg.Tools.serveMCP(q); {
 	case call != nil:
-		c.Open[m.RequestID] = claudeRequest{Call: q.ID}
-		s.toolCall(m.RequestID, call.Name, call.Arguments)
+		c.Open[id] = claudeRequest{Call: q.ID}
+		s.toolCall(id, call.Name, call.Arguments)
 	case failure != nil:
-		s.other("mcp/"+q.Method, m.line)
+		s.other("mcp/"+q.Method, line)
 		answer("error", obj{"code": failure.Number(), "message": failure.Message})
 	default:
 		answer("result", result)
 	}
+	return nil
 }
 
 // respond answers a control request, if it is still open.
@@ -114,10 +199,12 @@ func (c *claude) respond(s *Output, o *ours) {
 		return
 	}
 	delete(c.Open, o.AnswerTo)
-	switch q.Tool {
-	case "":
+	switch {
+	case q.Elicits != nil:
+		s.addLines(controlled(o.AnswerTo, q.Elicits.answer(o)))
+	case q.Tool == "":
 		s.addLines(controlled(o.AnswerTo, obj{"mcp_response": obj{"jsonrpc": "2.0", "id": q.Call, "result": mcpResult(o)}}))
-	case claudeAsks:
+	case q.Tool == claudeAsks:
 		s.addLines(controlled(o.AnswerTo, q.answered(o)))
 	default:
 		s.addLines(controlled(o.AnswerTo, q.decided(o)))

@@ -40,7 +40,7 @@ func codexRequestOf(method string) *codexRequest {
 func (c *codex) handleRequest(s *Output, m *rpcMessage, line []byte) {
 	row := codexRequestOf(m.Method)
 	if row == nil {
-		s.unknown(m, m.Method, line)
+		s.refuse(m.ID, m.Method, "", line)
 		return
 	}
 	row.ask(c, s, &rpcRequest{ID: m.ID, Method: m.Method, Params: m.Params}, line)
@@ -232,7 +232,7 @@ func (q *rpcRequest) questions() []ask {
 }
 
 func (c *codex) asksUser(s *Output, q *rpcRequest, line []byte) {
-	s.question(c.RPC.storeRequest(*q), "", q.questions(), nil, line)
+	s.question(question{ID: c.RPC.storeRequest(*q), asks: q.questions(), payload: line})
 }
 
 func answeredUser(q *rpcRequest, o *ours) obj {
@@ -248,32 +248,12 @@ func answeredUser(q *rpcRequest, o *ours) obj {
 	return obj{"answers": answers}
 }
 
-// elicitation contains the fields of a form that an MCP server or an agent sends.
-type elicitation struct {
-	Mode    string          `json:"mode"`
-	Message string          `json:"message"`
-	Schema  json.RawMessage `json:"requestedSchema"`
-}
-
-func (q *rpcRequest) elicitation() (e elicitation) {
-	_ = json.Unmarshal(q.Params, &e) // a form that cannot be parsed is not asked
-	return e
-}
-
-// handleElicitation asks the program the questions of a form. It refuses other kinds of
-// elicitation.
 func (c *codex) handleElicitation(s *Output, q *rpcRequest, line []byte) {
-	e := q.elicitation()
-	if e.Schema == nil {
-		s.unknown(&rpcMessage{ID: q.ID}, q.Method+" "+e.Mode, line)
-		return
-	}
-	f := readForm(e.Schema)
-	s.question(c.RPC.storeRequest(*q), e.Message, f.asks(), e.Schema, line)
+	c.RPC.elicits(s, q, line)
 }
 
 func answeredElicitation(q *rpcRequest, o *ours) obj {
-	answer := elicited(q.elicitation().Schema, o)
+	answer := q.elicited(o)
 	if answer["content"] == nil {
 		answer["content"] = nil
 	}

@@ -3,10 +3,13 @@ package adapter
 import (
 	"cmp"
 	"encoding/json"
-	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
+	"fmt"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
 // custom is the suffix of the name of a property that accepts values which the enum of another
@@ -214,13 +217,87 @@ func (p *property) parseList(v json.RawMessage) (any, bool) {
 	return all, true
 }
 
-// elicited returns the result of an elicitation: the filled-in form, or a refusal.
-func elicited(schema json.RawMessage, o *ours) obj {
-	f := readForm(schema)
-	if o.Error == "" {
+// elicitation is a request of an MCP server, or of the agent itself, to the user: to fill in a form
+// or to visit a page.
+type elicitation struct {
+	Message string
+	Schema  json.RawMessage `json:",omitempty"` // of the form; nil for a page
+	URL     string          `json:",omitempty"` // of the page
+	ID      string          `json:",omitempty"` // identifies the page; "" if unknown
+	Server  string          `json:",omitempty"` // "" if unknown
+}
+
+// The answers that are offered for a page and for a form without questions.
+const (
+	elicitDone    = "done"
+	elicitAccept  = "accept"
+	elicitDecline = "decline"
+)
+
+// readElicitation parses a request. The names of its members differ between agents.
+func readElicitation(request []byte) (e elicitation, err error) {
+	var m struct {
+		Message     string          `json:"message"`
+		Mode        string          `json:"mode"`
+		Schema      json.RawMessage `json:"requestedSchema"`
+		SnakeSchema json.RawMessage `json:"requested_schema"`
+		URL         string          `json:"url"`
+		ID          string          `json:"elicitationId"`
+		SnakeID     string          `json:"elicitation_id"`
+		Server      string          `json:"serverName"`
+		SnakeServer string          `json:"mcp_server_name"`
+	}
+	if err := json.Unmarshal(request, &m); err != nil {
+		return e, err
+	}
+	e = elicitation{Message: m.Message, ID: cmp.Or(m.ID, m.SnakeID), Server: cmp.Or(m.Server, m.SnakeServer)}
+	switch {
+	case m.Mode == "url":
+		at, err := url.Parse(m.URL)
+		if err != nil || at.Scheme != "https" && at.Scheme != "http" || at.Host == "" {
+			return e, fmt.Errorf("%q is not the address of a page", m.URL)
+		}
+		e.URL = m.URL
+		return e, nil
+	case jsonobject.Begins(m.Schema):
+		e.Schema = m.Schema
+	case jsonobject.Begins(m.SnakeSchema):
+		e.Schema = m.SnakeSchema
+	default:
+		return e, fmt.Errorf("the mode %q is neither a form with a schema nor a page", m.Mode)
+	}
+	return e, nil
+}
+
+// elicits asks the program the questions of a form, or whether the user has visited a page.
+func (s *Output) elicits(id string, e elicitation, payload []byte) {
+	q := question{ID: id, message: e.Message, schema: e.Schema, url: e.URL, server: e.Server, payload: payload}
+	f := readForm(e.Schema)
+	switch q.asks = f.asks(); {
+	case e.URL != "":
+		q.options = []string{elicitDone, elicitDecline}
+		q.message = strings.TrimSpace(e.Message + "\n" + e.URL)
+	case len(q.asks) == 0:
+		q.options = []string{elicitAccept, elicitDecline}
+	}
+	s.question(q)
+}
+
+// answer returns the result of an elicitation: the filled-in form, consent, or a refusal.
+func (e *elicitation) answer(o *ours) obj {
+	f := readForm(e.Schema)
+	var text string
+	switch {
+	case o.Error != "":
+	case e.URL == "" && len(f.names) > 0:
 		if content, ok := f.fillIn(o.Value); ok {
 			return obj{"action": "accept", "content": content}
 		}
+	case json.Unmarshal(o.Value, &text) == nil && slices.Contains([]string{elicitDone, elicitAccept, "yes"}, bare(text)), string(o.Value) == "true":
+		if e.URL != "" {
+			return obj{"action": "accept"}
+		}
+		return obj{"action": "accept", "content": obj{}}
 	}
-	return obj{"action": "decline"}
+	return obj{"action": elicitDecline}
 }

@@ -36,7 +36,7 @@ func (t Tools) serveMCP(q *rpcMessage) (result obj, failure *RPCError, call *mcp
 	case q.Method == "ping", strings.HasPrefix(q.Method, "notifications/"):
 		return obj{}, nil, nil
 	}
-	return nil, NewRPCError(CodeUnknown, "concerto does not know "+q.Method), nil
+	return nil, NewRPCError(CodeUnknown, "concerto does not support "+q.Method), nil
 }
 
 // mcpResult returns a tool's value or error in the form of MCP.

@@ -108,8 +108,12 @@ func TestRecorded(t *testing.T) {
 			if of.tool {
 				a = newConfiguredAdapter(t, of.transport, of.vendor)
 			}
+			if c, ok := a.(*claude); ok {
+				c.cfg.Seed = "seed"
+			}
 			var seen strings.Builder
 			var written []string
+			var ids []string // pairs of UUIDs: recorded, and of the adapter
 			collect := func(s Output) {
 				for _, l := range s.Lines {
 					written = append(written, string(l))
@@ -120,11 +124,15 @@ func TestRecorded(t *testing.T) {
 			for _, l := range recording(t, name) {
 				switch l.Dir {
 				case hosttrace.To:
-					if len(written) == 0 || written[0] != l.Text {
+					if len(written) == 0 || (hosttrace.Comparison{Strict: true}).Differs(l.Text, written[0]) != "" {
 						t.Fatalf("recorded line to the agent:\n%s\nlines of the adapter:\n%s", l.Text, strings.Join(written, "\n"))
+					}
+					if was := uuidOf(t, l.Text); was != "" {
+						ids = append(ids, was, uuidOf(t, written[0]))
 					}
 					written = written[1:]
 				case hosttrace.From:
+					l.Text = strings.NewReplacer(ids...).Replace(l.Text)
 					s := a.FromAgent([]byte(l.Text))
 					collect(s)
 					for _, x := range s.Steered {
@@ -163,6 +171,15 @@ func TestRecorded(t *testing.T) {
 			file.Check("messages", seen.String())
 		})
 	}
+}
+
+func uuidOf(t *testing.T, line string) string {
+	t.Helper()
+	var m struct{ UUID string }
+	if err := json.Unmarshal([]byte(line), &m); err != nil {
+		t.Fatal(err)
+	}
+	return m.UUID
 }
 
 // shown returns a message without its payload, after checking that the payload is the agent's line.

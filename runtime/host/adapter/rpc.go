@@ -3,6 +3,8 @@ package adapter
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -24,8 +26,8 @@ type RPCError struct {
 	Data    json.RawMessage `json:"data"`
 }
 
-// text returns the message, and what the error's data says in addition: a text, or one of the
-// members that agents use.
+// text returns the message, and the details in the error's data: a text, or one of the members that
+// agents use.
 func (e *RPCError) text() string {
 	var text string
 	var members struct {
@@ -38,6 +40,14 @@ func (e *RPCError) text() string {
 		text = cmp.Or(members.Details, members.Message, members.Error, members.Reason)
 	}
 	return joinDetails(e.Message, text)
+}
+
+// problem describes why a request cannot be read, without the names of Go's types.
+func problem(err error) string {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fmt.Sprintf("%s cannot be a JSON %s", cmp.Or(wrong.Field, "it"), wrong.Value)
+	}
+	return err.Error()
 }
 
 // joinDetails returns an error's message with its details, unless the message contains them.
@@ -144,10 +154,29 @@ func rpcFailure(id json.RawMessage, code int, message string) []byte {
 	return jsonwrite.MustEncode(obj{"jsonrpc": "2.0", "id": id, "error": obj{"code": code, "message": message}})
 }
 
-// unknown answers a request whose method has no row.
-func (s *Output) unknown(m *rpcMessage, name string, line []byte) {
-	s.other(name, line)
-	s.addLines(rpcFailure(m.ID, CodeUnknown, "concerto does not know "+name))
+// refuse answers a request with an error. If problem is "", the request is not supported.
+func (s *Output) refuse(id json.RawMessage, name, problem string, line []byte) {
+	code := CodeInvalid
+	if problem == "" {
+		code = CodeUnknown
+	}
+	s.addLines(rpcFailure(id, code, s.refused(idText(id), name, problem, line)))
+}
+
+// elicits passes an elicitation to the program, or refuses it if it cannot be read.
+func (r *rpc) elicits(s *Output, q *rpcRequest, line []byte) {
+	e, err := readElicitation(q.Params)
+	if err != nil {
+		s.refuse(q.ID, q.Method, problem(err), line)
+		return
+	}
+	s.elicits(r.storeRequest(*q), e, line)
+}
+
+// elicited returns the result of an elicitation that was passed to the program.
+func (q *rpcRequest) elicited(o *ours) obj {
+	e, _ := readElicitation(q.Params) // elicits has read it
+	return e.answer(o)
 }
 
 // rpcKind is the kind of a JSON-RPC message.

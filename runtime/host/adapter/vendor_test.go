@@ -202,7 +202,7 @@ func TestConversations(t *testing.T) {
 			[]string{`{"type":"withdraw","id":"8"}`}},
 		{"completed elsewhere", "acp", Vendor{}, "", []string{`{"method":"elicitation/create","id":8,"params":{"elicitationId":"e","requestedSchema":{}}}`, `{"method":"elicitation/complete","params":{"elicitationId":"e"}}`,
 			`> ` + string(response("8", "value", "true"))},
-			[]string{`{"type":"withdraw","id":"8"}`, `> {"id":8,"jsonrpc":"2.0","result":{"action":"cancel"}}`}},
+			[]string{`{"type":"withdraw","id":"8"}`, `> {"id":8,"jsonrpc":"2.0","result":{"action":"accept"}}`}},
 	} {
 		got := talked(t, newAdapter(t, c.transport, c.v, c.resume), c.lines...)
 		if n := len(got) - len(c.want); n < 0 || !slices.Equal(got[n:], c.want) {
