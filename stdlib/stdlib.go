@@ -159,8 +159,8 @@ func textOf(file string) *source.File {
 	})
 }
 
-// Text returns the whole text of a library file. name is the name of the file in source positions,
-// whose tree may contain only a part of the text. ok reports whether the file exists.
+// Text returns the text of a library file. name is the name of the file in source positions. ok
+// reports whether the file exists.
 func Text(name string) (text *source.File, ok bool) {
 	file, ok := strings.CutPrefix(name, "std/")
 	if !ok {
