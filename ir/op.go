@@ -191,11 +191,3 @@ func (o Op) String() string {
 	}
 	return "Invalid"
 }
-
-var byName = func() map[string]Op {
-	m := make(map[string]Op, len(Table))
-	for i := range Table {
-		m[Table[i].Name] = Op(i)
-	}
-	return m
-}()

@@ -2,6 +2,7 @@ package ir
 
 import (
 	"fmt"
+	"go/format"
 	"hash/fnv"
 	"os"
 	"testing"
@@ -86,7 +87,11 @@ func TestInstructionsOfOldVersions(t *testing.T) {
 
 // TestGenerated checks that the reference and the constants are up to date with the table.
 func TestGenerated(t *testing.T) {
-	for file, want := range map[string]string{"../spec/bytecode.md": Reference(), "opcodes.go": Opcodes()} {
+	opcodes, err := format.Source([]byte(Opcodes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{"../spec/bytecode.md": Reference(), "opcodes.go": string(opcodes)} {
 		written, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -52,7 +52,8 @@ After a register that is read is the class that it must have, and after a regist
 	return b.String()
 }
 
-// Opcodes returns the text of opcodes.go: a constant for each row of the table.
+// Opcodes returns the text of opcodes.go, which is not formatted: a constant and the shape for each
+// row of the table, so that the start of a program computes neither.
 func Opcodes() string {
 	var b strings.Builder
 	b.WriteString(`// Code generated from ops.go by "make gen"; DO NOT EDIT.
@@ -67,7 +68,28 @@ const (
 		fmt.Fprintf(&b, "\tOp%s%s\n", Table[i].Name, typ)
 		typ = ""
 	}
-	b.WriteString(")\n")
+	b.WriteString(`)
+
+// opNamed returns the operation with a name.
+func opNamed(name string) (op Op, ok bool) {
+	switch name {
+`)
+	for i := range Table {
+		fmt.Fprintf(&b, "case %q:\nreturn %d, true\n", Table[i].Name, i)
+	}
+	b.WriteString(`	}
+	return 0, false
+}
+
+// Shapes contains the shape of each Op. The array has an entry for every value of an Op, so that
+// indexing needs no bounds check.
+var Shapes = [256]Shape{
+`)
+	for i := range Table {
+		s := strings.ReplaceAll(fmt.Sprintf("%#v", shapeFor(&Table[i])), "[]ir.Read(nil)", "nil")
+		fmt.Fprintf(&b, "%s,\n", strings.ReplaceAll(strings.TrimPrefix(s, "ir.Shape"), "ir.", ""))
+	}
+	b.WriteString("}\n")
 	return b.String()
 }
 

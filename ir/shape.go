@@ -14,7 +14,7 @@ type Shape struct {
 	Target  bool  // Imm is an instruction that may follow
 	Back    bool  // that instruction may be before this one (a loop)
 	Ends    bool  // control never continues at the next instruction
-	window  Operand
+	window  frameShape
 }
 
 // Read is an operand that reads a register.
@@ -23,21 +23,24 @@ type Read struct {
 	Class Class
 }
 
-// Shapes contains the shape of each Op. The array has an entry for every value of an Op, so that
-// indexing needs no bounds check.
-var Shapes = func() (all [256]Shape) {
-	for op := range Table {
-		s := &all[op]
-		s.Ends = Table[op].Traits.Has(Ends)
-		for _, o := range Table[op].Operands {
-			s.operand(o)
-		}
-		for _, r := range s.Reads {
-			s.A, s.B, s.C = s.A || r.Field == A, s.B || r.Field == B, s.C || r.Field == C
-		}
+// frameShape describes the registers of a window or frame; see Operand.
+type frameShape struct {
+	Field    Field
+	Count    Count
+	Preserve Preserve
+}
+
+// shapeFor returns the shape of a row. "make gen" writes all of them to Shapes.
+func shapeFor(row *Info) (s Shape) {
+	s.Ends = row.Traits.Has(Ends)
+	for _, o := range row.Operands {
+		s.operand(o)
 	}
-	return all
-}()
+	for _, r := range s.Reads {
+		s.A, s.B, s.C = s.A || r.Field == A, s.B || r.Field == B, s.C || r.Field == C
+	}
+	return s
+}
 
 func (s *Shape) operand(o Operand) {
 	switch o.Role {
@@ -50,7 +53,7 @@ func (s *Shape) operand(o Operand) {
 			s.Reads = append(s.Reads, Read{o.Field, o.Class})
 		}
 	case RoleWindow, RoleFrame:
-		s.Window, s.Frame, s.window = true, o.Role == RoleFrame, o
+		s.Window, s.Frame, s.window = true, o.Role == RoleFrame, frameShape{o.Field, o.Count, o.Preserve}
 	case RoleTarget, RoleBack:
 		s.Target, s.Back = true, o.Role == RoleBack
 	}

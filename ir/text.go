@@ -73,7 +73,7 @@ func ParseInstr(text string) (Instr, error) { return parseInstr([]byte(text)) }
 
 func parseInstr(text []byte) (Instr, error) {
 	name, rest := word(text)
-	op, ok := byName[string(name)]
+	op, ok := opNamed(string(name))
 	if !ok {
 		return Instr{}, fmt.Errorf("unknown instruction %q", name)
 	}

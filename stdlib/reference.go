@@ -10,6 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/ast"
 )
 
+// The index and the parts are first, because the reference is read with them.
+//go:generate go run ./gen -index files.go
 //go:generate go run ./gen ../spec/std
 
 // Page is a page of the reference: a module, or some built-in types.
@@ -188,7 +190,7 @@ func specialTarget(tree *ast.File, d *ast.ImplDecl) string {
 // introOf returns the comment at the beginning of a file, without the name of the module.
 func introOf(f *file) string {
 	var lines []string
-	for line := range strings.Lines(string(textOf(f.name).all)) {
+	for line := range strings.Lines(string(textOf(f.name).Text)) {
 		text, ok := strings.CutPrefix(strings.TrimRight(line, "\n"), "//")
 		if !ok || strings.HasPrefix(text, "/") {
 			break

@@ -1,7 +1,7 @@
 // Package stdlib is the standard library of Concerto (spec/std). The compatibility promise does not
 // cover its API. The .conc files contain the declarations, and the functions that are written in
 // Concerto. The Go files contain natives. The checker uses the declarations through Library, which
-// parses each of them when a program first uses it. The VM finds the natives through Native.
+// decodes each of them when a program first uses it. The VM finds the natives through Native.
 //
 // Invariants: A native runs no code of the program. It accesses only its arguments and the state
 // that it has stored for its run. To perform an effect it returns a request (vm.Args.Ask). A
@@ -24,8 +24,6 @@ import (
 
 //go:embed *.conc
 var sources embed.FS
-
-//go:generate go run ./gen -index files.go
 
 // Library returns the library for the checker. All callers share the parsed files, which are
 // immutable. The library is safe for concurrent use.
@@ -96,8 +94,8 @@ func (library) Modules() []string {
 // internal reports whether a name may only be used within the library.
 func internal(name string) bool { return len(name) > 2 && name[:2] == "__" }
 
-// Loaded files. texts contains a func() *text for each file name, trees a func() *ast.File for each
-// key.
+// Loaded files. texts contains a func() *source.File for each file name, trees a func() *ast.File
+// for each key.
 var texts, trees sync.Map
 
 // key identifies a part of a file: the declarations with this name, or the whole file if name is
@@ -117,20 +115,22 @@ func once[K comparable, V any](all *sync.Map, k K, build func() V) V {
 // nil if the file does not declare name.
 func load(file, name string) *ast.File {
 	return once(&trees, key{file, name}, func() *ast.File {
-		all := textOf(file)
-		part := all.all
-		if name != "" {
-			part = all.slice(name)
+		if data, ok := encodedPart(file, name); ok {
+			return ast.Decode(data, textOf(file))
 		}
-		if part == nil {
+		if name != "" {
 			return nil
 		}
-		tree, diags := parser.Parse(source.NewFile("std/"+file, part))
-		if diags.HasErrors() {
-			panic("stdlib: " + file + " does not parse")
-		}
-		return tree
+		return parse(file)
 	})
+}
+
+func parse(file string) *ast.File {
+	tree, diags := parser.Parse(textOf(file))
+	if diags.HasErrors() {
+		panic("stdlib: " + file + " does not parse")
+	}
+	return tree
 }
 
 // methodsOf returns the methods in a file without its other declarations. The checker finds those
@@ -149,18 +149,18 @@ func methodsOf(file string) *ast.File {
 var methods sync.Map // a func() *ast.File for each file name
 
 // textOf returns the text of a library file.
-func textOf(file string) *text {
-	return once(&texts, file, func() *text {
+func textOf(file string) *source.File {
+	return once(&texts, file, func() *source.File {
 		all, err := sources.ReadFile(file)
 		if err != nil {
 			panic("stdlib: " + err.Error())
 		}
-		return layout(all)
+		return source.NewFile("std/"+file, all)
 	})
 }
 
-// Text returns the whole text of a library file. name is the name of the file in source positions,
-// whose tree may contain only a part of the text. ok reports whether the file exists.
+// Text returns the text of a library file. name is the name of the file in source positions. ok
+// reports whether the file exists.
 func Text(name string) (text *source.File, ok bool) {
 	file, ok := strings.CutPrefix(name, "std/")
 	if !ok {
@@ -168,13 +168,11 @@ func Text(name string) (text *source.File, ok bool) {
 	}
 	for i := range files {
 		if files[i].name == file {
-			return once(&whole, file, func() *source.File { return source.NewFile(name, textOf(file).all) }), true
+			return textOf(file), true
 		}
 	}
 	return nil, false
 }
-
-var whole sync.Map // a *source.File for each file name
 
 // file is one row of the index: a .conc file and the names that it declares. With the index, the
 // library finds a name without parsing. files.go contains the rows.
@@ -255,7 +253,7 @@ func rowOf(name string) (file, error) {
 		return f, nil
 	}
 	var targets []string
-	for _, d := range load(name, "").Decls {
+	for _, d := range parse(name).Decls {
 		if impl, ok := d.(*ast.ImplDecl); ok {
 			targets = append(targets, targetOf(impl))
 		} else {

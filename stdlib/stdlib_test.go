@@ -10,14 +10,13 @@ import (
 
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/data/value"
-	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/parser"
 )
 
 // tree parses a library file. Diagnostics fail the test.
 func tree(t *testing.T, name string) *ast.File {
 	t.Helper()
-	f, diags := parser.Parse(source.NewFile("std/"+name, textOf(name).all))
+	f, diags := parser.Parse(textOf(name))
 	for _, d := range diags.Sorted() {
 		p := d.File.Position(d.Span.Start)
 		t.Errorf("%s:%d:%d: %s", d.File.Name, p.Line, p.Column, d.Message)
@@ -233,52 +232,76 @@ func TestLibrary(t *testing.T) {
 	}
 }
 
-// TestSlices checks that slice and the parser find the same declarations at the same places.
-func TestSlices(t *testing.T) {
-	for _, f := range files {
-		whole := tree(t, f.name)
-		names, want := map[string]bool{}, map[string][]string{}
-		for _, d := range whole.Decls {
-			for name, places := range placesOf(whole, d) {
-				names[name] = true
-				want[name] = append(want[name], places...)
-			}
+// TestPartsAreCurrent compares the files in parts with the .conc files.
+func TestPartsAreCurrent(t *testing.T) {
+	want, err := EncodedParts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range want {
+		if got, err := parts.ReadFile(name); err != nil || string(got) != string(text) {
+			t.Errorf("%s differs from its .conc file, error %v: run go generate ./stdlib", name, err)
 		}
-		parts := map[string]bool{}
-		for _, p := range textOf(f.name).parts {
-			parts[p.name] = true
-		}
-		if diff := cmp.Diff(names, parts); diff != "" {
-			t.Errorf("declarations in %s (-parser +layout):\n%s", f.name, diff)
-		}
-		for name := range names {
-			part := load(f.name, name)
-			got := map[string][]string{}
-			for _, d := range part.Decls {
-				for n, places := range placesOf(part, d) {
-					got[n] = append(got[n], places...)
-				}
-			}
-			if diff := cmp.Diff(map[string][]string{name: want[name]}, got); diff != "" {
-				t.Errorf("%s: places of %s (-whole file +slice):\n%s", f.name, name, diff)
-			}
-		}
+	}
+	if have, err := parts.ReadDir("parts"); err != nil || len(have) != len(want) {
+		t.Errorf("parts has %d files, error %v; want %d", len(have), err, len(want))
 	}
 }
 
-// placesOf returns the places and doc comments of a declaration, or of its methods, by name.
-func placesOf(f *ast.File, d ast.Decl) map[string][]string {
-	place := func(h *ast.DeclHead) string {
-		return f.Source.Position(h.Sp.Start).String() + " " + h.Doc
-	}
-	out := map[string][]string{}
-	if impl, ok := d.(*ast.ImplDecl); ok {
-		for _, m := range impl.Methods {
-			out[m.Name.Name] = append(out[m.Name.Name], place(&m.DeclHead))
+// TestParts checks that the encoded trees of a file's parts have the nodes that the parser finds.
+func TestParts(t *testing.T) {
+	nodes := func(f *ast.File, decls []ast.Decl) (out []string) {
+		for _, d := range decls {
+			methods := []ast.Node{d}
+			if impl, ok := d.(*ast.ImplDecl); ok {
+				methods = nil
+				for _, m := range impl.Methods {
+					methods = append(methods, m)
+				}
+			}
+			for _, n := range methods {
+				var b strings.Builder
+				if err := ast.DumpNode(&b, f.Source, n); err != nil {
+					t.Fatal(err)
+				}
+				out = append(out, b.String())
+			}
 		}
+		slices.Sort(out)
 		return out
 	}
-	return map[string][]string{d.Head().Name.Name: {place(d.Head())}}
+	for i := range files {
+		whole := tree(t, files[i].name)
+		names := []string{""}
+		if files[i].module == "" && !files[i].whole {
+			names = namesOf(whole)
+		}
+		var got []string
+		for _, name := range names {
+			part := load(files[i].name, name)
+			if part == nil {
+				t.Errorf("%s: no part %s", files[i].name, name)
+				continue
+			}
+			got = append(got, nodes(part, part.Decls)...)
+			ids := map[ast.ID]bool{}
+			for _, d := range part.Decls {
+				ast.Inspect(d, func(n ast.Node) bool {
+					if x, ok := n.(interface{ ID() ast.ID }); ok {
+						ids[x.ID()] = true
+					}
+					return true
+				})
+			}
+			if len(ids) != part.IDs {
+				t.Errorf("%s: %s has %d nodes with ids, and space for %d", files[i].name, name, len(ids), part.IDs)
+			}
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(nodes(whole, whole.Decls), got); diff != "" {
+			t.Errorf("%s (-parsed +decoded):\n%s", files[i].name, diff)
+		}
+	}
 }
 
 // TestReferenceIsComplete checks that the reference contains all global declarations that programs

@@ -331,6 +331,7 @@ var Policy = []Rule{
 	// Programs may import any of the packages above.
 	{Package: "internal/cli/help/gen", Imports: "internal/process/procgroup/systems stdlib"},
 	{Package: "ir/gen", Imports: "ir"},
+	{Package: "ast/gen"},
 	{Package: "internal/engine/telemetry/gen", Imports: "internal/engine/telemetry"},
 	{Package: "internal/compile/manifest/gen", Imports: "internal/compile/manifest"},
 	{Package: "internal/compile/diag/gen", Imports: "internal/compile/diag"},

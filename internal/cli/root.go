@@ -124,7 +124,7 @@ func newRoot(a *console.Console, commands []commandRow) *cobra.Command {
 	f.BoolVarP(&a.Quiet, "quiet", "q", false, "print no warnings and no progress, and log only errors")
 	f.CountVarP(&a.Verbose, "verbose", "v", "log everything; -vv also logs the conversations with models")
 	f.StringVar(&a.LogLevel, "log-level", "", "set the minimum `LEVEL` of the log: debug, info, warn or error (default info)")
-	f.BoolVar(&a.NoCache, "no-cache", false, "compile the program, even if it has not changed since it was compiled")
+	f.BoolVar(&a.NoCache, "no-cache", false, "compile or check the program, even if it has not changed since")
 	f.StringVar(&overlay, "overlay", "", "read sources from `FILE`, a JSON object of texts by path, before the disk: editors pass unsaved files")
 	_ = f.MarkHidden("overlay") // the flag was added above
 	for _, c := range commands {

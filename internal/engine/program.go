@@ -76,7 +76,7 @@ func CompileSource(s driver.Request) (*Program, diag.List, error) {
 	if s.Packages.Fetch == nil {
 		s.Packages.Fetch = fetchPackages
 	}
-	key, isCached := programcache.Key(s)
+	key, isCached := programcache.Key(s, programcache.Build)
 	if isCached {
 		if p, found, ok := loadCached(s, key); ok {
 			return p, found, nil
@@ -117,6 +117,12 @@ func loadCached(s driver.Request, key string) (*Program, diag.List, bool) {
 	if cached.Manifest != "" {
 		p.manifest, _ = manifest.Parse(source.NewFile(cached.Manifest, cached.ManifestText)) // its findings are in cached.Found
 	}
+	notifyCached(s, cached)
+	return p, cached.Found.List, true
+}
+
+// notifyCached calls the functions of a request that loading the program would call.
+func notifyCached(s driver.Request, cached *programcache.Program) {
 	if s.Seen != nil {
 		for _, r := range cached.Reads {
 			if r.IsOfFile() {
@@ -127,12 +133,14 @@ func loadCached(s driver.Request, key string) (*Program, diag.List, bool) {
 	if s.Loaded != nil {
 		s.Loaded(cached.Entry, cached.Manifest, true)
 	}
-	return p, cached.Found.List, true
 }
 
-// storeCompiled adds a compiled program to the cache.
+// storeCompiled adds a compiled program to the cache. p is nil if it was only checked.
 func storeCompiled(s driver.Request, key string, in *driver.Input, p *ir.Program, found diag.List) {
-	cached := &programcache.Program{Reads: in.Reads(), Root: in.Root, Entry: in.Entry.Name, Found: programcache.Findings{List: found}, IR: ir.Encode(p), Evals: p.Evals}
+	cached := &programcache.Program{Reads: in.Reads(), Root: in.Root, Entry: in.Entry.Name, Found: programcache.Findings{List: found}}
+	if p != nil {
+		cached.IR, cached.Evals = ir.Encode(p), p.Evals
+	}
 	if in.Manifest != nil {
 		cached.Manifest, cached.ManifestPath = in.Manifest.File.Name, filepath.Join(in.Root, manifest.FileName)
 	}

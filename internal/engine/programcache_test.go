@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,11 +20,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 	"github.com/concerto-lang/concerto/internal/engine/driver/programcache"
+	"github.com/concerto-lang/concerto/internal/eval/dataset"
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// compiledAs returns all results of compiling: code, findings, error, and the files that were
-// reported as read.
+// compiledAs returns all results of compiling and of checking: code, findings, errors, and the
+// files that were reported as read.
 func compiledAs(r driver.Request) string {
 	var b bytes.Buffer
 	seen := map[string]bool{}
@@ -38,6 +40,10 @@ func compiledAs(r driver.Request) string {
 		fmt.Fprintf(&b, "evals: %s %v\n", cmp.Diff([]Eval(nil), evals, cmp.Exporter(func(reflect.Type) bool { return true })), err)
 		fmt.Fprintf(&b, "root %s, manifest %t\n%s\n", p.root, p.manifest != nil, p.Encode())
 	}
+	r.Data = dataset.Checker(0)
+	found, err = CheckWith(context.Background(), r, ToolSources{Dir: r.Dir})
+	fmt.Fprintf(&b, "error of the check: %v\n", err)
+	_ = diag.JSON(&b, found.Sorted()) // likewise
 	files := make([]string, 0, len(seen))
 	for path := range seen {
 		files = append(files, path)
@@ -49,7 +55,7 @@ func compiledAs(r driver.Request) string {
 // isCached reports whether the program of a request is in the cache.
 func isCached(t *testing.T, r driver.Request) bool {
 	t.Helper()
-	key, ok := programcache.Key(r)
+	key, ok := programcache.Key(r, programcache.Build)
 	if !ok {
 		t.Fatal("the program has no key")
 	}
@@ -173,7 +179,7 @@ func TestCachedCode(t *testing.T) {
 			}
 			with.Programs = filepath.Join(t.TempDir(), "programs")
 			compiledAs(with)
-			key, _ := programcache.Key(with)
+			key, _ := programcache.Key(with, programcache.Build)
 			got, _, ok := loadCached(with, key)
 			if !ok {
 				t.Fatalf("%s is not cached", name)
@@ -223,7 +229,7 @@ func TestCachedEntries(t *testing.T) {
 		"another program": func(t *testing.T, dir, entry string) bool {
 			other := driver.Request{Dir: dir, Inline: &driver.Inline{Name: "other", Text: []byte("fn main() { emit(\"other\", 1); }")}, Programs: filepath.Dir(entry)}
 			compiledAs(other)
-			key, _ := programcache.Key(other)
+			key, _ := programcache.Key(other, programcache.Build)
 			text, err := os.ReadFile(filepath.Join(other.Programs, key))
 			if err != nil {
 				t.Fatal(err)
@@ -248,7 +254,7 @@ func TestCachedEntries(t *testing.T) {
 			write(t, filepath.Join(dir, "main.conc"), []byte(warned))
 			r := driver.Request{Path: "main.conc", Dir: dir, Programs: filepath.Join(dir, "cache", "programs")}
 			want := compiledAs(r)
-			key, _ := programcache.Key(r)
+			key, _ := programcache.Key(r, programcache.Build)
 			isMended := damage(t, dir, filepath.Join(r.Programs, key))
 			if isCached(t, r) {
 				t.Fatal("the damaged entry is used")

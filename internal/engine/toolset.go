@@ -7,6 +7,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/engine/driver"
+	"github.com/concerto-lang/concerto/internal/engine/driver/programcache"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/runtime"
 	"github.com/concerto-lang/concerto/runtime/tool"
@@ -73,14 +74,26 @@ func LoadTools(ctx context.Context, s ToolSources) (*ToolSet, diag.List, error) 
 }
 
 // CheckWith is like Check, and also checks the tools of the program's manifest and of s. It starts
-// no process.
+// no process. A check without tools whose result has no errors is cached like a compiled program.
 func CheckWith(ctx context.Context, of driver.Request, s ToolSources) (diag.List, error) {
+	hasOthers := len(s.Files)+len(s.Modules) > 0
+	key, isCached := programcache.Key(of, programcache.Check)
+	isCached = isCached && !hasOthers
+	if isCached {
+		if cached, ok := programcache.Load(of.Programs, key); ok {
+			notifyCached(of, cached)
+			return cached.Found.List, nil
+		}
+	}
 	in, err := driver.Load(of)
 	if err != nil {
 		return diag.List{}, err
 	}
 	found := driver.CheckEntry(in)
-	if len(s.Files)+len(s.Modules) == 0 && (in.Manifest == nil || len(in.Manifest.Tools) == 0 || in.Diagnostics.HasErrors()) {
+	if !hasOthers && (in.Manifest == nil || len(in.Manifest.Tools) == 0 || in.Diagnostics.HasErrors()) {
+		if isCached && !found.HasErrors() {
+			storeCompiled(of, key, in, nil, found)
+		}
 		return found, nil
 	}
 	if s.Static = true; !in.Diagnostics.HasErrors() {

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"go/format"
 	"log"
 	"os"
 
@@ -13,8 +14,12 @@ func main() {
 	if len(os.Args) != 3 {
 		log.Fatal("usage: gen REFERENCE CONSTANTS")
 	}
-	for i, text := range []string{ir.Reference(), ir.Opcodes()} {
-		if err := os.WriteFile(os.Args[i+1], []byte(text), 0o644); err != nil {
+	opcodes, err := format.Source([]byte(ir.Opcodes()))
+	if err != nil {
+		log.Fatal(err)
+	}
+	for i, text := range [][]byte{[]byte(ir.Reference()), opcodes} {
+		if err := os.WriteFile(os.Args[i+1], text, 0o644); err != nil {
 			log.Fatal(err)
 		}
 	}

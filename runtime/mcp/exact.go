@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/runtime/sse"
@@ -21,7 +22,7 @@ import (
 
 // numberMark begins the strings that replace numbers. It is random, so that no other text of a
 // message can contain it.
-var numberMark = "number-" + rand.Text() + ":"
+var numberMark = sync.OnceValue(func() string { return "number-" + rand.Text() + ":" })
 
 // exactIn returns a received message, or a list of messages, for the SDK.
 func exactIn(message []byte) []byte {
@@ -77,7 +78,7 @@ func markNumber(m map[string]json.RawMessage, name string) bool {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil && -1<<53 < n && n < 1<<53 && text != "-0" {
 		return false
 	}
-	m[name] = json.RawMessage(`"` + numberMark + text + `"`)
+	m[name] = json.RawMessage(`"` + numberMark() + text + `"`)
 	return true
 }
 
@@ -92,7 +93,7 @@ func encodeRaw(v any, otherwise []byte) []byte {
 
 // exactOut restores the numbers in what the SDK has written.
 func exactOut(data []byte) []byte {
-	mark := []byte(`"` + numberMark)
+	mark := []byte(`"` + numberMark())
 	var out []byte
 	for {
 		before, after, found := bytes.Cut(data, mark)

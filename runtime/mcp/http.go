@@ -118,7 +118,7 @@ func exactRequest(r *http.Request) (*http.Request, error) {
 		return nil, err
 	}
 	body, err := io.ReadAll(in)
-	if err != nil || !bytes.Contains(body, []byte(numberMark)) {
+	if err != nil || !bytes.Contains(body, []byte(numberMark())) {
 		return r, err
 	}
 	body = exactOut(body)

@@ -1,6 +1,7 @@
 // Command gen writes the reference of the library: one page for each part, into the directory in
 // its argument, from which it removes other pages. It also writes the tables of messages into the
-// chapters next to that directory. With -index, it writes the index of the library's files.
+// chapters next to that directory. With -index, it writes the index of the library's files, and
+// their syntax trees into the directory parts.
 package main
 
 import (
@@ -33,7 +34,25 @@ func writeIndex(name string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(name, []byte(text), 0o666)
+	if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+		return err
+	}
+	parts, err := stdlib.EncodedParts()
+	if err != nil {
+		return err
+	}
+	if err := os.RemoveAll("parts"); err != nil {
+		return err
+	}
+	if err := os.Mkdir("parts", 0o777); err != nil {
+		return err
+	}
+	for name, text := range parts {
+		if err := os.WriteFile(name, text, 0o666); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func write(dir string) error {

@@ -13,23 +13,29 @@ import (
 // Compile compiles a source and shows its diagnostics. If these contain errors, it returns an
 // ExitError.
 func (a *Console) Compile(s driver.Request) (*engine.Program, error) {
-	s.Loaded = func(entry, manifest string, isCached bool) {
-		how := "compiling"
-		if isCached {
-			how = "using the cached code of"
-		}
-		a.Verbosef("%s %s with %s", how, entry, cmp.Or(manifest, "no manifest"))
-	}
+	s = a.WithCache(s, "compiling", "code")
 	if s.Packages.Fetch == nil {
 		s.Packages.Fetch = a.Packages().Fetch
 	}
-	s.Programs = a.Programs()
 	s.Plain = s.Plain || a.Debugging.Debugger != nil
 	p, found, err := engine.CompileSource(s)
 	if err != nil {
 		return nil, SourceError(err)
 	}
 	return p, a.ShowDiagnostics(found)
+}
+
+// WithCache returns the request with the cache of compiled programs. With --verbose, it logs
+// work, such as "compiling", or the result that the cache has.
+func (a *Console) WithCache(s driver.Request, work, result string) driver.Request {
+	s.Loaded = func(entry, manifest string, isCached bool) {
+		if isCached {
+			work = "using the cached " + result + " of"
+		}
+		a.Verbosef("%s %s with %s", work, entry, cmp.Or(manifest, "no manifest"))
+	}
+	s.Programs = a.Programs()
+	return s
 }
 
 // SourceError turns an error of reading sources into a usage error. The exit code thus

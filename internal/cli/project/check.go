@@ -87,7 +87,7 @@ func (cmd *checkCommand) run(parent context.Context, path string) error {
 		return cmd.showFound(found)
 	}
 	if !cmd.watch {
-		return cmd.check(parent, s)
+		return cmd.check(parent, cmd.console.WithCache(s, "checking", "result"))
 	}
 	ctx, signals := interrupt.Catch(parent)
 	defer signals.Stop()

@@ -95,8 +95,8 @@ type setting struct {
 // lookup returns the keys by path, and the names of the keys in each section. It computes them when
 // they are first needed, so that a process without a manifest starts faster.
 var lookup = sync.OnceValues(func() (rows map[string]*Key, sections map[string][]string) {
-	rows, sections = map[string]*Key{}, map[string][]string{"": nil}
 	all := Keys()
+	rows, sections = make(map[string]*Key, len(all)), map[string][]string{"": nil}
 	for i := range all {
 		k := &all[i]
 		rows[k.Path] = k

@@ -1,7 +1,6 @@
 package analysis
 
 import (
-	"bytes"
 	"context"
 	"slices"
 	"strings"
@@ -110,24 +109,13 @@ func sections(m *manifest.Manifest) []section {
 	return all
 }
 
-// libraryLocation returns the location of a declaration in the complete text of its library file.
-// Programs load only parts of that text.
+// libraryLocation returns the location of a declaration in its library file.
 func libraryLocation(d *sema.Def) (Location, bool) {
-	part := d.Info.File.Source
-	whole, ok := stdlib.Text(part.Name)
-	if !ok {
-		return Location{}, false
+	text, ok := stdlib.Text(d.Info.File.Source.Name)
+	if !ok || d.File != nil || d.Node == nil {
+		return Location{text, source.Span{}}, ok
 	}
-	if d.File != nil || d.Node == nil {
-		return Location{whole, source.Span{}}, true
-	}
-	node := d.Node.Span()
-	at := bytes.Index(whole.Text, part.Text[node.Start:node.End])
-	if at < 0 {
-		return Location{}, false
-	}
-	start := source.Pos(at) + d.At.Start - node.Start
-	return Location{whole, source.Span{Start: start, End: start + source.Pos(len(d.Name))}}, true
+	return Location{text, source.Span{Start: d.At.Start, End: d.At.Start + source.Pos(len(d.Name))}}, true
 }
 
 // manifestReferences returns the references of all programs to the manifest section at a position.

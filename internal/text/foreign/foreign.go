@@ -4,6 +4,7 @@
 package foreign
 
 import (
+	"slices"
 	"strings"
 	"sync"
 )
@@ -80,8 +81,7 @@ func (p Place) Names(ours string) (names []string) {
 
 // Declares reports whether a word at this position declares a variable in another language.
 func (p Place) Declares(name string) bool {
-	w := p.Find(name)
-	return len(w.Ours) > 0 && w.Ours[0] == "let"
+	return slices.Contains(p.Names("let"), name)
 }
 
 // FindMember returns the Word for a member of a type. typ is the name of the library file that

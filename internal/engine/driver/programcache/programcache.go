@@ -52,10 +52,19 @@ type header struct {
 	Program
 }
 
+// Use is what the compiler does with a program.
+type Use string
+
+// The uses.
+const (
+	Build Use = "build"
+	Check Use = "check" // the entry has no code
+)
+
 // Key returns the key of a request's program, and false if the program is not cached because its
 // sources are not files, because its functions are tools, or because no directory is set.
-func Key(r driver.Request) (string, bool) {
-	if r.Programs == "" || r.Overlay != nil || r.Sources != nil || r.Previous != nil || r.Data != nil || r.Called || r.Packages.Lock != nil {
+func Key(r driver.Request, use Use) (string, bool) {
+	if r.Programs == "" || r.Overlay != nil || r.Sources != nil || r.Previous != nil || r.Called || r.Packages.Lock != nil {
 		return "", false
 	}
 	dir, err := filepath.Abs(r.Dir)
@@ -74,7 +83,7 @@ func Key(r driver.Request) (string, bool) {
 		}
 		inline = *r.Inline
 	}
-	text, err := json.Marshal([]any{id, dir, r.Path, r.Inline != nil, inline.Name, inline.Text, inline.Body, inline.Alone,
+	text, err := json.Marshal([]any{id, use, r.Data != nil, dir, r.Path, r.Inline != nil, inline.Name, inline.Text, inline.Body, inline.Alone,
 		r.Tests, r.Evals, r.Parsed, r.Plain, r.Mock, r.AnyParty, r.DenyWarnings, packages})
 	if err != nil {
 		return "", false

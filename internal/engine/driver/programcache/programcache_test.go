@@ -22,7 +22,7 @@ func TestVersions(t *testing.T) {
 	keys := map[string]bool{}
 	for _, build := range []string{"1", "2"} {
 		executable = func() string { return build }
-		key, ok := Key(r)
+		key, ok := Key(r, Build)
 		if !ok || keys[key] {
 			t.Fatalf("key %q of build %s: %t", key, build, ok)
 		}
@@ -35,7 +35,7 @@ func TestVersions(t *testing.T) {
 		}
 	}
 	executable = func() string { return "" }
-	if _, ok := Key(r); ok {
+	if _, ok := Key(r, Build); ok {
 		t.Error("a build that is not known has a key, want none")
 	}
 }
