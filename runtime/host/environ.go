@@ -19,10 +19,16 @@ type Inherited struct {
 }
 
 // buildEnviron returns the environment of the host's process number n. It consists of variables
-// inherited from base, the host's configured variables, and the process number. kept lists the
+// inherited from base, those of the vendor's protocol, the host's configured variables, and the
+// process number. kept lists the
 // names of variables in base that are not passed on.
 func (c *Config) buildEnviron(base []string, n int) (env, kept []string) {
 	env, kept = procgroup.Inherit{Pass: c.PassEnv, Keys: c.Keys}.Of(base)
+	for _, v := range c.protocol().Environ {
+		if name, _, _ := strings.Cut(v, "="); c.Env[name] == "" {
+			env = append(env, v)
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
 		env = append(env, name+"="+c.Env[name])
 	}

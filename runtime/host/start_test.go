@@ -74,9 +74,9 @@ func TestCommandLines(t *testing.T) {
 		want   string
 	}{
 		{Config{Transport: "claude-code", Vendor: adapter.Vendor{Model: "opus", Mode: "plan", Settings: []string{"user", "project"}}}, "s",
-			"claude -p --verbose --input-format stream-json --output-format stream-json --include-partial-messages --replay-user-messages --permission-prompt-tool stdio --permission-mode plan --setting-sources user,project --model opus --resume s"},
+			"claude -p --verbose --input-format stream-json --output-format stream-json --include-partial-messages --replay-user-messages --permission-prompt-tool stdio --permission-mode plan --setting-sources user,project --disallowedTools Workflow,Monitor,CronCreate,ScheduleWakeup --model opus --resume s"},
 		{Config{Transport: "claude-code", Command: "npx", Args: []string{"-y", "claude"}}, "",
-			"npx -y claude -p --verbose --input-format stream-json --output-format stream-json --include-partial-messages --replay-user-messages --permission-prompt-tool stdio --permission-mode default --setting-sources "},
+			"npx -y claude -p --verbose --input-format stream-json --output-format stream-json --include-partial-messages --replay-user-messages --permission-prompt-tool stdio --permission-mode default --setting-sources  --disallowedTools Workflow,Monitor,CronCreate,ScheduleWakeup"},
 		{Config{Transport: "codex", Vendor: adapter.Vendor{Model: "m"}}, "s", "codex -c features.default_mode_request_user_input=true app-server"},
 		{Config{Transport: "acp", Command: "gemini", Args: []string{"--acp"}}, "s", "gemini --acp"},
 		{Config{Command: "h", Args: []string{"a"}}, "", "h a"},

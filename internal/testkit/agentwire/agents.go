@@ -32,6 +32,7 @@ type scriptedModel struct {
 	main   string       // text that only requests of the main conversation contain
 	touch  testllm.Call // call of the agent's tool that runs commands
 	asks   testllm.Call // call of the agent's tool that asks the user; without arguments, the transport offers no such tool
+	helps  testllm.Call // call of the agent's tool that starts a subagent, whose prompt is subJob; without arguments, the agent has none
 	adds   string       // name that the agent uses for the tool of the program
 	writes testllm.Call // call of the agent's tool that writes files: it creates new.txt, and DIR means the directory
 	thinks bool         // the agent reports the model's thinking
@@ -44,6 +45,7 @@ type scriptedModel struct {
 	// timid is set if the agent cannot create a new file over ACP. It reads the file before it
 	// writes, and it stops when reading fails.
 	timid   bool
+	forgets bool // the agent finds no conversation of an earlier process
 	steered bool // the agent receives messages while it works
 }
 
@@ -62,12 +64,16 @@ var (
 	claudeTouch = toolCall("toolu_1", "Bash", `{"command":"touch made.txt","description":"make a file"}`)
 	claudeAsks  = toolCall("toolu_2", "AskUserQuestion",
 		`{"questions":[{"question":"Tabs or spaces?","header":"Indent","multiSelect":false,"options":[{"label":"Tabs","description":"wide"},{"label":"Spaces","description":"narrow"}]}]}`)
+	claudeHelps = toolCall("toolu_4", "Agent", `{"description":"helper","prompt":"`+subJob+`","subagent_type":"general-purpose"}`)
 )
+
+// subJob is the prompt of a subagent.
+const subJob = "touch the file for me"
 
 // agents lists the agents to record.
 var agents = []agent{
 	{name: "claude", title: "Claude Code", pkg: "@anthropic-ai/claude-code", version: "2.1.332", program: "claude", setup: "install.cjs", transport: "claude-code", env: anthropic,
-		scriptedModel: scriptedModel{main: `"name":"Bash"`, touch: claudeTouch, asks: claudeAsks, writes: toolCall("toolu_3", "Write", `{"file_path":"DIR/new.txt","content":"new\n"}`), adds: "mcp__concerto__Calc_add", thinks: true, longest: "session", reasons: true, edits: true, steered: true}},
+		scriptedModel: scriptedModel{main: `"name":"Bash"`, touch: claudeTouch, asks: claudeAsks, helps: claudeHelps, writes: toolCall("toolu_3", "Write", `{"file_path":"DIR/new.txt","content":"new\n"}`), adds: "mcp__concerto__Calc_add", thinks: true, longest: "session", reasons: true, edits: true, steered: true}},
 	{name: "codex", title: "Codex", pkg: "@openai/codex", version: "0.171.0", program: "codex", transport: "codex", model: "gpt-5.2",
 		args: func(at place) []string {
 			return []string{"-c", `model_provider="test"`, "-c", `model_providers.test={name="test",base_url="` + at.url + `/v1",wire_api="responses",env_key="TEST_KEY"}`}
@@ -81,7 +87,7 @@ var agents = []agent{
 				`{"questions":[{"id":"indent","header":"Indent","question":"Tabs or spaces?","options":[{"label":"Tabs","description":"wide"},{"label":"Spaces","description":"narrow"}]}]}`),
 			writes: toolCall("call_3", "exec_command", `{"cmd":"apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: new.txt\n+new\n*** End Patch\nEOF"}`), adds: "Calc_add", thinks: true, longest: "always", steered: true}},
 	{name: "claude-acp", title: "claude-agent-acp", pkg: "@agentclientprotocol/claude-agent-acp", version: "0.101.0", program: "claude-agent-acp", transport: "acp", env: anthropic,
-		scriptedModel: scriptedModel{main: `"name":"Bash"`, touch: claudeTouch, asks: claudeAsks, writes: toolCall("toolu_3", "Write", `{"file_path":"DIR/new.txt","content":"new\n"}`), adds: "mcp__concerto__Calc_add", longest: "once"}},
+		scriptedModel: scriptedModel{main: `"name":"Bash"`, touch: claudeTouch, asks: claudeAsks, helps: claudeHelps, writes: toolCall("toolu_3", "Write", `{"file_path":"DIR/new.txt","content":"new\n"}`), adds: "mcp__concerto__Calc_add", longest: "once"}},
 	{name: "gemini", title: "Gemini CLI", pkg: "@google/gemini-cli", version: "0.61.0", program: "gemini", transport: "acp", model: "gemini-2.5-pro",
 		args: func(place) []string { return []string{"--acp"} },
 		env: func(at place) map[string]string {
@@ -90,7 +96,7 @@ var agents = []agent{
 		files: func(place) map[string]string {
 			return map[string]string{".gemini/settings.json": `{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false},"general":{"disableAutoUpdate":true}}`}
 		},
-		scriptedModel: scriptedModel{main: `"run_shell_command"`, touch: toolCall("", "run_shell_command", `{"command":"touch made.txt","description":"make a file"}`), asks: testllm.Call{Name: "ask_user"}, writes: toolCall("", "write_file", `{"file_path":"DIR/new.txt","content":"new\n"}`), adds: "mcp_concerto_Calc_add", longest: "always", timid: true}},
+		scriptedModel: scriptedModel{main: `"run_shell_command"`, touch: toolCall("", "run_shell_command", `{"command":"touch made.txt","description":"make a file"}`), asks: testllm.Call{Name: "ask_user"}, writes: toolCall("", "write_file", `{"file_path":"DIR/new.txt","content":"new\n"}`), adds: "mcp_concerto_Calc_add", longest: "always", timid: true, forgets: true}},
 	{name: "opencode", title: "OpenCode", pkg: "opencode-ai", version: "1.18.33", program: "opencode", transport: "acp",
 		args: func(place) []string { return []string{"acp"} },
 		env: func(at place) map[string]string {

@@ -164,6 +164,18 @@ var scenarios = []scenario{
 		r.requireLines(t, 0, "approval ", "")
 		r.requireLines(t, 1, "result ", "It is three.")
 	}},
+	{"subagent", "a subagent requests an approval, and the result is the agent's own", func(m *scriptedModel) []testllm.Reply {
+		return append([]testllm.Reply{{When: m.main, ToolCalls: []testllm.Call{m.helps}}, {When: subJob, ToolCalls: []testllm.Call{m.touch}}, {When: subJob, Text: "The helper is done."}},
+			m.textReplies("All done.")...)
+	}, func(t *testing.T, w *world) {
+		if w.agent.helps.Args == nil {
+			t.Skip("the agent's subagents were not tried")
+		}
+		r := w.run(t, decidingProgram(`"yes"`), "")
+		r.requireLines(t, 1, "approval execute ", "touch made.txt")
+		r.requireLines(t, 1, "result All done.", "")
+		w.requireFile(t, "made.txt", true)
+	}},
 	{"cancel", "an exchange is cancelled, and the process continues", func(m *scriptedModel) []testllm.Reply {
 		return append([]testllm.Reply{{When: m.main, Hang: true}}, m.textReplies("All done.")...)
 	}, func(t *testing.T, w *world) {
@@ -197,6 +209,11 @@ fn main() {
 		if session == "" {
 			t.Fatal("the wire contains no session id")
 		}
+		if w.agent.forgets {
+			r = w.run(t, program(`Coder.resume("`+session+`").execute("and now?")`, `"no"`)+"fn main() { exchange(); }\n", "")
+			r.requireLines(t, 1, "failed ", "No previous sessions found")
+			return
+		}
 		r = w.run(t, program(`Coder.resume("`+session+`").execute("and now?")`, `"no"`)+"fn main() { exchange(); }\n", "")
 		r.requireLines(t, 1, "result ", "Two.")
 		r.requireLines(t, 1, "session ", session)
@@ -221,6 +238,10 @@ func (a *agent) tableCell(scenario string) string {
 		return "no: " + a.open
 	case scenario == "question" && a.asks.Args == nil:
 		return "not over ACP"
+	case scenario == "resume" && a.forgets:
+		return "no: it finds no earlier session"
+	case scenario == "subagent" && a.helps.Args == nil:
+		return "not tried"
 	}
 	return "yes"
 }

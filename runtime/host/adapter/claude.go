@@ -40,6 +40,11 @@ type claudeTurns struct {
 	Typed    bool          // the exchange needs a result with a schema
 	Text     string        // newest text of the agent itself in the turn
 	TextOf   string        // ID of the reply with this text
+
+	Tasks      map[string]string // titles of the tasks that have started, by ID
+	Stopped    map[string]bool   // background tasks that Claude Code was asked to stop, by ID
+	Background []string          // titles of those that the running exchange has started
+	Control    int64             // number of requests to stop one
 }
 
 // claudeInput is a message of the user. Claude Code repeats each message when it reads it: a
@@ -99,6 +104,11 @@ var claudeRows = []claudeRow{
 	{"system", "status", nil},
 	{"system", "thinking_tokens", nil},
 	{"system", "session_state_changed", nil},
+	{"system", "background_tasks_changed", (*claude).tasksChanged},
+	{"system", "task_started", (*claude).taskStarted},
+	{"system", "task_notification", (*claude).taskEnded},
+	{"system", "task_progress", nil},
+	{"system", "task_updated", nil},
 	{"system", "hook_started", nil},
 	{"system", "hook_progress", nil},
 	{"tool_progress", "", nil},
@@ -145,7 +155,8 @@ func (u *claudeUsage) usage() *usage {
 }
 
 func newClaude(v Config) *claude {
-	return &claude{cfg: v, Session: v.Resume, Open: map[string]claudeRequest{}, Replies: map[string]usage{}, Plan: planLimits{}}
+	return &claude{cfg: v, Session: v.Resume, Open: map[string]claudeRequest{}, Replies: map[string]usage{}, Plan: planLimits{},
+		claudeTurns: claudeTurns{Tasks: map[string]string{}, Stopped: map[string]bool{}}}
 }
 
 func (c *claude) Conversation() string { return c.Session }
@@ -195,7 +206,7 @@ func (c *claude) ToAgent(line []byte) (s Output) {
 		c.Turns = 0
 		if !o.Queued {
 			clear(c.Plan)
-			c.Unread, c.Mine = nil, nil
+			c.Unread, c.Mine, c.Background = nil, nil, nil
 		}
 		c.Read, c.Typed = false, len(o.Schema) > 0
 		c.sendText(&s, o.prompt(), false)

@@ -321,25 +321,32 @@ func (c *claude) result(s *Output, m *claudeLine) {
 		total := *r.Cost
 		*r.Cost, c.Cost = max(total-c.Cost, 0), total
 	}
-	if !r.IsError {
+	code, message := c.failure(m.Subtype, &r)
+	if code == "" {
 		if len(r.Typed) > 0 && string(r.Typed) != "null" && (c.Typed || text == "") {
 			text = string(r.Typed)
 		}
 		s.result(outcome{text: text, session: c.Session, usage: r.Usage.usage(), cost: r.Cost, turns: r.Turns, stop: r.Stop, payload: m.line})
 		return
 	}
-	code, message := m.Subtype, r.Result
-	if code == "success" {
-		code = "api_error"
-	}
-	if message == "" {
-		message = strings.Join(r.Errors, "\n")
-	}
-	if message == "" {
-		message = m.Subtype
-	}
 	if used := r.Usage.usage(); used != nil || r.Cost != nil {
 		s.spent("the turn has failed", used, r.Cost, r.Turns, nil)
 	}
 	s.failed(message, code, c.Session, m.line)
+}
+
+// failure returns the error of an exchange whose turn has ended with r. code is "" if the exchange
+// has succeeded.
+func (c *claude) failure(subtype string, r *claudeResult) (code, message string) {
+	switch {
+	case r.IsError && subtype == "success":
+		code = "api_error"
+	case r.IsError:
+		code = subtype
+	case len(c.Background) > 0:
+		return "background", c.backgroundError()
+	default:
+		return "", ""
+	}
+	return code, cmp.Or(r.Result, strings.Join(r.Errors, "\n"), subtype)
 }

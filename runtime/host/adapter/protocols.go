@@ -5,10 +5,11 @@ package adapter
 // Protocols contains the vendors' protocols, by transport. Every other transport uses the host
 // protocol.
 var Protocols = map[string]*Protocol{
-	"claude-code": {Command: "claude", Install: "@anthropic-ai/claude-code", Flags: claudeFlags, New: func(v Config) Adapter { return newClaude(v) }, OneConversation: true,
+	"claude-code": {Command: "claude", Install: "@anthropic-ai/claude-code", Flags: claudeFlags, Environ: claudeEnviron, New: func(v Config) Adapter { return newClaude(v) }, OneConversation: true,
 		Product: "Claude Code", Oldest: "2.1.0", Timeout: vendorTimeout, InitTimeout: vendorInitTimeout},
 	"codex": {Command: "codex", Install: "@openai/codex", Flags: codexFlags, New: func(v Config) Adapter { return newCodex(v) }, Confirms: true,
 		Timeout: vendorTimeout, InitTimeout: vendorInitTimeout},
-	TransportACP: {New: func(v Config) Adapter { return newACP(v) },
+	// An ACP agent may be Claude Code, behind claude-agent-acp. Other agents ignore its variable.
+	TransportACP: {Environ: claudeEnviron[:1], New: func(v Config) Adapter { return newACP(v) },
 		Timeout: vendorTimeout, InitTimeout: vendorInitTimeout},
 }

@@ -28,6 +28,7 @@ type Protocol struct {
 	Command string // default command
 	Install string // name of the npm package that contains the command
 	Flags   func(v *Vendor, resume string) []string
+	Environ []string               // variables, as "NAME=value", unless the manifest sets them
 	New     func(v Config) Adapter // creates the adapter; nil for the host protocol, which needs none
 	// OneConversation means that a process serves only one session: a new session needs a new
 	// process.
@@ -56,7 +57,7 @@ func claudeFlags(v *Vendor, resume string) []string {
 		mode = "default"
 	}
 	flags := []string{"-p", "--verbose", "--input-format", "stream-json", "--output-format", "stream-json", "--include-partial-messages", "--replay-user-messages",
-		"--permission-prompt-tool", "stdio", "--permission-mode", mode, "--setting-sources", strings.Join(v.Settings, ",")}
+		"--permission-prompt-tool", "stdio", "--permission-mode", mode, "--setting-sources", strings.Join(v.Settings, ","), "--disallowedTools", strings.Join(claudeForbidden, ",")}
 	if v.Model != "" {
 		flags = append(flags, "--model", v.Model)
 	}
