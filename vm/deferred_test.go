@@ -9,15 +9,15 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// heldHost is a host whose messages a run with a journal requests on its own goroutine. wait is
+// idleHost is a host whose messages a run with a journal requests on its own goroutine. wait is
 // called during a request for messages that does not return before its context ends.
-type heldHost struct {
+type idleHost struct {
 	*stage
 	wait  func(nth int32)
 	waits atomic.Int32
 }
 
-func (h *heldHost) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
+func (h *idleHost) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	if r.Kind() != effect.KindExchangeNext {
 		return h.stage.Perform(ctx, r)
 	}
@@ -26,17 +26,17 @@ func (h *heldHost) Perform(ctx context.Context, r effect.Request) (effect.Result
 	return nil, context.Cause(ctx)
 }
 
-// TestHeldRequestIsInterrupted suspends or cancels a run whose goroutine waits for messages of a
-// host.
-func TestHeldRequestIsInterrupted(t *testing.T) {
+// TestDeferredRequestIsInterrupted suspends or cancels a run whose goroutine waits for messages of
+// a host.
+func TestDeferredRequestIsInterrupted(t *testing.T) {
 	t.Run("suspended", func(t *testing.T) {
 		suspend := make(chan struct{})
-		h := &heldHost{stage: newStage("idle"), wait: func(nth int32) {
+		h := &idleHost{stage: newStage("idle"), wait: func(nth int32) {
 			if nth == 1 {
 				close(suspend)
 			}
 		}}
-		_, err := newListening().run(t, Config{Performer: h, Journal: unwritten{}, Suspend: suspend})
+		_, err := newListening().run(t, Config{Performer: h, Durable: &recorded{suspend: suspend}})
 		if !errors.Is(err, ErrSuspended) {
 			t.Errorf("the run ended with %v, want %v", err, ErrSuspended)
 		}
@@ -44,8 +44,8 @@ func TestHeldRequestIsInterrupted(t *testing.T) {
 	t.Run("cancelled", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		h := &heldHost{stage: newStage("idle"), wait: func(int32) { cancel() }}
-		_, err := newListening().runIn(ctx, t, Config{Performer: h, Journal: unwritten{}})
+		h := &idleHost{stage: newStage("idle"), wait: func(int32) { cancel() }}
+		_, err := newListening().runIn(ctx, t, Config{Performer: h, Durable: &recorded{}})
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("the run ended with %v, want %v", err, context.Canceled)
 		}
@@ -53,47 +53,47 @@ func TestHeldRequestIsInterrupted(t *testing.T) {
 	t.Run("suspended before the wait", func(t *testing.T) {
 		suspend := make(chan struct{})
 		close(suspend)
-		h := &heldHost{stage: newStage("idle"), wait: func(int32) {}}
-		_, err := newListening().run(t, Config{Performer: h, Journal: unwritten{}, Suspend: suspend})
+		h := &idleHost{stage: newStage("idle"), wait: func(int32) {}}
+		_, err := newListening().run(t, Config{Performer: h, Durable: &recorded{suspend: suspend}})
 		if !errors.Is(err, ErrSuspended) {
 			t.Errorf("the run ended with %v, want %v", err, ErrSuspended)
 		}
 	})
 }
 
-// TestHeldRequestYields checks that a completion that arrives while the run's goroutine performs a
-// request is handled at once, and that another goroutine then performs the request.
-func TestHeldRequestYields(t *testing.T) {
+// TestDeferredRequestYields checks that a completion that arrives while the run's goroutine
+// performs a request is handled at once, and that another goroutine then performs the request.
+func TestDeferredRequestYields(t *testing.T) {
 	var q requests
 	q.init()
 	q.begin(t.Context())
 	defer q.idle.end()
 	var results []string
-	h := &heldHost{stage: newStage("idle"), wait: func(nth int32) {
+	h := &idleHost{stage: newStage("idle"), wait: func(nth int32) {
 		if nth == 1 {
 			q.inbox.put(completion{do: func() { results = append(results, "done") }})
 		}
 	}}
-	c := &Config{Performer: h, Journal: unwritten{}}
+	m := &VM{config: Config{Performer: h}, journaled: journaled{journal: NoJournal{}}}
 	next := &effect.ExchangeNext{ID: 1}
 	f := &pendingRequest{}
 	seq := q.addPending(f)
-	if !q.canHold(next, c) {
-		t.Fatal("a request for messages is not held")
+	if !q.canDefer(next, m) {
+		t.Fatal("a request for messages is not deferred")
 	}
-	q.hold(heldRequest{seq, next, func(_ effect.Result, err error) { q.inbox.put(completion{seq: seq, err: err}) }})
-	if q.canHold(next, c) {
-		t.Error("a second request would be held")
+	q.deferUntilIdle(deferredRequest{seq, next, func(_ effect.Result, err error) { q.inbox.put(completion{seq: seq, err: err}) }})
+	if q.canDefer(next, m) {
+		t.Error("a second request would be deferred")
 	}
-	if q.performHeld(c) {
+	if q.performDeferred(m) {
 		t.Error("the request has returned")
 	}
 	all := q.inbox.drain(nil)
 	if len(all) != 1 || all[0].do == nil {
 		t.Fatalf("%d completions arrived, want the one that interrupted the request", len(all))
 	}
-	if all[0].do(); len(results) != 1 || q.held.seq != 0 {
-		t.Errorf("results = %v, held request = %d", results, q.held.seq)
+	if all[0].do(); len(results) != 1 || q.deferred.seq != 0 {
+		t.Errorf("results = %v, deferred request = %d", results, q.deferred.seq)
 	}
 	f.cancel()
 	q.goroutes.Wait()
@@ -102,12 +102,11 @@ func TestHeldRequestYields(t *testing.T) {
 	}
 }
 
-// unwritten is a journal that discards everything that it receives.
-type unwritten struct{}
+// recorded is a run with a journal that discards everything.
+type recorded struct {
+	NotDurable
+	suspend chan struct{}
+}
 
-func (unwritten) EffectBegan(int64, int64, effect.Request)                         {}
-func (unwritten) EffectEnded(int64, effect.Request, effect.Result, error, *Moment) {}
-func (unwritten) EffectDeferred(int64, effect.Request, Moment)                     {}
-func (unwritten) MemoryExceeded(Moment)                                            {}
-func (unwritten) ContextEnded(error, *Moment)                                      {}
-func (unwritten) ProgramWaits()                                                    {}
+func (*recorded) Journal() Journal             { return NoJournal{} }
+func (r *recorded) Suspended() <-chan struct{} { return r.suspend }

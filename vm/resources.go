@@ -7,36 +7,36 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// A holding is an external resource that a task has open, such as a model's stream. The library
-// normally closes it. If the task is cancelled or ends by an error, the VM closes it.
-type holding struct {
+// An openResource is an external resource that a task has open, such as a model's stream. The
+// library normally closes it. If the task is cancelled or ends by an error, the VM closes it.
+type openResource struct {
 	id      int64
 	closing effect.Request
 }
 
-// holdings are the open resources of a run, by the task that owns each of them.
-type holdings map[*task][]holding
+// openResources are the open resources of a run, by the task that owns each of them.
+type openResources map[*task][]openResource
 
-func (h *holdings) add(t *task, x holding) {
+func (h *openResources) add(t *task, x openResource) {
 	if *h == nil {
-		*h = holdings{}
+		*h = openResources{}
 	}
 	(*h)[t] = append((*h)[t], x)
 }
 
-// Release removes the resource with this number from the holdings, because it is being closed.
-// AskToHold opened the resource, requests of the kind closing close it, and any task may own it.
+// Release removes the resource with this number, because it is being closed. AskToOpen opened it,
+// requests of the kind closing close it, and any task may own it.
 func (a *Args) Release(closing effect.Kind, id int64) {
-	a.vm.holdings.release(a.vm.sched.current, closing, id)
+	a.vm.openResources.release(a.vm.sched.current, closing, id)
 }
 
-func (h holdings) release(t *task, closing effect.Kind, id int64) {
-	same := func(x holding) bool { return x.id == id && x.closing.Kind() == closing }
+func (h openResources) release(t *task, closing effect.Kind, id int64) {
+	same := func(x openResource) bool { return x.id == id && x.closing.Kind() == closing }
 	owners := []*task{t}
 	if !slices.ContainsFunc(h[t], same) { // another task owns it, because it was passed on
 		owners = owners[:0]
-		for o, held := range h {
-			if slices.ContainsFunc(held, same) {
+		for o, open := range h {
+			if slices.ContainsFunc(open, same) {
 				owners = append(owners, o)
 			}
 		}
@@ -48,23 +48,23 @@ func (h holdings) release(t *task, closing effect.Kind, id int64) {
 	}
 }
 
-// transfer moves the holdings of t to another task: a stream that a body of `race` or `await (…)`
+// transfer moves the resources of t to another task: a stream that a body of `race` or `await (…)`
 // has opened outlives the body.
-func (h holdings) transfer(t, to *task) {
-	if held := h[t]; len(held) > 0 {
-		h[to] = append(h[to], held...)
+func (h openResources) transfer(t, to *task) {
+	if open := h[t]; len(open) > 0 {
+		h[to] = append(h[to], open...)
 		delete(h, t)
 	}
 }
 
-// closeHoldings closes the holdings of t, which ended by an error. It does not wait for the closing
-// and ignores its errors.
-func (m *VM) closeHoldings(t *task) {
+// closeResources closes the resources of t, which ended by an error. It does not wait for the
+// closing and ignores its errors.
+func (m *VM) closeResources(t *task) {
 	reason := ""
 	if r := t.raised; !r.cancelled {
 		reason = value.Message(r.value)
 	}
-	for _, x := range slices.Clone(m.holdings[t]) {
+	for _, x := range slices.Clone(m.openResources[t]) {
 		if o := m.hostStreams.streamOf(x); o != nil {
 			o.close(t, reason)
 		} else {
@@ -72,5 +72,5 @@ func (m *VM) closeHoldings(t *task) {
 			_, _ = t.performEffect(m.requests.ctx, x.closing)
 		}
 	}
-	delete(m.holdings, t)
+	delete(m.openResources, t)
 }

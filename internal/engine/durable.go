@@ -306,12 +306,11 @@ func (d *durableRun) withJournal(ctx context.Context, c *vm.Config) context.Cont
 	if d == nil {
 		return ctx
 	}
-	c.Journal, c.Past, c.Suspend = d.run.Journal(), d.run.Past(), d.run.Suspended()
-	c.Asks, c.Application.Tools, c.Application.Audited = d.begun.Asks, d.begun.Tools, d.begun.Audited
+	c.AskPerson, c.Application.Tools, c.Application.Audited = d.begun.Asks, d.begun.Tools, d.begun.Audited
 	context.AfterFunc(ctx, func() { d.run.Suspend(context.Cause(ctx)) })
 	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	d.cancel = cancel
-	c.Finish = func() <-chan struct{} { return d.finish(context.Cause(ctx), own.Done()) }
+	c.Durable = &drainedRun{d.run, func() <-chan struct{} { return d.finish(context.Cause(ctx), own.Done()) }}
 	go d.stored.Watch(own, func() {
 		if d.stored.IsStopRequested() {
 			cancel(ErrStopped)
@@ -321,6 +320,15 @@ func (d *durableRun) withJournal(ctx context.Context, c *vm.Config) context.Cont
 	})
 	return own
 }
+
+// drainedRun is a durable run that waits for effects in progress when it is suspended.
+type drainedRun struct {
+	*durable.Run
+	drain func() <-chan struct{}
+}
+
+// DrainBeforeSuspend implements vm.Durable.
+func (r *drainedRun) DrainBeforeSuspend() <-chan struct{} { return r.drain() }
 
 // finish returns a channel that is closed when the effects in progress must not continue, because
 // the run was suspended. why is the cause of the context's end, or nil. A nil channel means that

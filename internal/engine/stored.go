@@ -187,7 +187,7 @@ func (s *StoredRun) replayWith(ctx context.Context, p *Program, environ []string
 	if err := run.SetSecrets(world.Secrets(), nil); err != nil {
 		return err
 	}
-	c := vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Journal: run.Journal(), Past: run.Past(), Suspend: run.Suspended(), Asks: k.Flags.Asks,
+	c := vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Durable: run, AskPerson: k.Flags.Asks,
 		Application: vm.Application{Run: s.ID, Tools: k.Flags.Tools, Audited: k.Flags.Audited}}
 	machine, err := vm.New(c)
 	if err != nil {

@@ -33,15 +33,12 @@ type recorder struct{ *Run }
 // Journal returns the VM's journal, which records in the run.
 func (r *Run) Journal() vm.Journal { return recorder{r} }
 
-// Policy stores the program's @on_unknown policy for effect e, which is about to begin. function is
-// the function with the annotation.
-func (r recorder) Policy(e int64, policy, function string) { r.policy = policyOf{e, policy, function} }
-
 // EffectBegan handles an effect that is about to be performed.
-func (r recorder) EffectBegan(e, task int64, q effect.Request) {
+func (r recorder) EffectBegan(e int64, at vm.Scene, q effect.Request) {
 	if !tape.Recorded(q.Kind()) {
 		return
 	}
+	task := at.Task()
 	f := &inFlight{e: e, task: task}
 	if s, ok := q.(*effect.Sleep); ok && r.live {
 		f.expires = r.c.Writer.Time() + max(s.Milliseconds, 0)
@@ -50,9 +47,7 @@ func (r recorder) EffectBegan(e, task int64, q effect.Request) {
 		r.past.restoreInFlight(f)
 		r.setFlight(q, f)
 	}
-	if r.policy.e == e {
-		f.policy, f.rule = r.policy.policy, r.policy.function
-	}
+	f.policy, f.rule = at.OnUnknown(q)
 	r.idle.addEffect(f, q)
 	if r.live {
 		r.pin(q)

@@ -1,9 +1,10 @@
 // Package durable writes the journal of a run, and replays the journal when the run is resumed
 // (spec/26-durable.md). The API has no compatibility promise.
 //
-// A Run has three roles. As the vm.Journal it records the results of effects. As the vm.Past it
-// returns recorded results. As an effect.Layer between the VM and the runtime, it performs an
-// effect only after the journal contains everything on which the effect may depend.
+// A Run has three roles. As the vm.Durable of a run, it records the results of effects in its
+// vm.Journal, and returns recorded results by its vm.Past. As an effect.Layer between the VM and
+// the runtime, it performs an effect only after the journal contains everything on which the effect
+// may depend.
 package durable
 
 import (
@@ -18,6 +19,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/secret"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/text/hexsum"
+	"github.com/concerto-lang/concerto/vm"
 )
 
 // Config configures a Run.
@@ -79,6 +81,7 @@ var ErrTried = errors.New("the program must do the same as the recorded run")
 
 // Run is a durable run in this process.
 type Run struct {
+	vm.NotDurable
 	c Config
 	redactor
 	named   map[string]bool // secrets that the journal names; used only by recordSecrets
@@ -97,7 +100,6 @@ type Run struct {
 	appendMu sync.Mutex
 
 	flights flights
-	policy  policyOf
 
 	suspension
 }
@@ -138,13 +140,6 @@ type effectState struct {
 	print func(q *effect.Emit, n int64) error
 	mark  func(q effect.Request) *int64
 	clock clock
-}
-
-// policyOf is the program's policy for effect e, which is about to begin.
-type policyOf struct {
-	e        int64
-	policy   string
-	function string
 }
 
 // flights contains the effects that have begun and not ended.

@@ -152,8 +152,8 @@ func (i *idleness) removeEffect(e int64, q effect.Request, result effect.Result,
 	}
 }
 
-// ProgramWaits handles that no task of the program can continue.
-func (r recorder) ProgramWaits() {
+// OnIdle handles that no task of the program can continue.
+func (r recorder) OnIdle() {
 	i := &r.idle
 	if !i.willFlush() { // two transactions instead of one would make an effect slower
 		_ = r.flushJournal(journal.Written) // ignored because an error suspends the run

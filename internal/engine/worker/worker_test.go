@@ -202,7 +202,7 @@ func testEnd(t *testing.T, b *bench) {
 }
 
 // testChain executes a run that continues 30 times as a new one: a worker that ends when it is idle
-// executes them all, whenever it looks for the next one.
+// executes them all, whenever it searches for the next one.
 func testChain(t *testing.T, b *bench) {
 	b.submit("chain", `use std::{app, run};
 struct State { n: Int = 0 }
