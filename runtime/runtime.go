@@ -272,7 +272,7 @@ func (c *Config) openWorkspaces(r *Runtime) *workspace.Store {
 // areas returns the performers by area. A row in the table of effects selects the area of a kind.
 func (r *Runtime) areas(c *Config, policy *permit.Policy, environment *env.Environment) [effect.Areas]effect.Performer {
 	return [effect.Areas]effect.Performer{
-		effect.Unheard: effect.Nothing, effect.Output: r.sink, effect.Logs: r.log, effect.Models: contain(r.llm), effect.Hosts: contain(&toolLister{r.hosts, &r.tools}), effect.Servers: contain(r.mcp),
+		effect.ObserversOnly: effect.Nothing, effect.Output: r.sink, effect.Logs: r.log, effect.Models: contain(r.llm), effect.Hosts: contain(&toolLister{r.hosts, &r.tools}), effect.Servers: contain(r.mcp),
 		effect.Environment: environment, effect.Clocks: clock.New(c.Clock), effect.Timers: clock.NewSleeper(c.Clock), effect.Chance: r.chance,
 		effect.Files: r.files, effect.Stores: r.store, effect.Web: r.web, effect.Tests: mock.Outside,
 		effect.Applications: contain(&r.tools), effect.Merges: r.merges,

@@ -562,7 +562,7 @@ func endsByItself(r effect.Request) bool {
 		return false
 	}
 	switch effect.ClassOf(r) {
-	case effect.ClassHeld, effect.ClassWaits, effect.ClassCut:
+	case effect.ClassKept, effect.ClassWaits, effect.ClassCut:
 		return false
 	}
 	return true

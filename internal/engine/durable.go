@@ -247,7 +247,7 @@ func (d *durableRun) reopen(s *durable.Stored, config *durable.Config, options j
 	config.Alone = localowner.HasExited(last)
 	config.Moved = d.isShared && !config.SharedFiles && last.Machine != options.Owner.Machine
 	d.owner, d.ran = last.N+1, config.History.Ran()
-	d.writer.Append(&journal.Record{K: journal.KResume, Owner: options.Owner.Numbered(d.owner)})
+	d.writer.Append(&journal.Record{RecordKind: journal.KResume, Owner: options.Owner.Numbered(d.owner)})
 	if err := d.writer.Flush(journal.Synced); err != nil {
 		return errors.Join(&durable.Unwritable{Err: err}, d.writer.Close())
 	}
@@ -265,7 +265,7 @@ func (d *durableRun) addSecrets(world *runtime.Runtime) error {
 		d.run.SetHosts(world.Hosts())
 	}
 	durable.SetSteerer(d.run, world.Hosts())
-	d.run.Call(world.Servers())
+	d.run.SetServers(world.Servers())
 	err := d.run.SetSecrets(world.Secrets(), world)
 	if d.keeper != nil {
 		world.Secrets().Each(func(name, value string) { d.keeper.Secret(keeper.Secret{Name: name, Value: value}) })

@@ -188,14 +188,14 @@ func (f *sinks) describe(world *runtime.Runtime, program string, began time.Time
 		}
 	}
 	if s := f.options.own.durable; s != nil {
-		r.Began = time.UnixMilli(s.stored.History.Records[0].T)
+		r.Began = time.UnixMilli(s.stored.History.Records[0].Time)
 		r.SkipsPast = d.isShared
 		r.Replaying = func() bool { return durable.IsReplaying(d.run) }
 		r.Now = func() time.Time { return durable.Time(d.run) }
 		r.Times = map[int64]time.Time{}
 		for _, x := range s.stored.History.Records {
-			if _, known := r.Times[x.E]; x.K == journal.KBegin && !known {
-				r.Times[x.E] = time.UnixMilli(x.T)
+			if _, known := r.Times[x.Effect]; x.RecordKind == journal.KBegin && !known {
+				r.Times[x.Effect] = time.UnixMilli(x.Time)
 			}
 		}
 	}

@@ -35,7 +35,7 @@ func (o *Options) decisions(world *runtime.Runtime) (vm.Decisions, error) {
 	if d.ledger, err = ledger.Open(filepath.Join(d.dir, rundir.LedgerFile), options); err != nil {
 		return nil, d.failBegin(ledgerError(err))
 	}
-	how.Before = d.run.Written
+	how.Before = d.run.Flush
 	var all []durable.Ledger
 	for _, l := range []*ledger.Ledger{d.ledger, o.Records.Ledger} {
 		if l == nil {
@@ -50,7 +50,7 @@ func (o *Options) decisions(world *runtime.Runtime) (vm.Decisions, error) {
 		}
 		all = append(all, durableLedger{run})
 	}
-	return d.run.Decisions(all...), nil
+	return d.run.RecordDecisions(all...), nil
 }
 
 // forked adds a record to a ledger if the run is a fork.

@@ -61,7 +61,7 @@ func openStored(run journal.Run, dir string) (*StoredRun, error) {
 
 func newStoredRun(k *durable.Stored, dir string) *StoredRun {
 	s := &StoredRun{Dir: dir, ID: k.Start.Run, Name: k.Start.Program, Root: k.Flags.Root, Cwd: k.Session.Cwd, Given: k.Flags.Given, stored: k}
-	if last := k.History.Last(); last.K == journal.KFinish {
+	if last := k.History.Last(); last.RecordKind == journal.KFinish {
 		s.LedgerHead = last.Ledger
 	}
 	return s

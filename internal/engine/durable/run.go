@@ -89,11 +89,11 @@ type Run struct {
 	past    past
 	out     output
 	live    bool // the replay has ended
-	idle    idleness
+	parking parking
 	talks   openExchanges
 	effectState
 	decisions
-	calling
+	toolState
 	carried carried
 	openers map[number]begunEffect // begin records of the objects that the program may still use
 
@@ -180,7 +180,7 @@ func New(c Config) *Run {
 		r.c.Remark = func(string) {}
 	}
 	r.out.have = c.Out
-	r.idle.init(r)
+	r.parking.init(r)
 	r.talks.init(r)
 	r.past.init(r)
 	r.live = c.History == nil
@@ -210,7 +210,7 @@ func (r *Run) SetSecrets(secrets *secret.Set, world World) error {
 		return nil
 	}
 	for _, x := range r.c.History.Records {
-		if x.K != journal.KSecret {
+		if x.RecordKind != journal.KSecret {
 			continue
 		}
 		r.named[x.Name] = true
@@ -308,7 +308,7 @@ func (r *Run) Finish(code int, continued bool) error {
 	if continued {
 		x = journal.HasContinued
 	}
-	r.c.Writer.Append(&journal.Record{K: journal.KFinish, Gave: journal.Gave{X: x}, Asked: journal.Asked{D: r.out.digest()}, Owner: journal.Owner{N: r.out.n}, Rest: journal.Rest{Code: &code, Ledger: r.ledgerHead()}})
+	r.c.Writer.Append(&journal.Record{RecordKind: journal.KFinish, ResultMembers: journal.ResultMembers{Outcome: x}, RequestMembers: journal.RequestMembers{Digest: r.out.digest()}, Owner: journal.Owner{N: r.out.n}, RareMembers: journal.RareMembers{Code: &code, Ledger: r.ledgerHead()}})
 	return r.writeAppended(journal.Synced)
 }
 
@@ -357,7 +357,7 @@ func (r *Run) Leave() error {
 	waits := ok && !r.canContinue
 	r.out.lastNote(r, !waits)
 	if waits {
-		r.c.Writer.Append(&journal.Record{K: journal.KPark, Rest: journal.Rest{Waits: parked.waits()}})
+		r.c.Writer.Append(&journal.Record{RecordKind: journal.KPark, RareMembers: journal.RareMembers{Waits: parked.waits()}})
 	}
 	return r.writeAppended(journal.Synced)
 }

@@ -60,16 +60,16 @@ func timesOf(records []*journal.Record) map[int64]effectTimes {
 	if len(records) == 0 {
 		return all
 	}
-	start := records[0].T
+	start := records[0].Time
 	for _, r := range records {
-		t := all[r.E]
-		switch r.K {
+		t := all[r.Effect]
+		switch r.RecordKind {
 		case journal.KBegin:
-			t.began = cmp.Or(t.began, r.T-start)
+			t.began = cmp.Or(t.began, r.Time-start)
 		case journal.KEnd, journal.KDid, journal.KLines:
-			t.ended = r.T - start
+			t.ended = r.Time - start
 		}
-		all[r.E] = t
+		all[r.Effect] = t
 	}
 	return all
 }
