@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -153,7 +154,7 @@ func (s *slot) acquireOnce(ctx context.Context, w acquireSpec) (*process, error)
 			if why == "" {
 				return s.proc, nil
 			}
-			s.pool.hosts.logf("debug", s.pool.cfg, "is restarted: %s", why)
+			s.pool.hosts.logf(slog.LevelDebug, s.pool.cfg, "is restarted: %s", why)
 		}
 		s.proc.retire(idlePatience)
 		select {

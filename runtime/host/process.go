@@ -3,6 +3,7 @@ package host
 import (
 	"errors"
 	"io"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -78,7 +79,7 @@ type stages struct {
 
 func newProcess(h *Hosts, c *Config) *process {
 	p := &process{
-		hosts: h, cfg: c, silence: newSilenceTimer(c, h.opts.Clock), stderrLines: stderrlog.Lines{Log: func(line string) { h.opts.Log(c.Name, line) }},
+		hosts: h, cfg: c, silence: newSilenceTimer(c, h.opts.Clock), stderrLines: stderrlog.Lines{Log: func(line string) { h.opts.Stderr(c.Name, line) }},
 		stages: stages{readWanted: make(chan struct{}), readDone: make(chan struct{}), writeDone: make(chan struct{}), terminated: make(chan struct{})},
 	}
 	p.reader = &reader{process: p, budget: decodeBudget{limit: h.opts.MaxMemory}}
@@ -202,7 +203,7 @@ func (p *process) handleOutputEnd(err error, last ndjson.Line) {
 	case in != nil:
 		p.notifyInbox(in)
 	case !exited && !retiring && !p.hosts.suspended.Load():
-		p.hosts.logf("warn", p.cfg, "was stopped, and will be restarted when needed: %s", failure.Message)
+		p.hosts.logf(slog.LevelWarn, p.cfg, "was stopped, and will be restarted when needed: %s", failure.Message)
 	}
 	p.retire(0)
 }

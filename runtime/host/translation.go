@@ -2,6 +2,7 @@ package host
 
 import (
 	"encoding/json"
+	"log/slog"
 	"path/filepath"
 	"sync"
 
@@ -108,7 +109,7 @@ func (r *reader) translateLine(l ndjson.Line) ([][]byte, error) {
 	}
 	r.steered = append(r.steered, s.Steered...)
 	if s.Quiet != "" {
-		r.process.hosts.logf("debug", r.process.cfg, "sends %s", s.Quiet)
+		r.process.hosts.logf(slog.LevelDebug, r.process.cfg, "sends %s", s.Quiet)
 	}
 	return s.Messages, nil
 }

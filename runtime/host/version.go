@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"log/slog"
 	"regexp"
 	"strings"
 	"sync"
@@ -109,7 +110,7 @@ func (p *process) checkVersion(ctx context.Context) error {
 	version := versionPattern().FindString(check.output)
 	switch {
 	case version == "":
-		p.hosts.logf("warn", p.cfg, "does not report its version: %s", stderrlog.Quote([]byte(check.output)))
+		p.hosts.logf(slog.LevelWarn, p.cfg, "does not report its version: %s", stderrlog.Quote([]byte(check.output)))
 	case !adapter.Older(version, proto.Oldest):
 		p.announced.result.Version = version
 	default:
