@@ -254,7 +254,7 @@ func (h *Hosts) beginClose() {
 	defer h.mu.Unlock()
 	for p := range h.processes {
 		if p.lifecycle.isIdle() {
-			p.retire(idlePatience)
+			p.retire(closeInputWait)
 		}
 	}
 }
@@ -303,7 +303,7 @@ func (h *Hosts) Add(c Config) {
 	if was := h.pools[c.Name]; was != nil {
 		for p := range h.processes {
 			if p.lifecycle.isIdle() && p.cfg == was.cfg {
-				p.retire(idlePatience)
+				p.retire(closeInputWait)
 			}
 		}
 	}

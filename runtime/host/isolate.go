@@ -357,7 +357,7 @@ func (h *Hosts) LeaveWorkspace(ctx context.Context, name string) (busy string, e
 		return busy, nil
 	}
 	for _, p := range all {
-		p.retire(idlePatience)
+		p.retire(closeInputWait)
 	}
 	for _, p := range all {
 		select {

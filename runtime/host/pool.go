@@ -156,7 +156,7 @@ func (s *slot) acquireOnce(ctx context.Context, w acquireSpec) (*process, error)
 			}
 			s.pool.hosts.logf(slog.LevelDebug, s.pool.cfg, "is restarted: %s", why)
 		}
-		s.proc.retire(idlePatience)
+		s.proc.retire(closeInputWait)
 		select {
 		case <-s.proc.stages.terminated:
 		case <-ctx.Done():

@@ -76,7 +76,7 @@ func (h *Hosts) runVersionCommand(command string, c *Config, env []string, start
 		}
 		output <- string(line.Text)
 	}()
-	defer p.End(killDelay, h.kill)
+	defer p.End(termWait, h.kill)
 	ctx, cancel := context.WithTimeout(context.Background(), c.initTimeout())
 	defer cancel()
 	select {
