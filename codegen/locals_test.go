@@ -22,6 +22,8 @@ import (
 
 // onlooker records the state of a run at each effect.
 type onlooker struct {
+	vm.NotDurable
+	vm.NoJournal
 	seen map[int64][]scene // effects of each task; the order of effects in different tasks is not deterministic
 }
 
@@ -32,7 +34,9 @@ type scene struct {
 	locals []map[string]string
 }
 
-func (o *onlooker) Makes(_ int64, r effect.Request, at vm.Scene) {
+func (o *onlooker) Journal() vm.Journal { return o }
+
+func (o *onlooker) EffectBegan(_ int64, at vm.Scene, r effect.Request) {
 	if r.Kind() == effect.KindExchangeNext {
 		return // requested when the previous message has arrived; the position of the task at that time is not deterministic
 	}
@@ -47,13 +51,6 @@ func (o *onlooker) Makes(_ int64, r effect.Request, at vm.Scene) {
 	}
 	o.seen[at.Task()] = append(o.seen[at.Task()], s)
 }
-
-func (o *onlooker) EffectBegan(int64, int64, effect.Request)                            {}
-func (o *onlooker) EffectEnded(int64, effect.Request, effect.Result, error, *vm.Moment) {}
-func (o *onlooker) EffectDeferred(int64, effect.Request, vm.Moment)                     {}
-func (o *onlooker) MemoryExceeded(vm.Moment)                                            {}
-func (o *onlooker) ContextEnded(error, *vm.Moment)                                      {}
-func (o *onlooker) ProgramWaits()                                                       {}
 
 // recordScenes runs a program that is optimised with the given passes, and returns its scenes by
 // task.
@@ -73,7 +70,7 @@ func recordScenes(t *testing.T, text, script string, on optimize.Set) map[int64]
 	}
 	c := compiletest.Config(p, w, false)
 	o := &onlooker{seen: map[int64][]scene{}}
-	c.Journal = o
+	c.Durable = o
 	if _, _, err := compiletest.Run(context.Background(), c); err != nil {
 		t.Fatal(err)
 	}

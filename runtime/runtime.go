@@ -201,6 +201,7 @@ func New(c Config) *Runtime {
 	environment.Session.ID = r.run.ID
 	r.tools.Own = func() (*tool.Session, error) { return r.ownTools(c.Session) }
 	r.log = logs.New(c.Log, c.LogLevel, r.secrets)
+	logger := host.NewLogger(r.log.Remark)
 	r.log.OnLine = c.Listeners.Logged
 	if !c.Emit.Detail.IsZero() {
 		r.log.Records(c.Emit.Detail)
@@ -214,7 +215,7 @@ func New(c Config) *Runtime {
 		r.budget = c.Shared.Budget
 	}
 	r.day = c.Bounds.Day.File
-	r.hosts = host.New(host.Options{Secrets: r.secrets, Configs: c.Hosts, Environ: c.Environ, Run: r.run, Log: r.log.Host, Logf: r.log.Remark, MaxMemory: c.Bounds.MaxMemory, Keeper: c.Keeper, Clock: c.Clock, Trace: c.wire(environment.Lookup), Exports: c.Listeners.OnHostStart, Directories: workspace.Directories{Store: r.workspaces}, Budget: r.hostBudget(), Sandboxes: hostsandbox.Sandboxes{}, Transports: host.WithFunctions(c.Listeners.Hosts)})
+	r.hosts = host.New(host.Options{Secrets: r.secrets, Configs: c.Hosts, Environ: c.Environ, Run: r.run, Stderr: r.log.Host, Log: logger, MaxMemory: c.Bounds.MaxMemory, Keeper: c.Keeper, Clock: c.Clock, Trace: c.wire(environment.Lookup), Exports: c.Listeners.OnHostStart, Directories: workspace.Directories{Store: r.workspaces}, Budget: r.hostBudget(), Sandboxes: hostsandbox.Sandboxes{}, Transports: host.WithFunctions(c.Listeners.Hosts)})
 	r.workspaces.OnRemove(r.hosts.LeaveWorkspace)
 	r.chance = random.New(c.Seed)
 	if c.Shared == nil {
@@ -236,7 +237,7 @@ func New(c Config) *Runtime {
 	r.web = httpclient.New(func(address string) string { return policy.Refuse(permit.Net, address, false) }, c.Clock)
 	c.Stores.Clock = c.Clock
 	r.store = sqlitestore.New(c.Stores)
-	r.mcp = mcpport.New(mcpport.Options{Configs: c.Servers, Environ: c.Environ, Run: r.run, Log: r.log.Host, Remark: r.log.Remark, Played: c.Played, Clock: c.Clock,
+	r.mcp = mcpport.New(mcpport.Options{Configs: c.Servers, Environ: c.Environ, Run: r.run, Stderr: r.log.Host, Log: logger, Played: c.Played, Clock: c.Clock,
 		Refused: func(address string) string { return policy.Refuse(permit.Net, address, true) }})
 	r.world = r.handlerWorld(&c, policy)
 	areas := r.areas(&c, policy, environment)
@@ -272,7 +273,7 @@ func (c *Config) openWorkspaces(r *Runtime) *workspace.Store {
 // areas returns the performers by area. A row in the table of effects selects the area of a kind.
 func (r *Runtime) areas(c *Config, policy *permit.Policy, environment *env.Environment) [effect.Areas]effect.Performer {
 	return [effect.Areas]effect.Performer{
-		effect.Unheard: effect.Nothing, effect.Output: r.sink, effect.Logs: r.log, effect.Models: contain(r.llm), effect.Hosts: contain(&toolLister{r.hosts, &r.tools}), effect.Servers: contain(r.mcp),
+		effect.ObserversOnly: effect.Nothing, effect.Output: r.sink, effect.Logs: r.log, effect.Models: contain(r.llm), effect.Hosts: contain(&toolLister{r.hosts, &r.tools}), effect.Servers: contain(r.mcp),
 		effect.Environment: environment, effect.Clocks: clock.New(c.Clock), effect.Timers: clock.NewSleeper(c.Clock), effect.Chance: r.chance,
 		effect.Files: r.files, effect.Stores: r.store, effect.Web: r.web, effect.Tests: mock.Outside,
 		effect.Applications: contain(&r.tools), effect.Merges: r.merges,

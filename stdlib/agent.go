@@ -97,7 +97,7 @@ func agentStep(a *vm.Args) (value.Slot, error) {
 // streamOpen opens a stream of a model. The arguments are (agent, messages, schema, schema_name,
 // offer).
 func streamOpen(a *vm.Args) (value.Slot, error) {
-	return a.AskToHold(&effect.StreamOpen{AgentCall: *modelCall(a)},
+	return a.AskToOpen(&effect.StreamOpen{AgentCall: *modelCall(a)},
 		func(r effect.Result) (value.Slot, error) { return value.Int(r.(*effect.StreamOpened).ID), nil },
 		func(r effect.Result) (int64, effect.Request) {
 			id := r.(*effect.StreamOpened).ID

@@ -154,7 +154,7 @@ func appAsk(a *vm.Args) effect.AppAsk {
 // appPrepare prepares a call and returns (question, seconds, number). The question is nil if no
 // approval is needed.
 func appPrepare(a *vm.Args) (value.Slot, error) {
-	return a.AskToHold(&effect.AppPrepare{AppAsk: appAsk(a)}, func(result effect.Result) (value.Slot, error) {
+	return a.AskToOpen(&effect.AppPrepare{AppAsk: appAsk(a)}, func(result effect.Result) (value.Slot, error) {
 		q := result.(*effect.AppQuestion)
 		payload, err := parseAppJSON("an approval's question", q.Payload)
 		return value.Tuple(payload, value.Float(q.Within), value.Int(q.ID)), err
@@ -211,7 +211,7 @@ func auditCall(a *vm.Args) (value.Slot, error) {
 		x := result.(*effect.AuditCalled)
 		return value.Tuple(value.Int(x.ID), value.String(x.Error)), nil
 	}
-	return a.AskToHold(&effect.AuditCall{AppAsk: appAsk(a)}, convert, func(result effect.Result) (int64, effect.Request) {
+	return a.AskToOpen(&effect.AuditCall{AppAsk: appAsk(a)}, convert, func(result effect.Result) (int64, effect.Request) {
 		id := result.(*effect.AuditCalled).ID
 		if id == 0 {
 			return 0, nil

@@ -14,8 +14,6 @@ type Application struct {
 	Tools   bool   // the application may provide tools
 	Audited bool   // an audit log records the calls of tools
 	Grows   bool   // Grow may add code to the program
-	// Debugger, if set, receives control at breakpoints and steps.
-	Debugger Debugger
 }
 
 // Application returns the application in which the run is embedded.
@@ -47,8 +45,8 @@ func (a *Args) Caller() string {
 // ReportStep reports a step of the library to the observer of the run, if it has one. A step that
 // is reported in this way is no effect, and has no number.
 func (a *Args) ReportStep(step func() *effect.Step) {
-	if t := a.run().sched.current; t.observer() != nil {
-		t.observer().Requested(0, Scene{t}, step())
+	if t := a.run().sched.current; t.activity() != nil {
+		t.activity().Requested(0, Scene{t}, step())
 	}
 }
 

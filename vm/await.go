@@ -126,10 +126,10 @@ func (m *VM) taskEnded(t *task) {
 	t.m.uses.end(t)
 	t.reportEnd()
 	if r := t.raised; r != nil {
-		m.closeHoldings(t)
+		m.closeResources(t)
 		m.taskFailed(t, r)
 	} else if t.member.group != nil {
-		m.holdings.transfer(t, t.member.group.t)
+		m.openResources.transfer(t, t.member.group.t)
 	}
 	if isErr(t.result) && (t == m.sched.main || len(t.watch) == 0) {
 		way := m.left.path(m.left.next, t.result.Ref)

@@ -54,9 +54,9 @@ func opCaught(t *task, in *ins) status {
 	if d := t.debugger(); d != nil {
 		e := value.Flatten(*t.slot(in.a))
 		if in.imm == 1 {
-			d.Raised(Scene{t}, Raise{Value: e, Propagated: true, Caught: true})
+			d.OnError(Scene{t}, Raise{Value: e, Propagated: true, Caught: true})
 		}
-		d.Raised(Scene{t}, Raise{Value: e, Caught: true})
+		d.OnError(Scene{t}, Raise{Value: e, Caught: true})
 	}
 	return running
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// Debugging. With Application.Debugger the loader puts a mark before the first instruction of each
+// Debugging. With Observer.Debugger the loader puts a mark before the first instruction of each
 // line, after each call, and at the start of each loop iteration. A cleared mark is a jump to the
 // next instruction, which is the cheapest instruction of the dispatch loop. A set mark is an
-// opStop. Without Application.Debugger there are no marks, and the dispatch loop does not check for
+// opStop. Without Observer.Debugger there are no marks, and the dispatch loop does not check for
 // any.
 
 // Debugger receives control when the run reaches a set mark, performs an effect or raises an error.
@@ -26,16 +26,44 @@ type Debugger interface {
 	Loaded(*VM)
 	// Reached is called at a mark that is set.
 	Reached(Scene, *Mark)
-	// Makes is called before an effect is performed, Gave when its result is available.
-	Makes(Scene, effect.Request)
-	Gave(Scene, effect.Request, effect.Result, error)
-	// Handles is called before a handler handles a message of a host.
-	Handles(at Scene, host string, m *effect.HostMessage)
+	// BeforeEffect is called before an effect is performed, AfterEffect when its result is
+	// available.
+	BeforeEffect(Scene, effect.Request)
+	AfterEffect(Scene, effect.Request, effect.Result, error)
+	// BeforeHandler is called before a handler handles a message of a host.
+	BeforeHandler(at Scene, host string, m *effect.HostMessage)
 	// Calls is called when a model or a host calls a tool of the program.
 	Calls(at Scene, tool, function string)
-	// Raised is called when an error is raised, or when `?` propagates an Err.
-	Raised(Scene, Raise)
+	// OnError is called when an error is raised, or when `?` propagates an Err.
+	OnError(Scene, Raise)
 }
+
+// NoDebugger implements Debugger with methods that do nothing.
+type NoDebugger struct{}
+
+// Library implements Debugger. It returns false.
+func (NoDebugger) Library() bool { return false }
+
+// Loaded implements Debugger.
+func (NoDebugger) Loaded(*VM) {}
+
+// Reached implements Debugger.
+func (NoDebugger) Reached(Scene, *Mark) {}
+
+// BeforeEffect implements Debugger.
+func (NoDebugger) BeforeEffect(Scene, effect.Request) {}
+
+// AfterEffect implements Debugger.
+func (NoDebugger) AfterEffect(Scene, effect.Request, effect.Result, error) {}
+
+// BeforeHandler implements Debugger.
+func (NoDebugger) BeforeHandler(Scene, string, *effect.HostMessage) {}
+
+// Calls implements Debugger.
+func (NoDebugger) Calls(Scene, string, string) {}
+
+// OnError implements Debugger.
+func (NoDebugger) OnError(Scene, Raise) {}
 
 // Mark is a place at which a run can be stopped.
 type Mark struct {
@@ -90,7 +118,7 @@ const (
 // debugMarks returns the kinds of the marks of a block by the index of the instruction that follows
 // the mark. It returns nil if the block has none.
 func (m *loader) debugMarks(f *function, b *ir.Block) map[int]MarkKind {
-	d := m.config.Application.Debugger
+	d := m.debugger
 	if d == nil {
 		return nil
 	}
@@ -243,7 +271,7 @@ func (m *VM) Ended() <-chan struct{} {
 // debugger returns the run's debugger. It returns nil if there is none, or if the debugger is
 // evaluating an expression.
 func (t *task) debugger() Debugger {
-	if d := t.m.config.Application.Debugger; d != nil && t.m.debug.evaluating == nil {
+	if d := t.m.observed.debugger; d != nil && t.m.debug.evaluating == nil {
 		return d
 	}
 	return nil
@@ -252,7 +280,7 @@ func (t *task) debugger() Debugger {
 // notifyRaised notifies the debugger of an error that has just been raised.
 func (t *task) notifyRaised(r *raised) {
 	if d := t.debugger(); d != nil && !r.cancelled {
-		d.Raised(Scene{t}, Raise{Value: r.value, Panic: r.panicked, Caught: !r.panicked && t.catches(nil)})
+		d.OnError(Scene{t}, Raise{Value: r.value, Panic: r.panicked, Caught: !r.panicked && t.catches(nil)})
 	}
 }
 
@@ -261,7 +289,7 @@ func (t *task) notifyPropagated(err value.Slot) {
 	if d := t.debugger(); d != nil {
 		_, pc := t.caller(t.fp)
 		last := pc == 0 && (t == t.m.sched.main || len(t.watch) == 0 && t.member.group == nil) && len(t.scopes) == 0
-		d.Raised(Scene{t}, Raise{Value: err, Propagated: true, Caught: !last})
+		d.OnError(Scene{t}, Raise{Value: err, Propagated: true, Caught: !last})
 	}
 }
 
@@ -495,7 +523,7 @@ func (m *VM) Stores() []value.Slot { return m.declared.stores }
 
 // Stepper is a Journal that is called before each line of the program's own files.
 type Stepper interface {
-	SceneObserver
+	Journal
 	// Step is called on the run's goroutine. The Scene is valid until it returns. If it returns
 	// false, the run stops there with the error ErrSuspended.
 	Step(Scene) (goOn bool)
@@ -503,7 +531,7 @@ type Stepper interface {
 
 // steps returns the instructions of a block before which a line begins.
 func (m *loader) steps(f *function, b *ir.Block) map[int]bool {
-	if _, is := m.config.Journal.(Stepper); !is {
+	if !m.stepped {
 		return nil
 	}
 	at := map[int]bool{}
@@ -547,7 +575,7 @@ func (m *loader) fileAt(f *function, b *ir.Block, pc int) (file, within int) {
 // so that an observer does not change the order of events.
 func doStep(t *task, _ *ins) status {
 	t.budget += slowCost
-	if s, is := t.m.config.Journal.(Stepper); is && !s.Step(Scene{t}) {
+	if s, is := t.m.journaled.journal.(Stepper); is && !s.Step(Scene{t}) {
 		t.m.ending.fatal = ErrSuspended
 		panic(suspending{})
 	}

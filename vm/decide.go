@@ -81,9 +81,9 @@ type taskDecisions struct {
 }
 
 // decisionState returns the state that the task needs to report its decisions. It returns nil
-// without Config.Decisions.
+// without Observer.Decisions.
 func (t *task) decisionState() *taskDecisions {
-	if t.m.config.Decisions == nil {
+	if t.m.observed.decisions == nil {
 		return nil
 	}
 	x := t.m.taskDecisions[t]
@@ -122,7 +122,7 @@ func (t *task) setOpenDecision(h *openDecision) {
 // beginDecision begins a decision on a message. It returns nil if decisions are not recorded, or if
 // messages of this type need no decision.
 func (t *task) beginDecision(m *effect.HostMessage, stream bool) *openDecision {
-	d := t.m.config.Decisions
+	d := t.m.observed.decisions
 	if d == nil || !hostmsg.Lookup(m.Type).ByPerson() {
 		return nil
 	}
@@ -183,7 +183,7 @@ func (t *task) addHost(host *Host, e int64) {
 
 // recordDecision reports a decision that was made outside of a running task.
 func (m *VM) recordDecision(d *Decision) {
-	if err := m.config.Decisions.Decided(d); err != nil {
+	if err := m.observed.decisions.Decided(d); err != nil {
 		m.fail(err)
 	}
 }
@@ -223,7 +223,7 @@ func (d *Decision) addTiming(h *openDecision, now int64) *Decision {
 // recordReply reports the decision that a reply to a host contains, if decisions are recorded and
 // the message needs one.
 func (t *task) recordReply(host string, payload value.Slot, h *openDecision, r *effect.ExchangeReply, at func() Place) error {
-	listener := t.m.config.Decisions
+	listener := t.m.observed.decisions
 	if listener == nil || !hostmsg.Lookup(r.InReplyTo).ByPerson() {
 		return nil
 	}
@@ -290,7 +290,7 @@ func recordOwn(m *VM, host *Host, x *effect.HostMessage, e int64) {
 // receives.
 func (m *VM) recordRuleDecisions(host *Host, x *effect.HostMessage, e int64) {
 	asked, found := x.Payload.Map().Delete(value.String(effect.DecidedAsked))
-	if m.config.Decisions == nil {
+	if m.observed.decisions == nil {
 		return
 	}
 	if !found { // the tape was recorded before these fields existed
@@ -310,7 +310,7 @@ func (m *VM) recordRuleDecisions(host *Host, x *effect.HostMessage, e int64) {
 // recordRefusal reports a request of a host that Concerto has refused.
 func (m *VM) recordRefusal(host *Host, x *effect.HostMessage, e int64) {
 	asked, _ := x.Payload.Map().Delete(value.String(effect.DecidedAsked))
-	if m.config.Decisions == nil {
+	if m.observed.decisions == nil {
 		return
 	}
 	reason, _ := x.Payload.Map().GetString("reason")
@@ -320,21 +320,21 @@ func (m *VM) recordRefusal(host *Host, x *effect.HostMessage, e int64) {
 
 // recordWithdrawal reports that a host has withdrawn its message.
 func (t *task) recordWithdrawal(host *Host, x *effect.HostMessage, h *openDecision, e int64) {
-	if !hostmsg.Lookup(x.Type).ByPerson() || t.m.config.Decisions == nil {
+	if !hostmsg.Lookup(x.Type).ByPerson() || t.m.observed.decisions == nil {
 		return
 	}
 	d := &Decision{Kind: x.Type, Effect: e, Host: host.Name, ID: messageID(x.ID), By: effect.ByHost, Name: host.Name, Problem: errWithdrawn.Error()}
 	if h == nil {
 		d.Asked = value.AppendJSON(nil, x.Payload)
 	}
-	t.m.recordDecision(d.addTiming(h, t.m.config.Decisions.Now()))
+	t.m.recordDecision(d.addTiming(h, t.m.observed.decisions.Now()))
 }
 
 // recordAwaitedAnswer reports who answered an awaited emit. If the library emits a host's message
 // on behalf of the program, the decision is reported with the reply to the host, and
 // recordAwaitedAnswer only adds the participant.
 func (t *task) recordAwaitedAnswer(w *wait, v value.Slot, problem string) error {
-	listener := t.m.config.Decisions
+	listener := t.m.observed.decisions
 	if listener == nil {
 		return nil
 	}
@@ -394,7 +394,7 @@ func unansweredBy(err error) (by, name string) {
 // makes the decision.
 func (a *Args) DecidesCall(call string, question int) func(answer json.RawMessage, x *effect.AppDecided) error {
 	m := a.run()
-	if m.config.Decisions == nil {
+	if m.observed.decisions == nil {
 		return func(json.RawMessage, *effect.AppDecided) error { return nil }
 	}
 	id, _ := json.Marshal(call)
@@ -407,7 +407,7 @@ func (a *Args) DecidesCall(call string, question int) func(answer json.RawMessag
 		if t := x.Actor.Type; t != effect.ActorDefault && t != effect.ActorTimeout {
 			m.sched.current.addParticipant(x.Actor, d.Effect)
 		}
-		if err := m.config.Decisions.Decided(d); err != nil {
+		if err := m.observed.decisions.Decided(d); err != nil {
 			return &endsRun{err}
 		}
 		return nil

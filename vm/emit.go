@@ -64,11 +64,11 @@ func (t *task) awaitEmit(in *ins, want *value.Type) status {
 	}
 	e.Asks = t.forwardedQuestion(e.Channel)
 	w := &wait{kind: waitAnswer, window: in.a}
-	if d := t.m.config.Decisions; d != nil {
+	if d := t.m.observed.decisions; d != nil {
 		t.decisionState().since = d.Now()
 	}
 	if want != nil {
-		if t.m.config.Located != nil || t.m.config.Journal != nil {
+		if t.m.observed.onWait != nil || t.m.journaled.journal != nil {
 			e.Schema, e.Type = schema.Text(want), want.String()
 		}
 		e.Format, w.payload = schema.AnswerFormat(want), value.NewTypeDesc(want)

@@ -17,7 +17,7 @@ import (
 // Graft adds the functions of the extended program p with the number n and above. The functions
 // below n must be those of the running program.
 func (m *VM) Graft(p *ir.Program, n int) error {
-	l := loader{m.image, &m.config}
+	l := loader{image: m.image, config: &m.config} // without a debugger, because grafted code has no marks
 	constants, code := len(p.Constants), len(m.image.code)
 	if constants > cap(m.image.constants) || cap(m.image.code)-code < graftLeast {
 		return errors.New("no more expressions can be evaluated: restart the program")
@@ -26,9 +26,6 @@ func (m *VM) Graft(p *ir.Program, n int) error {
 	if err := l.graftData(p, n); err != nil {
 		return err
 	}
-	debugger := m.config.Application.Debugger
-	m.config.Application.Debugger = nil // grafted code has no marks
-	defer func() { m.config.Application.Debugger = debugger }()
 	for i := n; i < len(p.Functions); i++ {
 		f := &m.image.functions[i]
 		f.info, f.number = &p.Functions[i], i

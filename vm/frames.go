@@ -4,24 +4,9 @@ import (
 	"fmt"
 	"unsafe"
 
-	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/ir"
 )
-
-// SceneObserver is a Journal that also receives the position of the task that performs an effect.
-type SceneObserver interface {
-	Journal
-	// Makes is called just before EffectBegan. The Scene is valid until Makes returns.
-	Makes(e int64, r effect.Request, at Scene)
-}
-
-// reportScene passes the task's position to the journal if the journal is a SceneObserver.
-func (m *VM) reportScene(e int64, t *task, r effect.Request) {
-	if o, ok := m.config.Journal.(SceneObserver); ok && t != nil {
-		o.Makes(e, r, Scene{t})
-	}
-}
 
 // Scene is the position of a task and the values of its variables.
 type Scene struct{ t *task }

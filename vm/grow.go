@@ -15,7 +15,7 @@ import (
 // grows reports whether Grow may add code to the program later. If so, the loader must store
 // nothing after the program's constants.
 func (m *loader) grows() bool {
-	return m.config.Application.Grows || m.config.Application.Debugger != nil
+	return m.config.Application.Grows || m.debugger != nil
 }
 
 // Grow loads the declarations that ir.Growth added to the program. before describes the program
@@ -24,7 +24,7 @@ func (m *VM) Grow(p *ir.Program, before ir.Grown) error {
 	if m.sched.alive > 0 {
 		return errors.New("grow a program while its tasks run")
 	}
-	l, code := loader{m.image, &m.config}, len(m.image.code)
+	l, code := loader{image: m.image, config: &m.config, debugger: m.observed.debugger}, len(m.image.code)
 	if err := l.graftData(p, before.Functions); err != nil {
 		return err
 	}

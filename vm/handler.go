@@ -74,7 +74,7 @@ func (t *task) beginRun(s *scope, m *effect.HostMessage) *effect.HostMessage {
 	}
 	t.entered(Span{SpanHandler, m.Type, s.id, m.Number})
 	if d := t.debugger(); d != nil {
-		d.Handles(Scene{t}, s.decl.Name, m)
+		d.BeforeHandler(Scene{t}, s.decl.Name, m)
 	}
 	return m
 }
@@ -152,7 +152,7 @@ func (t *task) handleUnhandled(s *scope, m *effect.HostMessage) (st status, agai
 		}
 		return st, st == running
 	}
-	if row.ByPerson() && t.m.config.Asks {
+	if row.ByPerson() && t.m.config.AskPerson {
 		if _, isSet := s.decl.defaultAnswer(row); !isSet || slices.Contains(s.decl.Assumed, row.Default) {
 			return t.askPerson(s, m), false
 		}

@@ -154,7 +154,7 @@ func (d *Host) isOccupiedBy(t *task) bool {
 // outerExchanges returns the numbers of the exchanges that are owned by t, or by a task that awaits
 // t. They last at least as long as t waits.
 func outerExchanges(t *task) (ids []int64) {
-	if len(t.scopes) == 0 && len(t.watch) == 0 && t.member.group == nil && len(t.m.holdings[t]) == 0 {
+	if len(t.scopes) == 0 && len(t.watch) == 0 && t.member.group == nil && len(t.m.openResources[t]) == 0 {
 		return nil
 	}
 	eachExchange(t, map[*task]bool{}, func(_ *Host, id int64) { ids = append(ids, id) })
@@ -171,7 +171,7 @@ func eachExchange(t *task, seen map[*task]bool, do func(d *Host, id int64)) {
 	for _, o := range t.scopes {
 		do(o.decl, o.id)
 	}
-	for _, x := range t.m.holdings[t] {
+	for _, x := range t.m.openResources[t] {
 		if o := t.m.hostStreams.streamOf(x); o != nil {
 			do(o.decl, o.id)
 		}
@@ -311,7 +311,7 @@ func (d *Host) steerError(code, problem string) error {
 // recordSteering reports a message of the program to a running host. The sender is who took part in
 // the handler that sent it, or the program's function.
 func recordSteering(t *task, d *Host, r *effect.ExchangeSteer, outcome string) error {
-	listener := t.m.config.Decisions
+	listener := t.m.observed.decisions
 	if listener == nil {
 		return nil
 	}
@@ -327,7 +327,7 @@ func recordSteering(t *task, d *Host, r *effect.ExchangeSteer, outcome string) e
 // received.
 func recordSteered(m *VM, d *Host, x *effect.HostMessage, e int64) {
 	n := x.Steering()
-	if n == nil || m.config.Decisions == nil {
+	if n == nil || m.observed.decisions == nil {
 		return
 	}
 	s := steeringDecision(d, n.Text, n.Interrupt, n.Outcome)

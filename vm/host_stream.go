@@ -61,8 +61,8 @@ const (
 	askNone      = "none"
 )
 
-// streamOf returns the stream of a holding, or nil if the holding is not a stream.
-func (l *hostStreams) streamOf(h holding) *hostStream {
+// streamOf returns the stream of a resource, or nil if the resource is not a stream.
+func (l *hostStreams) streamOf(h openResource) *hostStream {
 	if h.closing.Kind() != effect.KindExchangeClose {
 		return nil
 	}
@@ -95,7 +95,7 @@ func (a *Args) OpenHostStream(prompt string) (value.Slot, error) {
 	r := m.openingOf(d, a.Slot(0), prompt)
 	r.Within = outerExchanges(m.sched.current)
 	x := &hostStream{decl: d, session: r.Session, workspace: r.Workspace}
-	return a.AskToHold(r,
+	return a.AskToOpen(r,
 		func(effect.Result) (value.Slot, error) { return value.NewHandle("HostExchange", d.Name, x), nil },
 		func(result effect.Result) (int64, effect.Request) {
 			x.by, x.id = m.sched.current, result.(*effect.ExchangeOpened).ID
@@ -406,7 +406,7 @@ func (x *hostStream) close(t *task, reason string) {
 	x.messages, x.err = messages{}, nil
 	m := t.m
 	m.hostStreams.open = slices.DeleteFunc(m.hostStreams.open, func(o *hostStream) bool { return o == x })
-	m.holdings.release(t, effect.KindExchangeClose, x.id)
+	m.openResources.release(t, effect.KindExchangeClose, x.id)
 	for _, k := range x.asks.open() {
 		k.markSettled(askClosed)
 		k.reply(t, effect.ByNone, nil, "the program did not answer the "+k.typ)

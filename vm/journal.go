@@ -10,13 +10,45 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
+// Durable records a run, replays a recorded one and suspends it. Journal, Past and Suspended return
+// the same at each call. An implementation embeds NotDurable, and has the methods for what it does.
+type Durable interface {
+	// Journal returns what receives everything that determines the course of the run, or nil.
+	Journal() Journal
+	// Past returns a recorded run that the VM replays before it continues the run, or nil.
+	Past() Past
+	// Suspended returns a channel that, when closed, suspends the run at its current point, or nil.
+	// No task is unwound, pending requests stay pending, and Run returns ErrSuspended. The channel
+	// requires a Journal.
+	Suspended() <-chan struct{}
+	// DrainBeforeSuspend is called when the run is suspended. Until the returned channel is closed,
+	// the VM waits for the requests that will end by themselves, so that the journal contains their
+	// results. If the channel is nil, the VM does not wait.
+	DrainBeforeSuspend() (until <-chan struct{})
+}
+
+// NotDurable implements Durable without a journal, a past and a suspension.
+type NotDurable struct{}
+
+// Journal implements Durable.
+func (NotDurable) Journal() Journal { return nil }
+
+// Past implements Durable.
+func (NotDurable) Past() Past { return nil }
+
+// Suspended implements Durable.
+func (NotDurable) Suspended() <-chan struct{} { return nil }
+
+// DrainBeforeSuspend implements Durable.
+func (NotDurable) DrainBeforeSuspend() <-chan struct{} { return nil }
+
 // Journal receives everything that determines the course of a run (spec/25-tapes.md). Its methods
 // are called on the run's goroutine, in the order in which the program receives the events. Effects
 // are numbered from 1 in the order in which the program performs them.
 type Journal interface {
-	// EffectBegan receives an effect before it is performed, its number, and the number of the task
-	// that performs it.
-	EffectBegan(e, task int64, r effect.Request)
+	// EffectBegan receives an effect before it is performed, its number, and the position of the
+	// task that performs it. The Scene is valid until EffectBegan returns.
+	EffectBegan(e int64, at Scene, r effect.Request)
 	// EffectEnded receives the result of an effect. at is nil if the moment follows from the run
 	// itself: the program waits for this effect, or no task can continue without it.
 	EffectEnded(e int64, r effect.Request, result effect.Result, err error, at *Moment)
@@ -28,9 +60,30 @@ type Journal interface {
 	// ContextEnded receives the cause when the end of the context ends the run. For at see
 	// EffectEnded.
 	ContextEnded(cause error, at *Moment)
-	// ProgramWaits reports that no task can continue and no completion has arrived.
-	ProgramWaits()
+	// OnIdle reports that no task can continue and no completion has arrived.
+	OnIdle()
 }
+
+// NoJournal implements Journal with methods that do nothing.
+type NoJournal struct{}
+
+// EffectBegan implements Journal.
+func (NoJournal) EffectBegan(int64, Scene, effect.Request) {}
+
+// EffectEnded implements Journal.
+func (NoJournal) EffectEnded(int64, effect.Request, effect.Result, error, *Moment) {}
+
+// EffectDeferred implements Journal.
+func (NoJournal) EffectDeferred(int64, effect.Request, Moment) {}
+
+// MemoryExceeded implements Journal.
+func (NoJournal) MemoryExceeded(Moment) {}
+
+// ContextEnded implements Journal.
+func (NoJournal) ContextEnded(error, *Moment) {}
+
+// OnIdle implements Journal.
+func (NoJournal) OnIdle() {}
 
 // Past is a recorded run. The VM consumes the results of the Past instead of performing effects.
 // When the Past is complete, the run continues with the performer. During the replay, the Journal
@@ -59,6 +112,18 @@ type Past interface {
 	// the order in which they must begin.
 	Pending() []int64
 }
+
+// OnlyPast implements the methods of a Past after which the run does not continue.
+type OnlyPast struct{}
+
+// IsComplete implements Past. It returns false, so that the VM never performs an effect.
+func (OnlyPast) IsComplete() bool { return false }
+
+// OnlyResultsFollow implements Past.
+func (OnlyPast) OnlyResultsFollow(int64, effect.Request) bool { return false }
+
+// Pending implements Past.
+func (OnlyPast) Pending() []int64 { return nil }
 
 // IdlePast is a Past that ends effects which were UnderWay. The end of the run's context also ends
 // a run that is still in such a past.
@@ -104,6 +169,9 @@ type Moment struct{ Consumed, Ticks int64 }
 // journaled is the state of a run with its journal and its past.
 type journaled struct {
 	on         bool // the run has a journal or a past
+	durable    Durable
+	journal    Journal
+	suspend    <-chan struct{}
 	past       Past // nil after the end of the past
 	now        Moment
 	begun      map[int64]int // for effects whose end the past contains: request number, by effect
@@ -114,14 +182,18 @@ type journaled struct {
 }
 
 // init initializes the state of a run that has not begun.
-func (w *journaled) init(c *Config) {
-	*w = journaled{on: c.Journal != nil || c.Past != nil, past: c.Past, begun: map[int64]int{}, unfinished: map[int64]int{}}
+func (w *journaled) init(d Durable) {
+	*w = journaled{begun: map[int64]int{}, unfinished: map[int64]int{}}
+	if d != nil {
+		w.durable, w.journal, w.past, w.suspend = d, d.Journal(), d.Past(), d.Suspended()
+		w.on = w.journal != nil || w.past != nil
+	}
 }
 
 // begin returns the context of a run. If the context of a recorded run ended the run, the returned
 // context ends at the same point.
-func (w *journaled) begin(ctx context.Context, c *Config) context.Context {
-	if c.Past != nil {
+func (w *journaled) begin(ctx context.Context) context.Context {
+	if w.past != nil {
 		ctx, w.stop = context.WithCancelCause(ctx)
 	}
 	return ctx
@@ -142,7 +214,7 @@ func (w *journaled) countConsumed() {
 // ctxOver reports whether the run has noticed the end of its context. With a journal it notices the
 // end only at a recorded moment.
 func (m *VM) ctxOver() bool {
-	if m.config.Journal != nil {
+	if m.journaled.journal != nil {
 		return m.journaled.over
 	}
 	return m.requests.ctx.Err() != nil
@@ -152,7 +224,7 @@ func (m *VM) ctxOver() bool {
 // run waits.
 func (m *VM) checkContext(at *Moment) {
 	w := &m.journaled
-	if j := m.config.Journal; j != nil && !w.over && m.requests.ctx.Err() != nil && w.endsWithContext() {
+	if j := m.journaled.journal; j != nil && !w.over && m.requests.ctx.Err() != nil && w.endsWithContext() {
 		m.journaled.over = true
 		j.ContextEnded(context.Cause(m.requests.ctx), at)
 	}
@@ -167,12 +239,10 @@ func (w *journaled) endsWithContext() bool {
 
 // performJournaled is perform for a run with a journal or a past.
 func (m *VM) performJournaled(ctx context.Context, t *task, r effect.Request) (effect.Result, error) {
-	e, j := m.stats.Requests, m.config.Journal
+	e, j := m.stats.Requests, m.journaled.journal
 	leavePastBefore(m, e, r)
 	if j != nil {
-		m.reportPolicy(e, t, r)
-		m.reportScene(e, t, r)
-		j.EffectBegan(e, t.id, r)
+		j.EffectBegan(e, Scene{t}, r)
 	}
 	result, err := m.performNow(ctx, e, r)
 	if errors.Is(err, ErrSuspended) {
@@ -216,12 +286,12 @@ func (m *VM) endedEffect(e int64, r effect.Request, result effect.Result, err er
 	if err != nil && !isProgramError(err) {
 		m.checkContext(at)
 	}
-	m.config.Journal.EffectEnded(e, r, result, err, at)
+	m.journaled.journal.EffectEnded(e, r, result, err, at)
 }
 
 // recordConsumed reports to the journal a completion that is about to be consumed.
 func (m *VM) recordConsumed(c *completion, at *Moment) {
-	if m.config.Journal == nil || c.do != nil {
+	if m.journaled.journal == nil || c.do != nil {
 		return
 	}
 	f := m.requests.pending[c.seq]
@@ -241,10 +311,8 @@ func (m *VM) startJournaled(r effect.Request, f *pendingRequest) bool {
 
 // beginJournaled does the work of startJournaled for a request that already has its effect number.
 func (m *VM) beginJournaled(f *pendingRequest) bool {
-	if j := m.config.Journal; j != nil {
-		m.reportPolicy(f.effect, f.t, f.request)
-		m.reportScene(f.effect, f.t, f.request)
-		j.EffectBegan(f.effect, f.t.id, f.request)
+	if j := m.journaled.journal; j != nil {
+		j.EffectBegan(f.effect, Scene{f.t}, f.request)
 	}
 	p := m.journaled.past
 	if p == nil {
@@ -422,7 +490,7 @@ func (m *VM) memoryExceeded(n int) bool {
 		return !p.ExceededMemory(at)
 	}
 	fits := m.memory.measureHeap(n)
-	if j := m.config.Journal; !fits && j != nil {
+	if j := m.journaled.journal; !fits && j != nil {
 		j.MemoryExceeded(at)
 	}
 	return fits
@@ -433,19 +501,19 @@ func isProgramError(err error) bool {
 	return ok
 }
 
-// ErrSuspended is the error of a suspended run: see Config.Suspend.
+// ErrSuspended is the error of a suspended run: see Durable.
 var ErrSuspended = errors.New("the run is suspended")
 
 // suspending is the panic value of a task that computes while its run is suspended.
 type suspending struct{}
 
-// suspended reports whether Config.Suspend requests that the run be suspended.
+// suspended reports whether Durable requests that the run be suspended.
 func (m *VM) suspended() bool {
-	if m.config.Suspend == nil {
+	if m.journaled.suspend == nil {
 		return false
 	}
 	select {
-	case <-m.config.Suspend:
+	case <-m.journaled.suspend:
 		return true
 	default:
 		return false
@@ -457,8 +525,8 @@ func (m *VM) suspended() bool {
 func (m *VM) suspend() {
 	m.ending.fatal = ErrSuspended
 	m.recordArrived()
-	if m.config.Finish != nil {
-		finishRequests(m, m.config.Finish())
+	if m.journaled.durable != nil {
+		drainRequests(m, m.journaled.durable.DrainBeforeSuspend())
 	}
 	for _, seq := range m.requests.underWay() {
 		m.requests.pending[seq].cancel()
@@ -468,9 +536,9 @@ func (m *VM) suspend() {
 	m.recordArrived()
 }
 
-// finishRequests waits until the pending requests that end by themselves have ended, or until the
+// drainRequests waits until the pending requests that end by themselves have ended, or until the
 // channel is closed. nil means not to wait.
-func finishRequests(m *VM, until <-chan struct{}) {
+func drainRequests(m *VM, until <-chan struct{}) {
 	ended := map[int]bool{}
 	for until != nil {
 		for _, seq := range m.recordArrived() {
@@ -494,7 +562,7 @@ func endsByItself(r effect.Request) bool {
 		return false
 	}
 	switch effect.ClassOf(r) {
-	case effect.ClassHeld, effect.ClassWaits, effect.ClassCut:
+	case effect.ClassKept, effect.ClassWaits, effect.ClassCut:
 		return false
 	}
 	return true

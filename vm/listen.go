@@ -31,7 +31,7 @@ type scope struct {
 	host    value.Slot
 	decl    *Host
 	started int64 // in monotonic milliseconds
-	number  int64 // with Config.Detail: number of the exchange in the run, from 1
+	number  int64 // with Config.RecordOrigins: number of the exchange in the run, from 1
 
 	listenDecisions
 	id       int64
@@ -70,7 +70,7 @@ func opListenBegin(t *task, in *ins) status {
 		return t.failRun(err)
 	}
 	s.started = started
-	if t.m.config.Detail {
+	if t.m.config.RecordOrigins {
 		t.m.counts.exchanges++
 		s.number = t.m.counts.exchanges
 	}

@@ -28,7 +28,9 @@ type native struct {
 // loader builds an image. No other code modifies an image's tables and code.
 type loader struct {
 	*image
-	config *Config
+	config   *Config
+	debugger Debugger // nil if the code needs no marks
+	stepped  bool     // the journal is a Stepper
 }
 
 // load builds the tables and the code of the program.
@@ -128,7 +130,7 @@ func (m *loader) loadCode() error {
 	m.functions = make([]function, len(p.Functions))
 	m.closures = make([]value.Slot, len(p.Functions))
 	m.code = []ins{{op: opTrap}, {op: opFrameEnd}}
-	if m.config.Application.Debugger != nil {
+	if m.debugger != nil {
 		m.makeRoom()
 	}
 	m.origin = []int32{0, 0}
@@ -384,7 +386,7 @@ type image struct {
 	texts       []map[string]int // for opSwitchText: number of the case, by the String
 	tallies
 	mapped *positionMap // created on first use
-	debug  debugging    // used with Application.Debugger
+	debug  debugging    // used with Observer.Debugger
 
 	// Declarations.
 	types     []*value.Type
@@ -404,7 +406,13 @@ type tallies struct {
 
 // load returns the image of a program.
 func load(config *Config) (*image, error) {
-	l := loader{&image{program: config.Program}, config}
+	l := loader{image: &image{program: config.Program}, config: config}
+	if config.Observer != nil {
+		l.debugger = config.Observer.Debugger()
+	}
+	if config.Durable != nil {
+		_, l.stepped = config.Durable.Journal().(Stepper)
+	}
 	if config.Count.Points {
 		l.cover = &cover{index: map[Point]int32{}}
 	}

@@ -7,11 +7,59 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// Observer receives the activity of a run. Its methods, and the functions that Requested returns,
+// Observer watches a run. Each method returns what receives a part of what happens, or nil, and the
+// same at each call. An implementation embeds NotObserved, and has the methods for what it
+// receives. Of them, only a Debugger stops the run, and only Decisions can end it.
+type Observer interface {
+	// Activity returns what receives the tasks and the effects.
+	Activity() Activity
+	// Decisions returns what receives each decision with its author.
+	Decisions() Decisions
+	// OnWait returns a function that receives the place of a task that makes a request for which it
+	// may wait. With it, awaited emits and questions to a person contain their place and the schema
+	// of the answer.
+	OnWait() func(Place)
+	// Debugger returns what receives control at breakpoints and steps.
+	Debugger() Debugger
+}
+
+// NotObserved implements Observer and receives nothing.
+type NotObserved struct{}
+
+// Activity implements Observer.
+func (NotObserved) Activity() Activity { return nil }
+
+// Decisions implements Observer.
+func (NotObserved) Decisions() Decisions { return nil }
+
+// OnWait implements Observer.
+func (NotObserved) OnWait() func(Place) { return nil }
+
+// Debugger implements Observer.
+func (NotObserved) Debugger() Debugger { return nil }
+
+// observed contains what the methods of an Observer have returned. Code that runs for each effect
+// compares its fields with nil.
+type observed struct {
+	activity  Activity
+	decisions Decisions
+	onWait    func(Place)
+	debugger  Debugger
+}
+
+// observedBy returns the parts of an observer, which may be nil.
+func observedBy(o Observer) observed {
+	if o == nil {
+		return observed{}
+	}
+	return observed{o.Activity(), o.Decisions(), o.OnWait(), o.Debugger()}
+}
+
+// Activity receives the activity of a run. Its methods, and the functions that Requested returns,
 // are called on the run's goroutine, in the order in which the program performs effects and
 // receives their results, also while the VM replays a past. Tasks are numbered from 1; main is task
 // 1. Every task and span that begins also ends, unless the run is suspended.
-type Observer interface {
+type Activity interface {
 	// TaskBegan is called when a task first runs. at is the place of the task's function, and
 	// parent is the task that started it, 0 for none, or Initial.
 	TaskBegan(task, parent int64, at Place)
@@ -25,6 +73,24 @@ type Observer interface {
 	// is valid until Requested returns. The function that it returns receives the result.
 	Requested(e int64, at Caller, r effect.Request) func(effect.Result, error)
 }
+
+// NoActivity implements Activity with methods that do nothing.
+type NoActivity struct{}
+
+// TaskBegan implements Activity.
+func (NoActivity) TaskBegan(int64, int64, Place) {}
+
+// TaskEnded implements Activity.
+func (NoActivity) TaskEnded(int64, string) {}
+
+// Entered implements Activity.
+func (NoActivity) Entered(int64, Span) {}
+
+// Left implements Activity.
+func (NoActivity) Left(int64) {}
+
+// Requested implements Activity.
+func (NoActivity) Requested(int64, Caller, effect.Request) func(effect.Result, error) { return nil }
 
 // Caller is a task that performs an effect; see the methods of Scene.
 type Caller interface {
@@ -59,8 +125,8 @@ const Initial = -1
 // began assigns a number to a task that begins to run, if an observer, a journal or a debugger
 // needs one.
 func (t *task) began() {
-	o := t.m.config.Observer
-	if o == nil && !t.m.config.Detail && !t.m.journaled.on && t.m.config.Application.Debugger == nil {
+	o := t.m.observed.activity
+	if o == nil && !t.m.config.RecordOrigins && !t.m.journaled.on && t.m.observed.debugger == nil {
 		return
 	}
 	parent := -t.id
@@ -74,17 +140,17 @@ func (t *task) began() {
 	}
 }
 
-// observer returns the observer, or nil if the task is not observed.
-func (t *task) observer() Observer {
+// activity returns what receives the task's activity, or nil if the task is not observed.
+func (t *task) activity() Activity {
 	if t.id <= 0 {
 		return nil
 	}
-	return t.m.config.Observer
+	return t.m.observed.activity
 }
 
 // reportEnd reports to the observer the end of a task that has run.
 func (t *task) reportEnd() {
-	o := t.observer()
+	o := t.activity()
 	if o == nil {
 		return
 	}
@@ -103,34 +169,34 @@ func (t *task) reportEnd() {
 }
 
 func (t *task) entered(s Span) {
-	if o := t.observer(); o != nil {
+	if o := t.activity(); o != nil {
 		o.Entered(t.id, s)
 	}
 }
 
 func (t *task) leftSpan() {
-	if o := t.observer(); o != nil {
+	if o := t.activity(); o != nil {
 		o.Left(t.id)
 	}
 }
 
 // requested reports a request that is about to be performed, and completes it with its origin.
 func (t *task) requested(r effect.Request) {
-	if t.m.config.Detail {
+	if t.m.config.RecordOrigins {
 		t.addOrigin(r)
 	}
-	if t.m.config.Located != nil {
+	if t.m.observed.onWait != nil {
 		t.reportPlace(r)
 	}
 	if d := t.debugger(); d != nil {
-		d.Makes(Scene{t}, r)
+		d.BeforeEffect(Scene{t}, r)
 	}
 }
 
 // observe reports effect e of a task to the observer. It returns the function that receives the
 // result, or nil.
 func observe(t *task, e int64, r effect.Request) func(effect.Result, error) {
-	if o := t.observer(); o != nil {
+	if o := t.activity(); o != nil {
 		return o.Requested(e, Scene{t}, r)
 	}
 	return nil
@@ -160,7 +226,7 @@ func (t *task) addOrigin(r effect.Request) {
 	}
 }
 
-// reportPlace passes the task's place to Config.Located if the task may wait for the request.
+// reportPlace passes the task's place to Observer.OnWait if the task may wait for the request.
 func (t *task) reportPlace(r effect.Request) {
 	var from **effect.From
 	switch r := r.(type) {
@@ -176,7 +242,7 @@ func (t *task) reportPlace(r effect.Request) {
 	if at.Text == "" {
 		return // all calls are in the library
 	}
-	t.m.config.Located(at)
+	t.m.observed.onWait(at)
 	if from == nil {
 		return
 	}

@@ -31,16 +31,16 @@ func (a *Args) Ask(r effect.Request, convert ResultFunc) (value.Slot, error) {
 	return value.Nil, nil
 }
 
-// AskToHold does the same as Ask, for an effect that opens an external resource. The task then owns
+// AskToOpen does the same as Ask, for an effect that opens an external resource. The task then owns
 // the resource: the VM closes it when the task ends by an error or is cancelled. held returns the
 // number of the resource and the request that closes it. If the request is nil, the task owns
 // nothing. Release ends the ownership.
-func (a *Args) AskToHold(r effect.Request, convert ResultFunc, held func(effect.Result) (id int64, closing effect.Request)) (value.Slot, error) {
+func (a *Args) AskToOpen(r effect.Request, convert ResultFunc, held func(effect.Result) (id int64, closing effect.Request)) (value.Slot, error) {
 	m := a.vm
 	return a.Ask(r, func(result effect.Result) (value.Slot, error) {
 		id, closing := held(result)
 		if closing != nil {
-			m.holdings.add(m.sched.current, holding{id, closing})
+			m.openResources.add(m.sched.current, openResource{id, closing})
 		}
 		return convert(result)
 	})

@@ -132,7 +132,7 @@ type requests struct {
 	made     int                     // number of the last request
 	opening  int                     // number of pending requests that open an exchange
 	waiting  []waiting               // used with Config.Choose
-	held     heldRequest
+	deferred deferredRequest
 	idle     idleWait
 	bounds   bounds
 	inbox    *inbox
@@ -236,15 +236,15 @@ func (m *VM) arrival() (completion, bool) {
 			over = nil
 		}
 		m.sched.stacks.clear()
-		if j := m.config.Journal; j != nil && m.journaled.past == nil {
-			j.ProgramWaits()
+		if j := m.journaled.journal; j != nil && m.journaled.past == nil {
+			j.OnIdle()
 		}
-		if m.requests.performHeld(&m.config) {
+		if m.requests.performDeferred(m) {
 			continue
 		}
 		select {
 		case <-m.requests.inbox.wake:
-		case <-m.config.Suspend:
+		case <-m.journaled.suspend:
 			m.ending.fatal = ErrSuspended
 			return completion{}, false
 		case <-over:
@@ -380,7 +380,7 @@ func (m *VM) poll(t *task, at Moment) {
 		m.pollPast(at)
 		return
 	}
-	m.requests.beginHeld(m.config.Performer)
+	m.requests.beginDeferred(m.config.Performer)
 	m.requests.arrived = m.requests.inbox.drain(m.requests.arrived)
 	rest := m.requests.arrived[:0]
 	for _, c := range m.requests.arrived {
@@ -422,8 +422,8 @@ func (m *VM) launch(seq int, r effect.Request, f *pendingRequest) {
 			return
 		}
 	}
-	if !f.closing && !chosen && m.requests.canHold(r, &m.config) {
-		m.requests.hold(heldRequest{seq, r, put})
+	if !f.closing && !chosen && m.requests.canDefer(r, m) {
+		m.requests.deferUntilIdle(deferredRequest{seq, r, put})
 		return
 	}
 	var ctx context.Context
@@ -444,7 +444,7 @@ func (m *VM) launch(seq int, r effect.Request, f *pendingRequest) {
 // isAlone reports whether only t can act while t waits: there is no other task, no pending request,
 // and no handler that could be cancelled.
 func (t *task) isAlone() bool {
-	if t.m.sched.alive != 1 || t.served != nil || t.m.config.Choose != nil || t.m.journaled.on || t.m.config.Application.Debugger != nil {
+	if t.m.sched.alive != 1 || t.served != nil || t.m.config.Choose != nil || t.m.journaled.on || t.m.observed.debugger != nil {
 		return false
 	}
 	if len(t.m.requests.pending) > 0 {
@@ -565,7 +565,7 @@ func (t *task) complete(w *wait) status {
 		}
 	}
 	if d := t.debugger(); d != nil && w.request != nil {
-		d.Gave(Scene{t}, w.request, w.result, w.err)
+		d.AfterEffect(Scene{t}, w.request, w.result, w.err)
 	}
 	switch w.kind {
 	case waitPerform:

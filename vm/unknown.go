@@ -6,28 +6,20 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// PolicyJournal is a Journal that also receives the program's policies for interrupted effects. A
-// policy applies when a resumed run cannot determine whether such an effect was performed.
-type PolicyJournal interface {
-	Journal
-	// Policy is called just before EffectBegan for an effect of class once or settled in a function
-	// with `@on_unknown` or `@idempotent`. policy is the policy of the innermost such function:
-	// "retry", "fail" or "ask". function is its name.
-	Policy(e int64, policy, function string)
-}
-
-// reportPolicy reports to the journal the policy for an effect that is about to begin.
-func (m *VM) reportPolicy(e int64, t *task, r effect.Request) {
-	j, ok := m.config.Journal.(PolicyJournal)
-	if !ok || t == nil || effect.Lookup(r.Kind()) == nil {
-		return
+// OnUnknown returns the program's policy for an interrupted effect that the task performs: "retry",
+// "fail" or "ask", and the name of the function that has it. The policy applies when a resumed run
+// cannot determine whether the effect was performed. It is that of the innermost function with
+// `@on_unknown` or `@idempotent`. policy is "" if there is none, or if the effect is of another
+// class than once and settled.
+func (s Scene) OnUnknown(r effect.Request) (policy, function string) {
+	if effect.Lookup(r.Kind()) == nil {
+		return "", ""
 	}
-	if c := effect.ClassOf(r); c != effect.ClassOnce && c != effect.ClassSettled {
-		return
+	switch effect.ClassOf(r) {
+	case effect.ClassOnce, effect.ClassSettled:
+		return s.t.onUnknown()
 	}
-	if policy, function := t.onUnknown(); policy != "" {
-		j.Policy(e, policy, function)
-	}
+	return "", ""
 }
 
 // onUnknown returns the policy and the name of the innermost function that has a policy. It

@@ -22,19 +22,9 @@ import (
 type Config struct {
 	Program   *ir.Program              // must have passed ir.Verify
 	Natives   func(name string) Native // finds a function of the library by its registered name; returns nil if there is none
-	Performer effect.Performer
-
-	// Journal, if set, receives everything that determines the course of the run. Past, if set, is
-	// a recorded run that the VM replays before it continues the run.
-	Journal Journal
-	Past    Past
-	// Suspend, when closed, suspends the run at its current point. No task is unwound, pending
-	// requests stay pending, and Run returns ErrSuspended. Suspend requires a Journal.
-	Suspend <-chan struct{}
-	// Finish, if set, is called when the run is suspended. Until the returned channel is closed,
-	// the VM waits for the requests that will end by themselves, so that the journal contains their
-	// results. If the channel is nil, the VM does not wait.
-	Finish func() (until <-chan struct{})
+	Performer effect.Performer         // performs all effects of the run
+	Durable   Durable                  // records the run, replays a recorded one and suspends it; nil for none
+	Observer  Observer                 // receives what happens in the run; nil for none
 
 	// AlwaysCopy turns each copy-on-write into a copy. Tests use it to show that no program can
 	// observe the difference.
@@ -46,27 +36,18 @@ type Config struct {
 	// whose context has ended are performed first.
 	Choose func([]effect.Request) int
 
-	// Decisions, if set, receives each decision with its author.
-	Decisions Decisions
-
 	// Count selects the events that are counted.
 	Count Counting
 
 	// Profile, if set, samples the position of the run.
 	Profile *Profile
 
-	// Observer, if set, receives the activity of tasks and the effects.
-	Observer Observer
-	// Located, if set, receives the place of a task that makes a request for which it may wait. If
-	// it is set, awaited emits and questions to a person contain their place and the schema of the
-	// answer.
-	Located func(Place)
-	// Detail adds effect.From, the origin, to each output.
-	Detail bool
+	// RecordOrigins adds effect.From, the origin, to each output.
+	RecordOrigins bool
 
-	// Asks makes the VM ask a person to answer a host's message if neither a handler nor a default
-	// of the program answers it.
-	Asks bool
+	// AskPerson makes the VM ask a person to answer a host's message if neither a handler nor a
+	// default of the program answers it.
+	AskPerson bool
 
 	// Application describes the application in which the run is embedded.
 	Application Application
@@ -114,6 +95,7 @@ type VM struct {
 	sched     sched
 	requests  requests
 	journaled journaled
+	observed  observed
 	ending    ending
 	left      errSteps
 	serving   *serving
@@ -122,8 +104,8 @@ type VM struct {
 	counts counts
 
 	own           map[any]any // state of natives: see StateOf
-	holdings      holdings
-	taskDecisions map[*task]*taskDecisions // used with Config.Decisions
+	openResources openResources
+	taskDecisions map[*task]*taskDecisions // used with Observer.Decisions
 	debug         debugState
 	hostStreams   hostStreams
 	uses          *uses // nil if the program does not call UsageNative
@@ -142,8 +124,8 @@ type declared struct {
 
 // counts are the numbers assigned last.
 type counts struct {
-	task      int64 // used with Config.Observer or Config.Detail
-	exchanges int64 // number of exchanges that have begun; used with Config.Detail
+	task      int64 // used with Observer.Activity or Config.RecordOrigins
+	exchanges int64 // number of exchanges that have begun; used with Config.RecordOrigins
 }
 
 // ending determines how the run ends.
@@ -187,12 +169,13 @@ func newRun(config Config, i *image) (*VM, error) {
 func (m *VM) init(config Config, i *image) {
 	m.image, m.config, m.maxStack = i, config, config.MaxStack
 	m.sched.most = int(config.Program.Limits.MaxTasks)
-	m.journaled.init(&config)
+	m.journaled.init(config.Durable)
+	m.observed = observedBy(config.Observer)
 	if m.journaled.on {
 		m.memory.judge = m.memoryExceeded
 	}
 	m.requests.init()
-	if config.Application.Debugger != nil {
+	if m.observed.debugger != nil {
 		m.debug.calls, m.image.debug.classes = &pendingCalls{}, map[position]ir.Classes{}
 	}
 	m.pace.Check = m.sched.tickLong
@@ -240,7 +223,7 @@ func (m *VM) Call(ctx context.Context, f int, args ...value.Slot) (*Outcome, err
 		return nil, err
 	}
 	m.declared.whole = true
-	if d := m.config.Application.Debugger; d != nil {
+	if d := m.observed.debugger; d != nil {
 		m.requests.begin(ctx)
 		d.Loaded(m)
 	}
@@ -259,7 +242,7 @@ func (m *VM) runTask(ctx context.Context, f *function, args []value.Slot) (value
 
 // runClosure runs a function that may have captured variables, like runTask.
 func (m *VM) runClosure(ctx context.Context, f *function, closure unsafe.Pointer, args []value.Slot) (value.Slot, error) {
-	ctx = m.journaled.begin(ctx, &m.config)
+	ctx = m.journaled.begin(ctx)
 	m.requests.begin(ctx)
 	m.ending.lost, m.ending.unfinished = nil, nil
 	t := m.newTask(f, closure, args...)

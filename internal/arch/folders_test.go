@@ -32,7 +32,7 @@ var crowded = map[string]int{
 	"relay/store.Store()":                  106,
 	"sema":                                 53,
 	"vm":                                   60,
-	"vm.VM()":                              92,
+	"vm.VM()":                              90,
 	"vm.task()":                            158,
 }
 

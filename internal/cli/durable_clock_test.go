@@ -59,22 +59,22 @@ fn main() {
 	}
 	var deadlines []int64
 	for _, r := range h.Records[1:] { // the start record contains no time that must be shifted
-		at = r.T + by.Milliseconds()
+		at = r.Time + by.Milliseconds()
 		if r.Due > 0 {
 			r.Due += by.Milliseconds()
 			deadlines = append(deadlines, r.Due)
 		}
-		if r.Q == string(effect.KindClock) {
+		if r.Kind == string(effect.KindClock) {
 			var now effect.Time
-			if err := json.Unmarshal(r.V, &now); err != nil {
+			if err := json.Unmarshal(r.Result, &now); err != nil {
 				t.Fatal(err)
 			}
 			now.Unix += by.Milliseconds()
-			if r.V, err = json.Marshal(now); err != nil {
+			if r.Result, err = json.Marshal(now); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if r.K != journal.KPark {
+		if r.RecordKind != journal.KPark {
 			w.Append(r)
 		}
 	}
@@ -82,7 +82,7 @@ fn main() {
 		t.Fatalf("timer deadlines = %v, want 2 in increasing order", deadlines)
 	}
 	at = deadlines[0] // the run's second process started when the first timer expired
-	w.Append(&journal.Record{K: journal.KResume, Owner: journal.Owner{N: 2}})
+	w.Append(&journal.Record{RecordKind: journal.KResume, Owner: journal.Owner{N: 2}})
 	w.Out(`{"n":1,"channel":"first"}`)
 	if err := w.Flush(journal.Synced); err != nil {
 		t.Fatal(err)
@@ -112,8 +112,8 @@ fn main() {
 		t.Fatal(err)
 	}
 	for i, r := range h.Records[1:] {
-		if r.T < h.Records[i].T {
-			t.Errorf("record %d has time %d, which is before the previous record's time %d", r.S, r.T, h.Records[i].T)
+		if r.Time < h.Records[i].Time {
+			t.Errorf("record %d has time %d, which is before the previous record's time %d", r.Seq, r.Time, h.Records[i].Time)
 		}
 	}
 	if waits := h.Last().Waits; len(waits) != 1 || waits[0].Due != deadlines[1] {

@@ -150,8 +150,8 @@ func (s *stormed) checkReport() {
 		if json.Unmarshal(line, &r) != nil {
 			continue // the last line may be incomplete
 		}
-		if row := event.OfEffect(effect.Kind(r.Q)); row != nil && row.Item {
-			last = max(last, r.E)
+		if row := event.OfEffect(effect.Kind(r.Kind)); row != nil && row.Item {
+			last = max(last, r.Effect)
 		}
 	}
 	source, err := timetravel.Run(rundir.At(filepath.Join(s.dir, "job")), os.Environ())

@@ -31,7 +31,7 @@ func TestNotBeforeItsTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := h.Last()
-	if last.K != journal.KBegin || last.Until < last.T+1000 || h.Owner().Boot == "" || !localowner.HasExited(h.Owner()) {
+	if last.RecordKind != journal.KBegin || last.Until < last.Time+1000 || h.Owner().Boot == "" || !localowner.HasExited(h.Owner()) {
 		t.Fatalf("record of the effect = %+v, owner = %+v; want a started effect with a time limit, and an owner that has exited", last, h.Owner())
 	}
 	for name, boot := range map[string]string{"known": h.Owner().Boot, "unknown": "another"} {

@@ -236,14 +236,14 @@ func manySegments(t *testing.T) string {
 		t.Fatal(err)
 	}
 	for e := range int64(30) {
-		w.Append(&journal.Record{K: journal.KDid, E: e + 1, Q: "clock", Gave: journal.Gave{V: json.RawMessage(`{"unix_ms":1}`)}})
+		w.Append(&journal.Record{RecordKind: journal.KDid, Effect: e + 1, Kind: "clock", ResultMembers: journal.ResultMembers{Result: json.RawMessage(`{"unix_ms":1}`)}})
 		if e%7 == 0 {
 			if err := w.Flush(journal.Synced); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	w.Append(&journal.Record{K: journal.KSecret, Rest: journal.Rest{Name: "TOKEN", Check: "0123"}})
+	w.Append(&journal.Record{RecordKind: journal.KSecret, RareMembers: journal.RareMembers{Name: "TOKEN", Check: "0123"}})
 	err = w.Flush(journal.Synced)
 	if err := errors.Join(err, w.Close()); err != nil {
 		t.Fatal(err)
@@ -315,7 +315,7 @@ func damagedAt(t *testing.T, dir, name string, text []byte, whole *journal.Histo
 		t.Errorf("%s, byte %d: package journal finds %d records and truncates %d bytes, the specification's reader finds %d and truncates %d (damage %q)", filepath.Base(name), at, len(h.Records), h.Torn, len(other.records), other.torn, other.damage)
 	default:
 		for i, r := range h.Records {
-			if r.H != whole.Records[i].H {
+			if r.Hash != whole.Records[i].Hash {
 				t.Fatalf("%s, byte %d: record %d differs from the original", filepath.Base(name), at, i+1)
 			}
 		}

@@ -62,8 +62,8 @@ func TestAnyAnswerCanBeRecorded(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, r := range h.Records {
-			if r.V != nil {
-				if _, err := value.Parse(r.V); err != nil {
+			if r.Result != nil {
+				if _, err := value.Parse(r.Result); err != nil {
 					t.Errorf("record of the answer %.80q: %v", text(seed), err)
 				}
 			}

@@ -6,28 +6,22 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 	"github.com/concerto-lang/concerto/runtime/world/emit"
 	"github.com/concerto-lang/concerto/vm"
 )
 
 // still is a debugger whose clock is paused during the whole run.
-type still struct{ clock *clock.PausableClock }
+type still struct {
+	vm.NoDebugger
+	clock *clock.PausableClock
+}
 
-func (s still) Clock() *clock.PausableClock                       { return s.clock }
-func (still) Library() bool                                       { return false }
-func (still) Loaded(*vm.VM)                                       {}
-func (still) Reached(vm.Scene, *vm.Mark)                          {}
-func (still) Makes(vm.Scene, effect.Request)                      {}
-func (still) Gave(vm.Scene, effect.Request, effect.Result, error) {}
-func (still) Handles(vm.Scene, string, *effect.HostMessage)       {}
-func (still) Calls(at vm.Scene, tool, function string)            {}
-func (still) Raised(vm.Scene, vm.Raise)                           {}
+func (s still) Clock() *clock.PausableClock { return s.clock }
 
 // TestDebuggersClock checks that the clocks of a run stop while the debugger's clock is paused.
 func TestDebuggersClock(t *testing.T) {
-	s := still{clock.NewPausableClock()}
+	s := still{clock: clock.NewPausableClock()}
 	s.clock.Pause()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "main.conc"), []byte(`use std::time;

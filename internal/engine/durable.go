@@ -247,7 +247,7 @@ func (d *durableRun) reopen(s *durable.Stored, config *durable.Config, options j
 	config.Alone = localowner.HasExited(last)
 	config.Moved = d.isShared && !config.SharedFiles && last.Machine != options.Owner.Machine
 	d.owner, d.ran = last.N+1, config.History.Ran()
-	d.writer.Append(&journal.Record{K: journal.KResume, Owner: options.Owner.Numbered(d.owner)})
+	d.writer.Append(&journal.Record{RecordKind: journal.KResume, Owner: options.Owner.Numbered(d.owner)})
 	if err := d.writer.Flush(journal.Synced); err != nil {
 		return errors.Join(&durable.Unwritable{Err: err}, d.writer.Close())
 	}
@@ -265,7 +265,7 @@ func (d *durableRun) addSecrets(world *runtime.Runtime) error {
 		d.run.SetHosts(world.Hosts())
 	}
 	durable.SetSteerer(d.run, world.Hosts())
-	d.run.Call(world.Servers())
+	d.run.SetServers(world.Servers())
 	err := d.run.SetSecrets(world.Secrets(), world)
 	if d.keeper != nil {
 		world.Secrets().Each(func(name, value string) { d.keeper.Secret(keeper.Secret{Name: name, Value: value}) })
@@ -306,12 +306,11 @@ func (d *durableRun) withJournal(ctx context.Context, c *vm.Config) context.Cont
 	if d == nil {
 		return ctx
 	}
-	c.Journal, c.Past, c.Suspend = d.run.Journal(), d.run.Past(), d.run.Suspended()
-	c.Asks, c.Application.Tools, c.Application.Audited = d.begun.Asks, d.begun.Tools, d.begun.Audited
+	c.AskPerson, c.Application.Tools, c.Application.Audited = d.begun.Asks, d.begun.Tools, d.begun.Audited
 	context.AfterFunc(ctx, func() { d.run.Suspend(context.Cause(ctx)) })
 	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	d.cancel = cancel
-	c.Finish = func() <-chan struct{} { return d.finish(context.Cause(ctx), own.Done()) }
+	c.Durable = &drainedRun{d.run, func() <-chan struct{} { return d.finish(context.Cause(ctx), own.Done()) }}
 	go d.stored.Watch(own, func() {
 		if d.stored.IsStopRequested() {
 			cancel(ErrStopped)
@@ -321,6 +320,15 @@ func (d *durableRun) withJournal(ctx context.Context, c *vm.Config) context.Cont
 	})
 	return own
 }
+
+// drainedRun is a durable run that waits for effects in progress when it is suspended.
+type drainedRun struct {
+	*durable.Run
+	drain func() <-chan struct{}
+}
+
+// DrainBeforeSuspend implements vm.Durable.
+func (r *drainedRun) DrainBeforeSuspend() <-chan struct{} { return r.drain() }
 
 // finish returns a channel that is closed when the effects in progress must not continue, because
 // the run was suspended. why is the cause of the context's end, or nil. A nil channel means that

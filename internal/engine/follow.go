@@ -135,12 +135,12 @@ func (f *sinks) begin(world *runtime.Runtime, program string) {
 		f.gate.Stream = f.stream
 	}
 	if f.exported != nil {
-		f.tracer = &traced{numbering{Observer: f.stream, effects: map[effect.Request]int64{}}, f.exported}
+		f.tracer = &traced{numbering{Activity: f.stream, effects: map[effect.Request]int64{}}, f.exported}
 	}
 	if f.live != nil && f.tracer != nil {
 		f.answers.Number = f.tracer.number
 	} else if f.live != nil {
-		f.asked = &numbering{Observer: f.observer(), isNumbered: live.IsAnswered, effects: map[effect.Request]int64{}}
+		f.asked = &numbering{Activity: f.taskActivity(), isNumbered: live.IsAnswered, effects: map[effect.Request]int64{}}
 		f.answers.Number = f.asked.number
 	}
 }
@@ -188,14 +188,14 @@ func (f *sinks) describe(world *runtime.Runtime, program string, began time.Time
 		}
 	}
 	if s := f.options.own.durable; s != nil {
-		r.Began = time.UnixMilli(s.stored.History.Records[0].T)
+		r.Began = time.UnixMilli(s.stored.History.Records[0].Time)
 		r.SkipsPast = d.isShared
 		r.Replaying = func() bool { return durable.IsReplaying(d.run) }
 		r.Now = func() time.Time { return durable.Time(d.run) }
 		r.Times = map[int64]time.Time{}
 		for _, x := range s.stored.History.Records {
-			if _, known := r.Times[x.E]; x.K == journal.KBegin && !known {
-				r.Times[x.E] = time.UnixMilli(x.T)
+			if _, known := r.Times[x.Effect]; x.RecordKind == journal.KBegin && !known {
+				r.Times[x.Effect] = time.UnixMilli(x.Time)
 			}
 		}
 	}
@@ -239,8 +239,34 @@ func (f *sinks) follow(m *vm.VM) {
 	}
 }
 
-// observer returns the observer of the run, or nil if the run is not shown.
-func (f *sinks) observer() vm.Observer {
+// watch is the vm.Observer of a run. Its fields may be nil.
+type watch struct {
+	activity  vm.Activity
+	decisions vm.Decisions
+	onWait    func(vm.Place)
+	debugger  vm.Debugger
+}
+
+// Activity implements vm.Observer.
+func (w *watch) Activity() vm.Activity { return w.activity }
+
+// Decisions implements vm.Observer.
+func (w *watch) Decisions() vm.Decisions { return w.decisions }
+
+// OnWait implements vm.Observer.
+func (w *watch) OnWait() func(vm.Place) { return w.onWait }
+
+// Debugger implements vm.Observer.
+func (w *watch) Debugger() vm.Debugger { return w.debugger }
+
+// watch returns the observer of a run with these options. recorder, if not nil, records the
+// decisions of the run.
+func (f *sinks) watch(o *Options, recorder vm.Decisions) *watch {
+	return &watch{activity: f.taskActivity(), decisions: f.decisions(recorder), debugger: o.Records.Debugger}
+}
+
+// taskActivity returns what receives the activity of the run, or nil if the run is not shown.
+func (f *sinks) taskActivity() vm.Activity {
 	switch {
 	case f == nil:
 		return nil
@@ -276,7 +302,7 @@ func (f *sinks) decisions(next vm.Decisions) vm.Decisions {
 	if f == nil {
 		return next
 	}
-	return f.stream.Decisions(next)
+	return f.stream.DecisionsAfter(next)
 }
 
 // end ends what shows the run, and passes the usage to Records.OnShares. err is the error of the

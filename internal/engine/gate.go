@@ -8,17 +8,17 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// gate is the observer of a run that only `concerto top` may show. Until someone looks, it passes
-// on only what a state cannot do without: exchanges with hosts, awaited emits, and requests of
-// hosts that no handler answers. All events would double the time of a program that emits without
-// pause.
+// gate is the vm.Activity of a run that only `concerto top` may show. Until someone looks, it
+// passes on only what a state cannot do without: exchanges with hosts, awaited emits, and requests
+// of hosts that no handler answers. All events would double the time of a program that emits
+// without pause.
 type gate struct {
 	*eventstream.Stream
 	isWatched *atomic.Bool
 	tasks     *atomic.Int64
 }
 
-// TaskBegan implements vm.Observer.
+// TaskBegan implements vm.Activity.
 func (g *gate) TaskBegan(id, parent int64, at vm.Place) {
 	g.tasks.Add(1)
 	if g.isWatched.Load() {
@@ -26,7 +26,7 @@ func (g *gate) TaskBegan(id, parent int64, at vm.Place) {
 	}
 }
 
-// TaskEnded implements vm.Observer.
+// TaskEnded implements vm.Activity.
 func (g *gate) TaskEnded(id int64, how string) {
 	g.tasks.Add(-1)
 	if g.isWatched.Load() {
@@ -34,21 +34,21 @@ func (g *gate) TaskEnded(id int64, how string) {
 	}
 }
 
-// Entered implements vm.Observer.
+// Entered implements vm.Activity.
 func (g *gate) Entered(id int64, s vm.Span) {
 	if g.isWatched.Load() {
 		g.Stream.Entered(id, s)
 	}
 }
 
-// Left implements vm.Observer.
+// Left implements vm.Activity.
 func (g *gate) Left(id int64) {
 	if g.isWatched.Load() {
 		g.Stream.Left(id)
 	}
 }
 
-// Requested implements vm.Observer.
+// Requested implements vm.Activity.
 func (g *gate) Requested(e int64, at vm.Caller, q effect.Request) func(effect.Result, error) {
 	if !g.isWatched.Load() {
 		switch q.(type) {

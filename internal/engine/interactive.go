@@ -32,11 +32,12 @@ func (p *Program) Interactive(ctx context.Context, o Options, use func(*Machine)
 	return p.inWorld(ctx, &o, func(world *runtime.Runtime, f *sinks) error {
 		config := vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Application: applicationFor(world, &o)}
 		config.Application.Grows = true
-		config.Asks = o.asksHosts()
-		config.Observer = f.observer()
-		if err := o.decisions(world, &config); err != nil {
+		config.AskPerson = o.asksHosts()
+		recorder, err := o.decisions(world)
+		if err != nil {
 			return err
 		}
+		config.Observer = &watch{activity: f.taskActivity(), decisions: recorder, debugger: o.Records.Debugger}
 		m, err := vm.New(config)
 		if err != nil {
 			return err

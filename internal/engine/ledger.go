@@ -16,18 +16,16 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// decisions configures the VM to record the run's decisions in Records.Ledger. A durable run also
+// decisions returns what records the run's decisions in Records.Ledger, or nil. A durable run also
 // records them in the ledger of its directory.
-func (o *Options) decisions(world *runtime.Runtime, c *vm.Config) error {
+func (o *Options) decisions(world *runtime.Runtime) (vm.Decisions, error) {
 	how := ledger.RunOptions{ID: world.ID(), Clean: world.Recorded().JSON, Resumed: o.own.durable != nil}
 	d := o.own.running
 	if d == nil {
 		if o.Records.Ledger == nil {
-			return nil
+			return nil, nil
 		}
-		run, err := ledger.Begin(o.Records.Ledger, how)
-		c.Decisions = run
-		return err
+		return ledger.Begin(o.Records.Ledger, how)
 	}
 	var err error
 	var options ledger.Options
@@ -35,9 +33,9 @@ func (o *Options) decisions(world *runtime.Runtime, c *vm.Config) error {
 		options.Store = func() (audit.File, error) { return openLedgerFile(w) }
 	}
 	if d.ledger, err = ledger.Open(filepath.Join(d.dir, rundir.LedgerFile), options); err != nil {
-		return d.failBegin(ledgerError(err))
+		return nil, d.failBegin(ledgerError(err))
 	}
-	how.Before = d.run.Written
+	how.Before = d.run.Flush
 	var all []durable.Ledger
 	for _, l := range []*ledger.Ledger{d.ledger, o.Records.Ledger} {
 		if l == nil {
@@ -48,12 +46,11 @@ func (o *Options) decisions(world *runtime.Runtime, c *vm.Config) error {
 			err = forked(run, s.stored.Start.Fork)
 		}
 		if err != nil {
-			return d.failBegin(ledgerError(err))
+			return nil, d.failBegin(ledgerError(err))
 		}
 		all = append(all, durableLedger{run})
 	}
-	c.Decisions = d.run.Decisions(all...)
-	return nil
+	return d.run.RecordDecisions(all...), nil
 }
 
 // forked adds a record to a ledger if the run is a fork.

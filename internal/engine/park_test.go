@@ -45,7 +45,7 @@ type lateWriter struct {
 
 // Append implements journal.Writer.
 func (w *lateWriter) Append(r *journal.Record) uint64 {
-	if r.K == journal.KPark {
+	if r.RecordKind == journal.KPark {
 		w.err = w.run.PutAnswer("q1", journal.Answer{Value: json.RawMessage(`"yes"`), By: "ada", At: 1})
 		(<-w.run.watched)()
 	}
@@ -77,8 +77,8 @@ func TestAnswerDuringPark(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h.Last().K != journal.KPark || !journal.IsAnswered(run, "q1") {
-		t.Errorf("last record %s, answer stored %v; want a run that waits beside its answer", h.Last().K, journal.IsAnswered(run, "q1"))
+	if h.Last().RecordKind != journal.KPark || !journal.IsAnswered(run, "q1") {
+		t.Errorf("last record %s, answer stored %v; want a run that waits beside its answer", h.Last().RecordKind, journal.IsAnswered(run, "q1"))
 	}
 	sharedRuns.Store(dir, run)
 	s, err := OpenRun(dir)
@@ -127,7 +127,7 @@ func TestParkAfterError(t *testing.T) {
 	if err := p.Run(t.Context(), o); !errors.As(err, new(*Suspended)) {
 		t.Fatalf("error %v, want that the run is suspended", err)
 	}
-	if h, err := run.Read(); err != nil || h.Last().K != journal.KPark {
+	if h, err := run.Read(); err != nil || h.Last().RecordKind != journal.KPark {
 		t.Errorf("last record %v, error %v; want that the run is parked", h.Last(), err)
 	}
 	if left := run.failures.Load(); left >= 0 {
@@ -197,7 +197,7 @@ fn main() { let _ = await (quick(), slow()); }`, "URL", s.URL)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		isStored = slices.ContainsFunc(h.Records, func(r *journal.Record) bool { return r.K == journal.KEnd && r.E == 1 })
+		isStored = slices.ContainsFunc(h.Records, func(r *journal.Record) bool { return r.RecordKind == journal.KEnd && r.Effect == 1 })
 	}
 	close(run.free)
 	if err := <-ended; err != nil {

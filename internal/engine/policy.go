@@ -54,7 +54,7 @@ func (p *Program) ReplayPolicy(ctx context.Context, t *Tape, normalized bool, o 
 	}
 	r.player.ComparePolicy(normalize)
 	made := &madeDecisions{places: map[int64]vm.Place{}, exchanges: map[int64]int64{}}
-	r.config.Observer, r.config.Decisions = made, made
+	r.config.Observer = &watch{activity: made, decisions: made}
 	err = r.run(ctx, &o)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -72,8 +72,9 @@ func (p *Program) ReplayPolicy(ctx context.Context, t *Tape, normalized bool, o 
 	return out, nil
 }
 
-// madeDecisions collects the decisions of a replay. It is a vm.Observer and a vm.Decisions.
+// madeDecisions collects the decisions of a replay. It is a vm.Activity and a vm.Decisions.
 type madeDecisions struct {
+	vm.NoActivity
 	all       []ReplayedDecision
 	places    map[int64]vm.Place // places of the effects that a decision may correspond to
 	exchanges map[int64]int64    // numbers of the exchanges of replies, by effect
@@ -102,15 +103,3 @@ func (m *madeDecisions) Requested(e int64, at vm.Caller, r effect.Request) func(
 	}
 	return nil
 }
-
-// TaskBegan does nothing.
-func (*madeDecisions) TaskBegan(int64, int64, vm.Place) {}
-
-// TaskEnded does nothing.
-func (*madeDecisions) TaskEnded(int64, string) {}
-
-// Entered does nothing.
-func (*madeDecisions) Entered(int64, vm.Span) {}
-
-// Left does nothing.
-func (*madeDecisions) Left(int64) {}

@@ -358,7 +358,7 @@ func (p *Program) openSession(ctx context.Context, world *runtime.Runtime, all *
 
 // applicationFor returns the properties of the application that the VM uses.
 func applicationFor(world *runtime.Runtime, o *Options) vm.Application {
-	return vm.Application{Run: world.ID(), Tools: world.HasTools(), Audited: o.Records.Audit != nil, Debugger: o.Records.Debugger}
+	return vm.Application{Run: world.ID(), Tools: world.HasTools(), Audited: o.Records.Audit != nil}
 }
 
 // cleanError returns an error whose text does not contain the run's secrets.
@@ -379,13 +379,14 @@ func cleanUncaught(secrets *secret.Set, e *vm.Uncaught) {
 
 // machineConfig returns the configuration of the VM of a run.
 func (o *Options) machineConfig(p *Program, world *runtime.Runtime, f *sinks) (vm.Config, error) {
-	config := vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Detail: !o.Output.Detail.IsZero(), Application: applicationFor(world, o), Asks: o.asksHosts(), Observer: f.observer()}
+	config := vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, RecordOrigins: !o.Output.Detail.IsZero(), Application: applicationFor(world, o), AskPerson: o.asksHosts()}
+	recorder, err := o.decisions(world)
+	w := f.watch(o, recorder)
 	if r := o.Answers.Relay; r != nil {
-		config.Asks, config.Located = true, func(at vm.Place) { r.Located(at.File, at.Line) }
+		config.AskPerson, w.onWait = true, func(at vm.Place) { r.Located(at.File, at.Line) }
 		p.relayed(r, world)
 	}
-	err := o.decisions(world, &config)
-	config.Decisions = f.decisions(config.Decisions)
+	config.Observer = w
 	return config, err
 }
 

@@ -251,7 +251,7 @@ func (d *durableTest) run(t *testing.T, dir string) (records, out []string) {
 		t.Fatal(err)
 	}
 	for _, r := range h.Records {
-		if r.K == journal.KOut {
+		if r.RecordKind == journal.KOut {
 			continue // depends on the speed of the printer
 		}
 		if r.Blob != "" {
@@ -312,9 +312,9 @@ func withoutTimes(t *testing.T, r *journal.Record) string {
 		}
 	}
 	switch {
-	case r.Q == string(effect.KindClock):
+	case r.Kind == string(effect.KindClock):
 		delete(members, "v")
-	case r.K == journal.KFinish:
+	case r.RecordKind == journal.KFinish:
 		delete(members, "d") // digest of the output, which may contain durations
 	}
 	if text, err = json.Marshal(members); err != nil {

@@ -287,9 +287,9 @@ func (s *Sampler) newRun(q *SampleRequest, image *vm.VM, recorded *tape.Tape, se
 	})
 	var err error
 	r.machine, err = image.Fresh(func(c *vm.Config) {
-		c.Performer, c.Journal, c.Past = r.outside, r.sample, r.sample.Past()
+		c.Performer, c.Durable = r.outside, r.sample
 		if q.Whole != nil {
-			c.Journal = &teeJournal{r.sample, tape.Record(q.Whole, tape.Header{Run: r.outside.ID(), Program: q.Eval.File, Seed: fmt.Sprint(q.Seed)}, r.secrets.JSON)}
+			c.Durable = &teeJournal{r.sample, tape.Record(q.Whole, tape.Header{Run: r.outside.ID(), Program: q.Eval.File, Seed: fmt.Sprint(q.Seed)}, r.secrets.JSON)}
 		}
 	})
 	if err != nil {

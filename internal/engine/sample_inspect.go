@@ -77,6 +77,9 @@ type teeJournal struct {
 	whole *tape.Recorder
 }
 
+// Journal implements vm.Durable.
+func (j *teeJournal) Journal() vm.Journal { return j }
+
 // EffectEnded records the result of an effect.
 func (j *teeJournal) EffectEnded(e int64, r effect.Request, result effect.Result, err error, at *vm.Moment) {
 	j.Sample.EffectEnded(e, r, result, err, at)

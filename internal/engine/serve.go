@@ -40,7 +40,7 @@ func (p *Program) Serve(ctx context.Context, o Options, s ServeOptions) error {
 }
 
 func (p *Program) serveMCP(ctx context.Context, world *runtime.Runtime, f *sinks, o *Options, s ServeOptions) error {
-	machine, err := vm.New(vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Application: applicationFor(world, o), Observer: f.observer(), Decisions: f.decisions(nil)})
+	machine, err := vm.New(vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Application: applicationFor(world, o), Observer: f.watch(o, nil)})
 	if err != nil {
 		return fmt.Errorf("could not load the program: %w", err)
 	}

@@ -61,7 +61,7 @@ func openStored(run journal.Run, dir string) (*StoredRun, error) {
 
 func newStoredRun(k *durable.Stored, dir string) *StoredRun {
 	s := &StoredRun{Dir: dir, ID: k.Start.Run, Name: k.Start.Program, Root: k.Flags.Root, Cwd: k.Session.Cwd, Given: k.Flags.Given, stored: k}
-	if last := k.History.Last(); last.K == journal.KFinish {
+	if last := k.History.Last(); last.RecordKind == journal.KFinish {
 		s.LedgerHead = last.Ledger
 	}
 	return s
@@ -187,7 +187,7 @@ func (s *StoredRun) replayWith(ctx context.Context, p *Program, environ []string
 	if err := run.SetSecrets(world.Secrets(), nil); err != nil {
 		return err
 	}
-	c := vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Journal: run.Journal(), Past: run.Past(), Suspend: run.Suspended(), Asks: k.Flags.Asks,
+	c := vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Durable: run, AskPerson: k.Flags.Asks,
 		Application: vm.Application{Run: s.ID, Tools: k.Flags.Tools, Audited: k.Flags.Audited}}
 	machine, err := vm.New(c)
 	if err != nil {

@@ -76,14 +76,14 @@ func (p *Program) recordTape(world *runtime.Runtime, c *vm.Config, o *Options) (
 		return func(err error) error { return err }
 	}
 	h := tape.Header{Run: world.ID(), Program: p.MainFile(), IR: hexsum.SHA256(p.Encode()), Args: o.Args, Inputs: o.Inputs, Seed: strconv.FormatInt(*o.own.seed, 10),
-		Flags: tape.Flags{Asks: c.Asks, Tools: c.Application.Tools, Audited: c.Application.Audited}}
+		Flags: tape.Flags{Asks: c.AskPerson, Tools: c.Application.Tools, Audited: c.Application.Audited}}
 	if info, err := world.Perform(context.Background(), &effect.Session{}); err == nil {
 		s := info.(*effect.SessionInfo)
 		h.Session = &tape.Session{Cwd: s.Cwd, Metadata: s.Metadata, Render: s.Render}
 	}
 	h.Emit = o.Output.Mode.String()
 	r := tape.Record(o.Records.Tape, h, world.Recorded().JSON)
-	c.Journal = r
+	c.Durable = r
 	return func(err error) error { return firstError(err, r.Close(codeOf(err))) }
 }
 
@@ -176,7 +176,7 @@ func (p *Program) newReplay(t *Tape, o *Options) (*replaying, error) {
 	restored.Clean(record.JSON)
 	player := tape.Play(restored)
 	player.Clean = record.JSON
-	return &replaying{restored, world, player, vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Past: player, Asks: h.Flags.Asks,
+	return &replaying{restored, world, player, vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Durable: player, AskPerson: h.Flags.Asks,
 		Application: vm.Application{Run: world.ID(), Tools: h.Flags.Tools, Audited: h.Flags.Audited}}}, nil
 }
 

@@ -230,7 +230,7 @@ func (r *testRun) runTest(ctx context.Context) error {
 
 // work runs tests until all are started. Each worker loads the program once.
 func (r *testRun) work(ctx context.Context) error {
-	image, err := vm.New(vm.Config{Program: r.program.ir, Natives: stdlib.Native, Count: vm.Counting{Points: r.options.Cover}, Application: vm.Application{Debugger: r.options.Debugger}})
+	image, err := vm.New(vm.Config{Program: r.program.ir, Natives: stdlib.Native, Count: vm.Counting{Points: r.options.Cover}, Observer: &watch{debugger: r.options.Debugger}})
 	if err != nil {
 		return fmt.Errorf("could not load the program: %w", err)
 	}
@@ -321,7 +321,7 @@ func (r *testRun) one(ctx context.Context, image *vm.VM, t Test) (*TestResult, e
 		choose = nil
 	}
 	machine, err := image.Fresh(func(c *vm.Config) {
-		c.Performer, c.Choose, c.Observer, c.Decisions = outside, choose, follow.observer(), follow.decisions(nil)
+		c.Performer, c.Choose, c.Observer = outside, choose, &watch{activity: follow.taskActivity(), decisions: follow.decisions(nil), debugger: r.options.Debugger}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("could not load the program: %w", err)
@@ -330,7 +330,7 @@ func (r *testRun) one(ctx context.Context, image *vm.VM, t Test) (*TestResult, e
 	if err != nil {
 		return nil, firstError(err, firstError(outside.Close(ctx), endTools()))
 	}
-	machine.SetApplication(vm.Application{Run: outside.ID(), Tools: outside.HasTools(), Audited: config.Audit != nil, Debugger: r.options.Debugger})
+	machine.SetApplication(vm.Application{Run: outside.ID(), Tools: outside.HasTools(), Audited: config.Audit != nil})
 	follow.follow(machine)
 	bounded, cancel := budget.Run(ctx, outside.Clock(), r.program.ir.Limits.MaxRunSeconds)
 	bounded, done := r.bound(bounded)

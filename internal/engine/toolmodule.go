@@ -143,7 +143,7 @@ func (m *module) startVM(ctx context.Context, c *tool.Context) (*moduleRun, erro
 		defer close(r.ended)
 		r.err = m.program.inWorld(running, &o, func(world *runtime.Runtime, f *sinks) error {
 			r.clean = func(err error) error { return cleanError(world, err) }
-			machine, err := vm.New(vm.Config{Program: m.program.ir, Natives: stdlib.Native, Performer: world, Application: applicationFor(world, &o), Observer: f.observer()})
+			machine, err := vm.New(vm.Config{Program: m.program.ir, Natives: stdlib.Native, Performer: world, Application: applicationFor(world, &o), Observer: &watch{activity: f.taskActivity()}})
 			if err == nil {
 				err = machine.InitTools(running)
 			}

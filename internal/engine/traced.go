@@ -8,25 +8,25 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// numbering is an observer that remembers the numbers of the effects in progress, which their
+// numbering is a vm.Activity that remembers the numbers of the effects in progress, which their
 // performers do not know.
 type numbering struct {
-	vm.Observer
+	vm.Activity
 	isNumbered func(effect.Request) bool // selects the requests; nil selects all
 
 	mu      sync.Mutex
 	effects map[effect.Request]int64
 }
 
-// Requested implements vm.Observer.
+// Requested implements vm.Activity.
 func (n *numbering) Requested(e int64, at vm.Caller, q effect.Request) func(effect.Result, error) {
 	if n.isNumbered != nil && !n.isNumbered(q) {
-		return n.Observer.Requested(e, at, q)
+		return n.Activity.Requested(e, at, q)
 	}
 	n.mu.Lock()
 	n.effects[q] = e
 	n.mu.Unlock()
-	ended := n.Observer.Requested(e, at, q)
+	ended := n.Activity.Requested(e, at, q)
 	return func(r effect.Result, err error) {
 		n.mu.Lock()
 		delete(n.effects, q)
@@ -45,8 +45,8 @@ func (n *numbering) number(q effect.Request) (e int64, known bool) {
 	return e, known
 }
 
-// traced is the observer of a run that is exported. It passes the run's trace on to the performers
-// of effects.
+// traced is the vm.Activity of a run that is exported. It passes the run's trace on to the
+// performers of effects.
 type traced struct {
 	numbering
 	run *telemetry.Run

@@ -15,21 +15,17 @@ import (
 
 // policies is a journal that notes the policy of each HTTP request.
 type policies struct {
-	policy map[int64]string
-	of     map[string]string // policy by the name in the request's URL
+	vm.NotDurable
+	vm.NoJournal
+	of map[string]string // policy by the name in the request's URL
 }
 
-func (p *policies) Policy(e int64, policy, _ string) { p.policy[e] = policy }
-func (p *policies) EffectBegan(e, _ int64, r effect.Request) {
+func (p *policies) Journal() vm.Journal { return p }
+func (p *policies) EffectBegan(_ int64, at vm.Scene, r effect.Request) {
 	if q, ok := r.(*effect.HTTP); ok {
-		p.of[strings.TrimPrefix(q.URL, "http://x/")] = p.policy[e]
+		p.of[strings.TrimPrefix(q.URL, "http://x/")], _ = at.OnUnknown(r)
 	}
 }
-func (p *policies) EffectEnded(int64, effect.Request, effect.Result, error, *vm.Moment) {}
-func (p *policies) EffectDeferred(int64, effect.Request, vm.Moment)                     {}
-func (p *policies) MemoryExceeded(vm.Moment)                                            {}
-func (p *policies) ContextEnded(error, *vm.Moment)                                      {}
-func (p *policies) ProgramWaits()                                                       {}
 
 const marked = `
 use std::{http, time};
@@ -93,8 +89,8 @@ func TestOnUnknown(t *testing.T) {
 		}
 		return nil, fmt.Errorf("no %s here", r.Kind())
 	})
-	j := &policies{policy: map[int64]string{}, of: map[string]string{}}
-	machine, err := vm.New(vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Journal: j})
+	j := &policies{of: map[string]string{}}
+	machine, err := vm.New(vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Durable: j})
 	if err != nil {
 		t.Fatal(err)
 	}

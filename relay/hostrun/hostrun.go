@@ -45,8 +45,8 @@ func Run(ctx context.Context, o Options) (code int) {
 		c.Transport, c.InputFormat, c.OutputFormat = "acp", "", ""
 	}
 	t.hosts = host.New(host.Options{Configs: []host.Config{c}, Environ: o.Environ, Run: &procgroup.Run{ID: procgroup.NewID()},
-		Log:  func(_, line string) { t.print(client.Stderr, line+"\n") },
-		Logf: func(level, line string) { t.printRemark(level, line) }})
+		Stderr: func(_, line string) { t.print(client.Stderr, line+"\n") },
+		Log:    host.NewLogger(t.printRemark)})
 	defer func() {
 		t.cancelAll(errors.New("the run has ended"))
 		t.asking.Wait()

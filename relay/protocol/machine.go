@@ -73,10 +73,48 @@ var RunMachine = Machine{"run", []Step{
 
 // InputMachine is the state machine of inputs and stops.
 var InputMachine = Machine{"input", []Step{
-	{None, "accepted", "accepted"},
-	{"accepted", "sent", "sent"}, {"accepted", "expired", "expired"},
-	{"sent", "applied", "applied"}, {"sent", "rejected", "rejected"}, {"sent", "unknown", "indeterminate"},
+	{None, "accepted", string(InputAccepted)},
+	{string(InputAccepted), string(OutcomeSent), string(InputSent)},
+	{string(InputAccepted), string(OutcomeExpired), string(InputExpired)},
+	{string(InputSent), string(OutcomeApplied), string(InputApplied)},
+	{string(InputSent), string(OutcomeRejected), string(InputRejected)},
+	{string(InputSent), string(OutcomeUnknown), string(InputIndeterminate)},
 }}
+
+// InputState is a state of InputMachine.
+type InputState string
+
+// The states of inputs, stops and decisions.
+const (
+	InputAccepted      InputState = "accepted"
+	InputSent          InputState = "sent"
+	InputApplied       InputState = "applied"
+	InputRejected      InputState = "rejected"
+	InputExpired       InputState = "expired"
+	InputIndeterminate InputState = "indeterminate"
+)
+
+// Outcome is an event of InputMachine: what has happened to an accepted command.
+type Outcome string
+
+// The outcomes of commands.
+const (
+	OutcomeSent     Outcome = "sent"
+	OutcomeApplied  Outcome = "applied"
+	OutcomeRejected Outcome = "rejected"
+	OutcomeExpired  Outcome = "expired"
+	OutcomeUnknown  Outcome = "unknown" // the host may have received the command
+)
+
+// After returns the state that follows from s after an outcome. If the transition is invalid, ok is
+// false and to is s.
+func (s InputState) After(on Outcome) (to InputState, ok bool) {
+	next, ok := InputMachine.Next(string(s), string(on))
+	return InputState(next), ok
+}
+
+// IsFinal reports whether s has no outgoing transitions.
+func (s InputState) IsFinal() bool { return InputMachine.IsFinal(string(s)) }
 
 // RequestMachine is the state machine of requests.
 var RequestMachine = Machine{"request", []Step{

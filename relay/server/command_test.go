@@ -33,29 +33,61 @@ func isState(p *servertest.Peer, want protocol.State) {
 	}
 }
 
-// TestInputs sends inputs to a run. An input waits until its host is connected, inputs are
-// delivered in order, and the sender receives each state.
-func TestInputs(t *testing.T) {
+// startInputs starts a server with a host that runs run_a, and an app of eve.
+func startInputs(t *testing.T) (r *servertest.Relay, h, a *servertest.Peer) {
 	t.Parallel()
-	r := servertest.Start(t)
-	h, _ := r.Hello("host_a", hello("one", 1))
+	r = servertest.Start(t)
+	h, _ = r.Hello("host_a", hello("one", 1))
 	h.Begin("run_a")
-	a := r.HelloApp(servertest.Operator, "")
+	return r, h, r.HelloApp(servertest.Operator, "")
+}
+
+// sendInput sends an input that the host receives, and whose sender is notified of it.
+func sendInput(h, a *servertest.Peer) protocol.Envelope {
 	a.Send(protocol.RunSendInput, "run_a", 0, `{"input_id":"i1","text":"y\n","actor":"web"}`)
 	isState(a, protocol.State{ID: "i1", Kind: "input", State: "accepted", By: "eve"})
 	isState(a, protocol.State{ID: "i1", Kind: "input", State: "sent", By: "eve"})
-	e := h.Next(protocol.RunSendInput)
+	return h.Next(protocol.RunSendInput)
+}
+
+// disconnect closes the connection of the host.
+func disconnect(r *servertest.Relay, h *servertest.Peer) {
+	h.Close()
+	h.Closed()
+	r.WaitOffline("host_a")
+}
+
+// reconnect connects the host again.
+func reconnect(r *servertest.Relay) *servertest.Peer {
+	h, _ := r.Hello("host_a", hello("one", 1, protocol.RunAt{RunID: "run_a", LastSeq: 1}))
+	return h
+}
+
+// postInput posts an input for a host that is not connected. more are further members.
+func postInput(r *servertest.Relay, id, more string) {
+	r.T.Helper()
+	status, body := r.Do(servertest.Operator, "POST", "/runs/run_a/input", json.RawMessage(fmt.Sprintf(`{"input_id":"%s","text":"x"%s}`, id, more)))
+	if status != 202 || !strings.Contains(string(body), `"state":"accepted"`) {
+		r.T.Errorf("response for an offline host = %d %s, want 202 accepted", status, body)
+	}
+}
+
+// nextInput checks which input the host receives next.
+func nextInput(h *servertest.Peer, want string) {
+	h.T.Helper()
+	if e := h.Next(protocol.RunSendInput); e.ID != want {
+		h.T.Errorf("input = %s, want %s", e.ID, want)
+	}
+}
+
+// TestInputIsDelivered checks that the host receives an input with its user, and the sender each
+// state.
+func TestInputIsDelivered(t *testing.T) {
+	_, h, a := startInputs(t)
+	e := sendInput(h, a)
 	d, err := protocol.Decode[protocol.SendInput](&e)
 	if err != nil || e.RunID != "run_a" || d.Text != "y\n" || d.InputID != "i1" || !strings.Contains(string(e.Data), `"by":"eve"`) {
 		t.Errorf("run.send_input = %s, want input i1 with the text and the user", e.Append(nil))
-	}
-	// A repeated input is answered with its state. An input with the same id and another text is
-	// refused.
-	a.Send(protocol.RunSendInput, "run_a", 0, `{"input_id":"i1","text":"y\n"}`)
-	isState(a, protocol.State{ID: "i1", Kind: "input", State: "sent", By: "eve"})
-	a.Send(protocol.RunSendInput, "run_a", 0, `{"input_id":"i1","text":"n\n"}`)
-	if d := a.NextError(); d.Code != protocol.InputConflict || d.InputID != "i1" {
-		t.Errorf("error of an input with another text = %+v, want input_conflict for i1", d)
 	}
 	h.Send(protocol.RunInput, "run_a", 2, `{"actor":"web","input_id":"i1","text_redacted":"y","text_sha256":"x"}`)
 	isState(a, protocol.State{ID: "i1", Kind: "input", State: "applied", By: "eve"})
@@ -63,66 +95,99 @@ func TestInputs(t *testing.T) {
 	if e := h.Next(protocol.CommandAck); string(e.Data) != `{"id":"i1"}` {
 		t.Errorf("command.ack = %s, want i1", e.Data)
 	}
-	// Send three inputs to an offline host. The second expires after a second.
-	h.Close()
-	h.Closed()
-	r.WaitOffline("host_a")
-	for i, ttl := range []string{"", `,"ttl_s":1`, ""} {
-		status, body := r.Do(servertest.Operator, "POST", "/runs/run_a/input", json.RawMessage(fmt.Sprintf(`{"input_id":"w%d","text":"x"%s}`, i, ttl)))
-		if status != 202 || !strings.Contains(string(body), `"state":"accepted"`) {
-			t.Errorf("response for an offline host = %d %s, want 202 accepted", status, body)
-		}
+}
+
+// TestInputIsIdempotent repeats an input, which is answered with its state. An input with the same
+// id and another text is refused.
+func TestInputIsIdempotent(t *testing.T) {
+	_, h, a := startInputs(t)
+	sendInput(h, a)
+	a.Send(protocol.RunSendInput, "run_a", 0, `{"input_id":"i1","text":"y\n"}`)
+	isState(a, protocol.State{ID: "i1", Kind: "input", State: "sent", By: "eve"})
+	a.Send(protocol.RunSendInput, "run_a", 0, `{"input_id":"i1","text":"n\n"}`)
+	if d := a.NextError(); d.Code != protocol.InputConflict || d.InputID != "i1" {
+		t.Errorf("error of an input with another text = %+v, want input_conflict for i1", d)
 	}
-	a.Send(protocol.RunSendInput, "run_a", 0, `{"input_id":"w1","text":"x"}`)
-	isState(a, protocol.State{ID: "w1", Kind: "input", State: "accepted", By: "eve"})
-	r.Advance(2 * time.Second)
-	isState(a, protocol.State{ID: "w1", Kind: "input", State: "expired", Error: "expired", By: "eve"})
-	if status, body := r.Do(servertest.Operator, "POST", "/runs/run_a/input", json.RawMessage(`{"input_id":"w1","text":"x"}`)); status != 409 || !strings.Contains(string(body), `"expired"`) {
-		t.Errorf("response to the expired input = %d %s, want 409 expired", status, body)
-	}
+}
+
+// TestInputWaitsForHost sends inputs while the host is offline. It receives them in order when it
+// is connected. Keys are refused.
+func TestInputWaitsForHost(t *testing.T) {
+	r, h, a := startInputs(t)
+	disconnect(r, h)
+	postInput(r, "w0", "")
+	postInput(r, "w1", "")
 	a.Send(protocol.RunSendKeys, "run_a", 0, `{"keys":"x"}`)
 	if d := a.NextError(); d.Code != protocol.HostOffline {
 		t.Errorf("error of keys for an offline host = %+v, want host_offline", d)
 	}
-	h, _ = r.Hello("host_a", hello("one", 1, protocol.RunAt{RunID: "run_a", LastSeq: 2}))
-	for _, id := range []string{"w0", "w2"} {
-		if e := h.Next(protocol.RunSendInput); e.ID != id {
-			t.Errorf("input = %s, want %s", e.ID, id)
-		}
+	h = reconnect(r)
+	nextInput(h, "w0")
+	nextInput(h, "w1")
+	a.Send(protocol.RunSendKeys, "run_a", 0, `{"keys":"x"}`)
+	h.Next(protocol.RunSendKeys)
+	a.Send(protocol.RunResize, "run_a", 0, `{"cols":80,"rows":24}`)
+	h.Next(protocol.RunResize)
+}
+
+// TestInputExpires checks that the host does not receive an input that expires while it is offline.
+func TestInputExpires(t *testing.T) {
+	r, h, a := startInputs(t)
+	disconnect(r, h)
+	postInput(r, "w0", `,"ttl_s":1`)
+	postInput(r, "w1", "")
+	a.Send(protocol.RunSendInput, "run_a", 0, `{"input_id":"w0","text":"x"}`)
+	isState(a, protocol.State{ID: "w0", Kind: "input", State: "accepted", By: "eve"})
+	r.Advance(2 * time.Second)
+	isState(a, protocol.State{ID: "w0", Kind: "input", State: "expired", Error: "expired", By: "eve"})
+	status, body := r.Do(servertest.Operator, "POST", "/runs/run_a/input", json.RawMessage(`{"input_id":"w0","text":"x"}`))
+	if status != 409 || !strings.Contains(string(body), `"expired"`) {
+		t.Errorf("response to the expired input = %d %s, want 409 expired", status, body)
 	}
-	// After a reconnection, the server sends unfinished commands again to a host that recognises
-	// command ids.
-	h, _ = r.Hello("host_a", hello("one", 1, protocol.RunAt{RunID: "run_a", LastSeq: 2}))
-	for _, id := range []string{"w0", "w2"} {
-		if e := h.Next(protocol.RunSendInput); e.ID != id {
-			t.Errorf("input after the reconnection = %s, want %s", e.ID, id)
-		}
+	nextInput(reconnect(r), "w1")
+}
+
+// TestInputIsResentAfterReconnect checks that the server sends unfinished inputs again, in order,
+// to a host that recognises their ids. The sender is notified of the host's result.
+func TestInputIsResentAfterReconnect(t *testing.T) {
+	r, h, a := startInputs(t)
+	disconnect(r, h)
+	postInput(r, "w0", "")
+	postInput(r, "w1", "")
+	for range 2 {
+		h = reconnect(r)
+		nextInput(h, "w0")
+		nextInput(h, "w1")
 	}
 	a.Send(protocol.RunSendInput, "run_a", 0, `{"input_id":"w0","text":"x"}`)
 	isState(a, protocol.State{ID: "w0", Kind: "input", State: "sent", By: "eve"})
 	h.Send(protocol.CommandResult, "run_a", 0, `{"id":"w0","kind":"input","state":"rejected","error":"no room"}`)
 	isState(a, protocol.State{ID: "w0", Kind: "input", State: "rejected", Error: "no room", By: "eve"})
-	a.Send(protocol.RunSendKeys, "run_a", 0, `{"keys":"x"}`)
-	h.Next(protocol.RunSendKeys)
-	a.Send(protocol.RunResize, "run_a", 0, `{"cols":80,"rows":24}`)
-	h.Next(protocol.RunResize)
-	// A host of protocol 1 does not recognise ids and may have received the command, so the state
-	// becomes unknown.
-	a.Send(protocol.RunSendInput, "run_a", 0, `{"input_id":"w2","text":"x"}`)
-	isState(a, protocol.State{ID: "w2", Kind: "input", State: "sent", By: "eve"})
-	seed := r.Host("host_a")
-	seed.Send(protocol.Heartbeat, "", 0, "{}")
-	isState(a, protocol.State{ID: "w2", Kind: "input", State: "indeterminate", Error: "the connection ended before the host reported whether it received this", By: "eve"})
+}
+
+// TestInputOfProtocol1IsIndeterminate connects a host of protocol 1 again, which does not recognise
+// ids and may have received the input.
+func TestInputOfProtocol1IsIndeterminate(t *testing.T) {
+	r, h, a := startInputs(t)
+	sendInput(h, a)
+	r.Host("host_a").Send(protocol.Heartbeat, "", 0, "{}")
+	isState(a, protocol.State{ID: "i1", Kind: "input", State: "indeterminate", Error: "the connection ended before the host reported whether it received this", By: "eve"})
+}
+
+// TestStop stops a run. The stop is applied when the run has exited, and the run then accepts no
+// inputs.
+func TestStop(t *testing.T) {
+	_, h, a := startInputs(t)
 	a.Send(protocol.RunStop, "run_a", 0, `{"signal":"kill"}`)
 	stop := state(a)
 	if stop.Kind != "stop" || stop.State != "accepted" {
 		t.Errorf("state of the stop = %+v, want accepted", stop)
 	}
 	isState(a, protocol.State{ID: stop.ID, Kind: "stop", State: "sent", By: "eve"})
-	if e := seed.Next(protocol.RunStop); !strings.Contains(string(e.Data), `"signal":"kill"`) {
+	if e := h.Next(protocol.RunStop); !strings.Contains(string(e.Data), `"signal":"kill"`) {
 		t.Errorf("run.stop = %s, want the signal kill", e.Data)
 	}
-	seed.Send(protocol.RunExited, "run_a", 3, `{"exit_code":137}`)
+	h.Send(protocol.RunExited, "run_a", 2, `{"exit_code":137}`)
 	isState(a, protocol.State{ID: stop.ID, Kind: "stop", State: "applied", By: "eve"})
 	a.Send(protocol.RunSendInput, "run_a", 0, `{"input_id":"late","text":"x"}`)
 	if d := a.NextError(); d.Code != protocol.RunHasExited {

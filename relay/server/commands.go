@@ -17,7 +17,7 @@ import (
 )
 
 func stateOf(c *store.Command, why string) protocol.State {
-	return protocol.State{ID: c.ID, Kind: c.Kind, RunID: c.RunID, State: c.State, Error: why, By: c.By}
+	return protocol.State{ID: c.ID, Kind: c.Kind, RunID: c.RunID, State: string(c.State), Error: why, By: c.By}
 }
 
 // payload is the stored form of a command until it is final.
@@ -328,12 +328,12 @@ func (s *Server) expire() {
 		return
 	}
 	for _, c := range all {
-		s.step(c, "expired", string(protocol.Expired))
+		s.step(c, protocol.OutcomeExpired, string(protocol.Expired))
 	}
 }
 
 // step applies a transition to a command and notifies apps of its new state.
-func (s *Server) step(c *store.Command, on, why string) (out *store.Command, ok bool) {
+func (s *Server) step(c *store.Command, on protocol.Outcome, why string) (out *store.Command, ok bool) {
 	out, moved, err := s.store.Step(s.ctx, c.RunID, c.Kind, c.ID, on, why)
 	if err != nil {
 		if s.ctx.Err() == nil {

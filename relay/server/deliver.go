@@ -25,12 +25,12 @@ func (h *host) deliver() {
 	if h.delivery.older == nil {
 		h.delivery.older = map[int64]bool{}
 		for _, c := range all {
-			h.delivery.older[c.N] = c.State == "sent"
+			h.delivery.older[c.N] = c.State == protocol.InputSent
 		}
 		maps.DeleteFunc(h.delivery.older, func(_ int64, sent bool) bool { return !sent })
 	}
 	for _, c := range all {
-		if c.State == "sent" && !h.delivery.older[c.N] {
+		if c.State == protocol.InputSent && !h.delivery.older[c.N] {
 			continue // the command was already sent on this connection
 		}
 		if h.socket.closed.Load() {
@@ -57,16 +57,16 @@ func (h *host) deliverOne(c *store.Command) bool {
 		return false
 	case !there:
 		h.rejectLost(c)
-	case c.State == "accepted" && c.Expires <= h.srv.now():
-		h.srv.step(c, "expired", string(protocol.Expired))
-	case c.State == "accepted":
+	case c.State == protocol.InputAccepted && c.Expires <= h.srv.now():
+		h.srv.step(c, protocol.OutcomeExpired, string(protocol.Expired))
+	case c.State == protocol.InputAccepted:
 		if h.markSent(c) {
 			h.command(c, p)
 		}
 	case h.socket.speaks2():
 		h.command(c, p)
 	default:
-		h.srv.step(c, "unknown", "the connection ended before the host reported whether it received this")
+		h.srv.step(c, protocol.OutcomeUnknown, "the connection ended before the host reported whether it received this")
 	}
 	return true
 }
@@ -102,19 +102,21 @@ func (h *host) command(c *store.Command, p payload) {
 // never stored. A user can then send it again. A duplicate decision does no harm, because a host
 // resolves a request only once. An input that was sent may have been written.
 func (h *host) rejectLost(c *store.Command) {
-	on, again := "expired", "send it again"
+	on, again := protocol.OutcomeExpired, "send it again"
 	switch {
-	case c.State == "sent" && c.Kind == store.InputCommand:
-		on, again = "unknown", "the host may have received it"
-	case c.State == "sent":
-		on = "rejected"
+	case c.State == protocol.InputSent && c.Kind == store.InputCommand:
+		on, again = protocol.OutcomeUnknown, "the host may have received it"
+	case c.State == protocol.InputSent:
+		on = protocol.OutcomeRejected
 	}
 	h.srv.step(c, on, "it is secret, so it was only in memory, and the server has restarted since: "+again)
 }
 
-// resultEvents maps the state in a host's command.result to the event of the command's state
-// machine.
-var resultEvents = map[string]string{"applied": "applied", "rejected": "rejected", "expired": "rejected", "indeterminate": "unknown"}
+// resultOutcomes maps the state in a host's command.result to the outcome of the command.
+var resultOutcomes = map[protocol.InputState]protocol.Outcome{
+	protocol.InputApplied: protocol.OutcomeApplied, protocol.InputRejected: protocol.OutcomeRejected,
+	protocol.InputExpired: protocol.OutcomeRejected, protocol.InputIndeterminate: protocol.OutcomeUnknown,
+}
 
 // handleResult stores the result of a command and acknowledges it to the host, even if the command
 // is unknown.
@@ -146,15 +148,15 @@ func (h *host) handleResult(e *protocol.Envelope) {
 }
 
 func (h *host) recordResult(run string, d *protocol.CommandDone) (*store.Command, bool, error) {
-	why := d.Error
-	if why == "" && d.State == "expired" {
+	why, state := d.Error, protocol.InputState(d.State)
+	if why == "" && state == protocol.InputExpired {
 		why = string(protocol.Expired)
 	}
-	c, moved, err := h.srv.store.Step(h.srv.ctx, run, d.Kind, d.ID, resultEvents[d.State], why)
+	c, moved, err := h.srv.store.Step(h.srv.ctx, run, d.Kind, d.ID, resultOutcomes[state], why)
 	// The server that sent the command was killed before it recorded the state "sent".
-	if err == nil && !moved && c.State == "accepted" {
-		if _, _, err = h.srv.store.Step(h.srv.ctx, run, d.Kind, d.ID, "sent", ""); err == nil {
-			c, moved, err = h.srv.store.Step(h.srv.ctx, run, d.Kind, d.ID, resultEvents[d.State], why)
+	if err == nil && !moved && c.State == protocol.InputAccepted {
+		if _, _, err = h.srv.store.Step(h.srv.ctx, run, d.Kind, d.ID, protocol.OutcomeSent, ""); err == nil {
+			c, moved, err = h.srv.store.Step(h.srv.ctx, run, d.Kind, d.ID, resultOutcomes[state], why)
 		}
 	}
 	if err == nil && moved {

@@ -71,14 +71,14 @@ func (s *Server) postStop(w http.ResponseWriter, r *http.Request, who *auth.Iden
 // writeState responds with the state of a command.
 func writeState(w http.ResponseWriter, c *store.Command) {
 	switch c.State {
-	case "sent", "applied":
+	case protocol.InputSent, protocol.InputApplied:
 		w.WriteHeader(http.StatusNoContent)
-	case "accepted":
-		httpguard.Answer(w, http.StatusAccepted, map[string]string{"state": c.State, "id": c.ID})
-	case "expired":
+	case protocol.InputAccepted:
+		httpguard.Answer(w, http.StatusAccepted, map[string]string{"state": string(c.State), "id": c.ID})
+	case protocol.InputExpired:
 		httpguard.Fail(w, refuse(protocol.Expired, "the host was disconnected for longer than the command may wait"))
 	default:
-		httpguard.Answer(w, http.StatusOK, map[string]string{"state": c.State, "id": c.ID})
+		httpguard.Answer(w, http.StatusOK, map[string]string{"state": string(c.State), "id": c.ID})
 	}
 }
 
@@ -96,7 +96,7 @@ func (s *Server) postDecision(w http.ResponseWriter, r *http.Request, who *auth.
 	delete(data, "decision")
 	data["request_id"] = mustJSON(r.PathValue("request"))
 	if c := s.performPosted(w, r, who, typ, data); c != nil {
-		httpguard.Answer(w, http.StatusOK, map[string]string{"state": c.State})
+		httpguard.Answer(w, http.StatusOK, map[string]string{"state": string(c.State)})
 	}
 }
 

@@ -20,7 +20,7 @@ type commands struct {
 // notified identifies the last state of a command that an app received. n is the number of the
 // command. The zero value means that the app received none.
 type notified struct {
-	state string
+	state protocol.InputState
 	n     int64
 }
 
@@ -78,18 +78,18 @@ func (c *commands) forget(a *app) {
 
 // statesBefore returns the states that a command in the given state went through, including that
 // state.
-func statesBefore(state string) []string {
+func statesBefore(state protocol.InputState) []protocol.InputState {
 	switch state {
-	case "accepted":
-		return []string{"accepted"}
-	case "sent", "expired":
-		return []string{"accepted", state}
+	case protocol.InputAccepted:
+		return []protocol.InputState{state}
+	case protocol.InputSent, protocol.InputExpired:
+		return []protocol.InputState{protocol.InputAccepted, state}
 	}
-	return []string{"accepted", "sent", state}
+	return []protocol.InputState{protocol.InputAccepted, protocol.InputSent, state}
 }
 
 // rank returns the number of states up to and including the given one; 0 for "".
-func rank(state string) int {
+func rank(state protocol.InputState) int {
 	if state == "" {
 		return 0
 	}
@@ -141,7 +141,7 @@ func (c *commands) notifyLocked(of *store.Command, why string) {
 
 // ended removes a command that is in a final state.
 func (c *commands) ended(of *store.Command) {
-	if protocol.InputMachine.IsFinal(of.State) {
+	if of.State.IsFinal() {
 		delete(c.watch, keyOf(of))
 		delete(c.secret, secretOf(of))
 	}
@@ -158,7 +158,7 @@ func (c *commands) catchUp(of *store.Command, a *app) {
 		all[a] = notified{of.State, of.N}
 	}
 	a.sendState(stateOf(of, of.Why))
-	if protocol.InputMachine.IsFinal(of.State) {
+	if of.State.IsFinal() {
 		c.drop(keyOf(of), a)
 	}
 }

@@ -24,7 +24,7 @@ const (
 type Command struct {
 	N               int64 // position in the order of acceptance
 	RunID, Kind, ID string
-	State           string // state of protocol.InputMachine
+	State           protocol.InputState
 	Payload         json.RawMessage
 	// SHA256 is the hash of the payload in hexadecimal. It is stored longer than the payload. If
 	// the payload is secret, it is the random name of NameSecret instead.
@@ -122,7 +122,7 @@ func (s *Store) Accept(ctx context.Context, c Command) (out *Command, fresh bool
 			return fmt.Errorf("run %s: %w", c.RunID, ErrHasExited)
 		}
 		out, fresh = &c, true
-		c.State = "accepted"
+		c.State = protocol.InputAccepted
 		if was != nil && err == nil { // a decision that was returned and is sent again gets a new position
 			if _, err := tx.ExecContext(ctx, `DELETE FROM commands WHERE n = $1`, was.N); err != nil {
 				return s.wrapError("replace a command", err)
@@ -146,7 +146,7 @@ func (c *Command) isRepeated(was *Command) bool {
 	if c.Kind != DecisionCommand {
 		return same
 	}
-	return same && was.By == c.By && was.State != "rejected" && was.State != "expired"
+	return same && was.By == c.By && was.State != protocol.InputRejected && was.State != protocol.InputExpired
 }
 
 // decide stores the first decision on an open request.
@@ -216,7 +216,7 @@ func (s *Store) resolvedBy(ctx context.Context, tx database, q *Request) (Record
 // is not valid in the command's state. When a command reaches a final state, its payload is deleted
 // and why is stored. If a decision was rejected or never reached the host, its request is open
 // again.
-func (s *Store) Step(ctx context.Context, run, kind, id, on, why string) (out *Command, moved bool, err error) {
+func (s *Store) Step(ctx context.Context, run, kind, id string, on protocol.Outcome, why string) (out *Command, moved bool, err error) {
 	err = s.change(ctx, func(tx database) error {
 		out, moved, err = s.step(ctx, tx, CommandKey{run, kind, id}, on, why)
 		return err
@@ -231,7 +231,7 @@ func (s *Store) Send(ctx context.Context, c *Command, host string, gen int64) (o
 		if err := s.checkConnected(ctx, tx, host, gen); err != nil {
 			return err
 		}
-		out, moved, err = s.step(ctx, tx, CommandKey{c.RunID, c.Kind, c.ID}, "sent", "")
+		out, moved, err = s.step(ctx, tx, CommandKey{c.RunID, c.Kind, c.ID}, protocol.OutcomeSent, "")
 		return err
 	})
 	return out, moved, err
@@ -248,7 +248,7 @@ func (s *Store) checkConnected(ctx context.Context, tx database, host string, ge
 	return s.wrapError("read a host", err)
 }
 
-func (s *Store) step(ctx context.Context, tx database, k CommandKey, on, why string) (c *Command, moved bool, err error) {
+func (s *Store) step(ctx context.Context, tx database, k CommandKey, on protocol.Outcome, why string) (c *Command, moved bool, err error) {
 	if s.dialect.Lock != "" { // lock the run before the command, as a batch of events does
 		var one int
 		if err := tx.QueryRowContext(ctx, `SELECT 1 FROM runs WHERE id = $1`+s.dialect.Lock, k.Run).Scan(&one); err != nil && !errors.Is(err, sql.ErrNoRows) {
@@ -262,18 +262,18 @@ func (s *Store) step(ctx context.Context, tx database, k CommandKey, on, why str
 	if err != nil {
 		return nil, false, s.wrapError("read a command", err)
 	}
-	to, ok := protocol.InputMachine.Next(c.State, on)
+	to, ok := c.State.After(on)
 	if !ok {
 		return c, false, nil
 	}
 	c.State, c.Why = to, why
-	if protocol.InputMachine.IsFinal(to) {
+	if to.IsFinal() {
 		c.Payload = nil
 	}
 	if _, err := tx.ExecContext(ctx, `UPDATE commands SET state = $2, payload = $3, why = $4 WHERE n = $1`, c.N, c.State, string(c.Payload), why); err != nil {
 		return nil, false, s.wrapError("update a command", err)
 	}
-	if k.Kind != DecisionCommand || to != "rejected" && to != "expired" {
+	if k.Kind != DecisionCommand || to != protocol.InputRejected && to != protocol.InputExpired {
 		return c, true, nil
 	}
 	if _, err := tx.ExecContext(ctx, `DELETE FROM decisions WHERE run_id = $1 AND request_id = $2`, k.Run, k.ID); err != nil {

@@ -70,7 +70,7 @@ func (b *batch) markApplied(run, kind, id string) error {
 	if err != nil || c == nil {
 		return err
 	}
-	return b.end(c, "applied", "")
+	return b.end(c, protocol.OutcomeApplied, "")
 }
 
 // markResolved finishes the decision on a request. The command is applied if the host reports this
@@ -87,13 +87,13 @@ func (b *batch) markResolved(run, id, decision, answer string) error {
 	case err != nil && !errors.Is(err, sql.ErrNoRows):
 		return b.s.wrapError("read a decision", err)
 	case stored == protocol.DecisionAnswer && sha != "" && answer != "" && answer != sha:
-		return b.end(c, "rejected", protocol.AlreadyDecided)
+		return b.end(c, protocol.OutcomeRejected, protocol.AlreadyDecided)
 	case decision == stored || decision == "" || stored == protocol.DecisionAnswer && (decision == protocol.DecisionApprove || decision == protocol.DecisionDeny):
-		return b.end(c, "applied", "") // older hosts report an answer as an approval
+		return b.end(c, protocol.OutcomeApplied, "") // older hosts report an answer as an approval
 	case decision == "expired" || decision == "withdrawn":
-		return b.end(c, "rejected", protocol.Expired)
+		return b.end(c, protocol.OutcomeRejected, protocol.Expired)
 	}
-	return b.end(c, "rejected", protocol.AlreadyDecided)
+	return b.end(c, protocol.OutcomeRejected, protocol.AlreadyDecided)
 }
 
 // endCommands finishes the commands that were not yet applied when their run ended.
@@ -115,9 +115,9 @@ func (b *batch) endCommands(run string) error {
 		return b.s.wrapError("read commands", err)
 	}
 	for _, c := range all {
-		how, why := "rejected", protocol.RunHasExited
+		how, why := protocol.OutcomeRejected, protocol.RunHasExited
 		if c.Kind == StopCommand {
-			how, why = "applied", ""
+			how, why = protocol.OutcomeApplied, ""
 		}
 		if err := b.end(c, how, why); err != nil {
 			return err
@@ -128,14 +128,14 @@ func (b *batch) endCommands(run string) error {
 
 // end applies a transition to a command. A command that was never sent expires instead of being
 // rejected by the host.
-func (b *batch) end(c *Command, on string, why protocol.Code) error {
-	if c.State == "accepted" && on == "applied" {
+func (b *batch) end(c *Command, on protocol.Outcome, why protocol.Code) error {
+	if c.State == protocol.InputAccepted && on == protocol.OutcomeApplied {
 		// The command reached the host, but its server was killed before it recorded that.
-		c.State = "sent"
-	} else if c.State == "accepted" {
-		on = "expired"
+		c.State = protocol.InputSent
+	} else if c.State == protocol.InputAccepted {
+		on = protocol.OutcomeExpired
 	}
-	to, ok := protocol.InputMachine.Next(c.State, on)
+	to, ok := c.State.After(on)
 	if !ok {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"log/slog"
 	"maps"
 	"slices"
 	"strconv"
@@ -40,10 +41,10 @@ func (c *Config) buildEnviron(base []string, n int) (env, kept []string) {
 func (h *Hosts) processEnviron(c *Config, n int) []string {
 	env, inherited := c.buildEnviron(h.opts.Environ, n)
 	if n == 1 && len(inherited) > 0 {
-		h.logf("debug", c, "does not receive %s: to pass a variable on, list it in pass_env of [hosts.%s]", strings.Join(inherited, ", "), c.Connector)
+		h.logf(slog.LevelDebug, c, "does not receive %s: to pass a variable on, list it in pass_env of [hosts.%s]", strings.Join(inherited, ", "), c.Connector)
 	}
 	if n == 1 && c.Bounds.process().Any() {
-		h.logf("debug", c, "has its limits enforced by %s", procgroup.Means())
+		h.logf(slog.LevelDebug, c, "has its limits enforced by %s", procgroup.Means())
 	}
 	return env
 }
@@ -71,7 +72,7 @@ func (h *Hosts) exportEnviron(c *Config, env []string) []string {
 func (h *Hosts) warnUnguarded() {
 	h.unguardedOnce.Do(func() {
 		if why := h.opts.Run.Unguarded(); why != "" {
-			h.opts.Logf("debug", "if this process is killed, processes started by hosts may continue: "+why)
+			h.opts.Log.Debug("if this process is killed, processes started by hosts may continue: " + why)
 		}
 	})
 }

@@ -135,7 +135,7 @@ func (h *Hosts) openQueued(ctx context.Context, r *effect.ExchangeOpen, at *wait
 	ex.trackHistory(&History{})
 	p.silence.resetForExchange()
 	if !h.registerExchange(ex) {
-		p.retire(idlePatience)
+		p.retire(closeInputWait)
 		ex.closeMeter()
 		spec.dir.endExchange()
 		pool.releaseSlot(slot)

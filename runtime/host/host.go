@@ -17,9 +17,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -54,11 +56,11 @@ type Options struct {
 	Environ []string
 	// Run is the run that the processes belong to, or nil.
 	Run *procgroup.Run
-	// Log receives each line of the hosts' standard error. Logf receives messages about hosts, with
-	// the level "debug" or "warn". Many goroutines call them, with one line a call. nil discards
-	// the lines.
-	Log  func(host, line string)
-	Logf func(level, line string)
+	// Stderr receives each line of the hosts' standard error. Many goroutines call it, with one
+	// line a call. nil discards the lines.
+	Stderr func(host, line string)
+	// Log receives messages about hosts; nil discards them.
+	Log *slog.Logger
 	// MaxMemory limits the memory of one decoded message, in bytes; 0 means no limit.
 	MaxMemory int
 	// Trace receives each line that a host sends or receives. Many goroutines call it. nil discards
@@ -125,11 +127,11 @@ type Hosts struct {
 
 // New returns a Hosts. It starts no process: processes start when a host is first used.
 func New(o Options) *Hosts {
-	if o.Log == nil {
-		o.Log = func(string, string) {}
+	if o.Stderr == nil {
+		o.Stderr = func(string, string) {}
 	}
-	if o.Logf == nil {
-		o.Logf = func(string, string) {}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.Transports == nil {
 		o.Transports = transports
@@ -174,9 +176,31 @@ func (h *Hosts) Perform(ctx context.Context, r effect.Request) (effect.Result, e
 }
 
 // logf logs a message about a host.
-func (h *Hosts) logf(level string, c *Config, format string, args ...any) {
-	h.opts.Logf(level, "host '"+c.Name+"' "+fmt.Sprintf(format, args...))
+func (h *Hosts) logf(level slog.Level, c *Config, format string, args ...any) {
+	h.opts.Log.Log(context.Background(), level, "host '"+c.Name+"' "+fmt.Sprintf(format, args...))
 }
+
+// NewLogger returns a logger for Options.Log that passes each message to a function, with the level
+// "debug", "info", "warn" or "error". It omits attributes.
+func NewLogger(log func(level, message string)) *slog.Logger { return slog.New(lineHandler(log)) }
+
+// lineHandler is the slog.Handler of NewLogger.
+type lineHandler func(level, message string)
+
+// Enabled implements slog.Handler.
+func (lineHandler) Enabled(context.Context, slog.Level) bool { return true }
+
+// Handle implements slog.Handler.
+func (h lineHandler) Handle(_ context.Context, r slog.Record) error {
+	h(strings.ToLower(r.Level.String()), r.Message)
+	return nil
+}
+
+// WithAttrs implements slog.Handler.
+func (h lineHandler) WithAttrs([]slog.Attr) slog.Handler { return h }
+
+// WithGroup implements slog.Handler.
+func (h lineHandler) WithGroup(string) slog.Handler { return h }
 
 // asResult prevents a nil pointer from becoming a non-nil Result.
 func asResult[T any](v *T, err error) (effect.Result, error) {
@@ -230,7 +254,7 @@ func (h *Hosts) beginClose() {
 	defer h.mu.Unlock()
 	for p := range h.processes {
 		if p.lifecycle.isIdle() {
-			p.retire(idlePatience)
+			p.retire(closeInputWait)
 		}
 	}
 }
@@ -279,7 +303,7 @@ func (h *Hosts) Add(c Config) {
 	if was := h.pools[c.Name]; was != nil {
 		for p := range h.processes {
 			if p.lifecycle.isIdle() && p.cfg == was.cfg {
-				p.retire(idlePatience)
+				p.retire(closeInputWait)
 			}
 		}
 	}

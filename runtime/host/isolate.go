@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"sync"
 
@@ -163,23 +164,23 @@ func (d *exchangeDir) end() {
 	name, _, branch := d.dir.Names()
 	if session := d.session(); session != "" {
 		if err := d.dir.SaveSession(c.Name, session); err != nil {
-			h.logf("warn", c, "could not record the directory of its session %s: %v", session, err)
+			h.logf(slog.LevelWarn, c, "could not record the directory of its session %s: %v", session, err)
 		}
 		d.pool.workDirs.setSession(session, name)
 	}
 	remains, err := d.dir.End(ctx)
 	switch on := ", on branch " + branch; {
 	case err != nil:
-		h.logf("warn", c, "leaves %s: %v", workspace.Shown(name), err)
+		h.logf(slog.LevelWarn, c, "leaves %s: %v", workspace.Shown(name), err)
 	case !remains:
 	default:
 		if branch == "" {
 			on = ""
 		}
 		if c.Workspace.Keep == "always" {
-			h.logf("info", c, "leaves %s%s", workspace.Shown(name), on)
+			h.logf(slog.LevelInfo, c, "leaves %s%s", workspace.Shown(name), on)
 		} else {
-			h.logf("info", c, "has changed files: %s remains%s", workspace.Shown(name), on)
+			h.logf(slog.LevelInfo, c, "has changed files: %s remains%s", workspace.Shown(name), on)
 		}
 	}
 }
@@ -333,7 +334,7 @@ func (p *process) saveConversation() {
 		return
 	}
 	if err := p.workDir.SaveSession(p.cfg.Name, session); err != nil {
-		p.hosts.logf("warn", p.cfg, "could not record its session %s in the workspace %s: %v", session, p.workspace, err)
+		p.hosts.logf(slog.LevelWarn, p.cfg, "could not record its session %s in the workspace %s: %v", session, p.workspace, err)
 	}
 }
 
@@ -356,7 +357,7 @@ func (h *Hosts) LeaveWorkspace(ctx context.Context, name string) (busy string, e
 		return busy, nil
 	}
 	for _, p := range all {
-		p.retire(idlePatience)
+		p.retire(closeInputWait)
 	}
 	for _, p := range all {
 		select {
@@ -377,7 +378,7 @@ func (h *Hosts) workspacePlace(c *Config) (workspace.Place, error) {
 	from, err := filepath.Abs(c.Dir)
 	at := workspace.Place{Root: root, From: from, Run: h.runID(), Environ: h.opts.Environ, Worktrees: c.Workspace, Processes: h.opts.Run}
 	at.CommandEnviron, _ = procgroup.Inherit{Pass: c.PassEnv, Keys: c.Keys}.Of(h.opts.Environ)
-	at.Log = func(line string) { h.opts.Logf("debug", line) }
+	at.Log = func(line string) { h.opts.Log.Debug(line) }
 	return at, err
 }
 

@@ -29,7 +29,7 @@ func TestRealHosts(t *testing.T) {
 			var log []string
 			h := host.New(host.Options{
 				Environ: os.Environ(),
-				Log: func(name, line string) {
+				Stderr: func(name, line string) {
 					mu.Lock()
 					defer mu.Unlock()
 					log = append(log, name+": "+line)

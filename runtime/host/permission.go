@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -111,7 +112,7 @@ func (h *Hosts) warnOfRoots(c *Config) {
 		for _, root := range key.roots {
 			if at := c.rootPath(root); !strings.HasPrefix(at, "~") {
 				if _, err := os.Stat(at); errors.Is(err, fs.ErrNotExist) {
-					h.logf("warn", c, "may use '%s' by `%s` of [hosts.%s.permissions], but %s does not exist: paths start at the manifest", root, key.name, c.Connector, at)
+					h.logf(slog.LevelWarn, c, "may use '%s' by `%s` of [hosts.%s.permissions], but %s does not exist: paths start at the manifest", root, key.name, c.Connector, at)
 				}
 			}
 		}

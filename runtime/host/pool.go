@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -154,9 +155,9 @@ func (s *slot) acquireOnce(ctx context.Context, w acquireSpec) (*process, error)
 			if why == "" {
 				return s.proc, nil
 			}
-			s.pool.hosts.logf("debug", s.pool.cfg, "is restarted: %s", why)
+			s.pool.hosts.logf(slog.LevelDebug, s.pool.cfg, "is restarted: %s", why)
 		}
-		s.proc.retire(idlePatience)
+		s.proc.retire(closeInputWait)
 		select {
 		case <-s.proc.stages.terminated:
 		case <-ctx.Done():

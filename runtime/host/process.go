@@ -3,6 +3,7 @@ package host
 import (
 	"errors"
 	"io"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,10 +19,10 @@ import (
 
 // Maximum waiting times while a process is being ended.
 const (
-	killDelay = 5 * time.Second // between SIGTERM and SIGKILL
+	termWait = 5 * time.Second // between SIGTERM and SIGKILL
 	// after the input of an idle host is closed, before SIGTERM
-	idlePatience   = 200 * time.Millisecond
-	cancelPatience = time.Second // after a cancel message, before SIGTERM
+	closeInputWait = 200 * time.Millisecond
+	cancelWait     = time.Second // after a cancel message, before SIGTERM
 	exitWait       = time.Second // between the end of the output and the exit of the process
 )
 
@@ -78,7 +79,7 @@ type stages struct {
 
 func newProcess(h *Hosts, c *Config) *process {
 	p := &process{
-		hosts: h, cfg: c, silence: newSilenceTimer(c, h.opts.Clock), stderrLines: stderrlog.Lines{Log: func(line string) { h.opts.Log(c.Name, line) }},
+		hosts: h, cfg: c, silence: newSilenceTimer(c, h.opts.Clock), stderrLines: stderrlog.Lines{Log: func(line string) { h.opts.Stderr(c.Name, line) }},
 		stages: stages{readWanted: make(chan struct{}), readDone: make(chan struct{}), writeDone: make(chan struct{}), terminated: make(chan struct{})},
 	}
 	p.reader = &reader{process: p, budget: decodeBudget{limit: h.opts.MaxMemory}}
@@ -163,15 +164,15 @@ func (p *process) release(served bool) {
 	case p.workspace != "":
 		p.saveConversation()
 	case p.translation.beginsTurn():
-		p.retire(idlePatience) // the agent would begin a turn with a message of the exchange that has ended
+		p.retire(closeInputWait) // the agent would begin a turn with a message of the exchange that has ended
 		return
 	case p.dir != nil && served:
-		p.retire(idlePatience) // the next exchange needs a process in another directory
+		p.retire(closeInputWait) // the next exchange needs a process in another directory
 		return
 	}
 	select {
 	case <-p.hosts.closing:
-		p.retire(idlePatience)
+		p.retire(closeInputWait)
 	default:
 	}
 }
@@ -203,7 +204,7 @@ func (p *process) handleOutputEnd(err error, last ndjson.Line) {
 	case in != nil:
 		p.notifyInbox(in)
 	case !exited && !retiring && !p.hosts.suspended.Load():
-		p.hosts.logf("warn", p.cfg, "was stopped, and will be restarted when needed: %s", failure.Message)
+		p.hosts.logf(slog.LevelWarn, p.cfg, "was stopped, and will be restarted when needed: %s", failure.Message)
 	}
 	p.retire(0)
 }
@@ -244,10 +245,10 @@ func (p *process) notifyInbox(in *inbox) {
 	in.setFailure(in.meter.withPlanLimit(failure))
 }
 
-// retire closes the process's input. If the process has not exited after patience, retire ends it
+// retire closes the process's input. If the process has not exited after wait, retire ends it
 // together with its children. retire returns immediately; stages.terminated is closed when the
 // processes have exited.
-func (p *process) retire(patience time.Duration) {
+func (p *process) retire(wait time.Duration) {
 	if !p.lifecycle.markRetiring() {
 		return
 	}
@@ -259,7 +260,7 @@ func (p *process) retire(patience time.Duration) {
 	go func() {
 		defer p.hosts.unregisterProcess(p)
 		defer close(p.stages.terminated)
-		t := time.NewTimer(patience)
+		t := time.NewTimer(wait)
 		defer t.Stop()
 		select {
 		case <-p.conn.Done():
@@ -268,7 +269,7 @@ func (p *process) retire(patience time.Duration) {
 		}
 		p.bridge.closeBridge()
 		p.service.End()
-		p.conn.End(killDelay, p.hosts.kill)
+		p.conn.End(termWait, p.hosts.kill)
 		p.dropUnread()
 		p.service.Wait()
 		if p.keeper.conn == nil { // otherwise the keeper does it

@@ -3,6 +3,7 @@ package host
 import (
 	"bytes"
 	"errors"
+	"log/slog"
 	"os"
 	"sync/atomic"
 
@@ -280,7 +281,7 @@ func (r *reader) acceptMessage(x *incomingLine) (wanted bool, err error) {
 		}
 		return false, x.decodeErr
 	case r.hasSpoken.Load():
-		r.process.hosts.logf("warn", r.process.cfg, "sent a line that is not a message; it is skipped: %s", stderrlog.Quote(x.line.Text))
+		r.process.hosts.logf(slog.LevelWarn, r.process.cfg, "sent a line that is not a message; it is skipped: %s", stderrlog.Quote(x.line.Text))
 		return false, nil
 	default:
 		setPlainResult(x.msg, x.line.Text)
@@ -402,9 +403,9 @@ func (r *reader) logPlainResult(x *incomingLine) {
 		return
 	}
 	r.process.hosts.pools[r.process.cfg.Name].plainOnce.Do(func() {
-		level := "debug"
+		level := slog.LevelDebug
 		if r.process.cfg.OutputFormat == "json" {
-			level = "warn"
+			level = slog.LevelWarn
 		}
 		r.process.hosts.logf(level, r.process.cfg, "sent a line that is not a message; it counts as the result: %s", stderrlog.Quote(x.line.Text))
 	})
@@ -421,5 +422,5 @@ func (r *reader) logOutside(x *incomingLine) {
 	if x.decodeErr != nil {
 		what = "a line that is not a message"
 	}
-	r.process.hosts.logf("warn", r.process.cfg, "sent %s outside an exchange; it is ignored: %s", what, stderrlog.Quote(x.line.Text))
+	r.process.hosts.logf(slog.LevelWarn, r.process.cfg, "sent %s outside an exchange; it is ignored: %s", what, stderrlog.Quote(x.line.Text))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -308,7 +309,7 @@ func (r *restoredProcess) prepareFromNote(c *Config, text []byte) error {
 		own.Dir, own.Original = note.Work.Path, c.Dir
 		r.process.cfg = &own
 		if err := r.restoreWorkDir(c, note.Work); err != nil {
-			r.process.hosts.logf("warn", c, "works in a directory that is not available: %v", err)
+			r.process.hosts.logf(slog.LevelWarn, c, "works in a directory that is not available: %v", err)
 		}
 	}
 	r.process.box = note.Box
@@ -346,7 +347,7 @@ func (h *Hosts) lostDir(pl *pool, key string) *exchangeDir {
 	}
 	if name := pl.workDirs.find(d, ""); name != "" {
 		if err := d.adopt(name); err != nil {
-			h.logf("warn", pl.cfg, "worked in a directory that is not available: %v", err)
+			h.logf(slog.LevelWarn, pl.cfg, "worked in a directory that is not available: %v", err)
 		}
 	}
 	return d

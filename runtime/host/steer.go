@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 	"sync"
@@ -390,7 +391,7 @@ func (ex *exchange) logUnsent() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.steering != nil && len(t.queue) > 0 && !ex.pool.hosts.suspended.Load() {
-		ex.pool.hosts.logf("warn", ex.pool.cfg, "ended its exchange: %s", notSent(t.queue))
+		ex.pool.hosts.logf(slog.LevelWarn, ex.pool.cfg, "ended its exchange: %s", notSent(t.queue))
 	}
 }
 

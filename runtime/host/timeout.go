@@ -54,5 +54,5 @@ func (ex *exchange) abort(failure *effect.Error, reason string) {
 }
 
 // cancelAndRetire ends the process during an exchange. A host that supports cancellation receives a
-// cancel message and has cancelPatience to react.
-func (p *process) cancelAndRetire(reason string) { p.cancelWithin(reason, cancelPatience) }
+// cancel message and has cancelWait to react.
+func (p *process) cancelAndRetire(reason string) { p.cancelWithin(reason, cancelWait) }

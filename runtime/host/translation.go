@@ -2,6 +2,7 @@ package host
 
 import (
 	"encoding/json"
+	"log/slog"
 	"path/filepath"
 	"sync"
 
@@ -111,7 +112,7 @@ func (r *reader) translateLine(l ndjson.Line) ([][]byte, error) {
 	}
 	r.steered, r.refused = append(r.steered, s.Steered...), append(r.refused, s.Refused...)
 	if s.Quiet != "" {
-		r.process.hosts.logf("debug", r.process.cfg, "sends %s", s.Quiet)
+		r.process.hosts.logf(slog.LevelDebug, r.process.cfg, "sends %s", s.Quiet)
 	}
 	return s.Messages, nil
 }
@@ -122,7 +123,7 @@ func (r *reader) reportRefused(l ndjson.Line) {
 	r.refused = nil
 	for i := range all {
 		x := &all[i]
-		r.process.hosts.logf("warn", r.process.cfg, "made a request that was refused: %s", x.Reason)
+		r.process.hosts.logf(slog.LevelWarn, r.process.cfg, "made a request that was refused: %s", x.Reason)
 		if r.isRunning(l) {
 			*r.batch.nextMessage() = refusedMessage(r.process.cfg.Name, x)
 			r.batch.commitMessage()

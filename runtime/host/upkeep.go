@@ -45,5 +45,5 @@ func (pl *pool) retireIdle(s *slot, p *process) {
 		return
 	}
 	s.idleTimer = nil
-	p.retire(idlePatience)
+	p.retire(closeInputWait)
 }

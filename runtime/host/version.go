@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"log/slog"
 	"regexp"
 	"strings"
 	"sync"
@@ -75,7 +76,7 @@ func (h *Hosts) runVersionCommand(command string, c *Config, env []string, start
 		}
 		output <- string(line.Text)
 	}()
-	defer p.End(killDelay, h.kill)
+	defer p.End(termWait, h.kill)
 	ctx, cancel := context.WithTimeout(context.Background(), c.initTimeout())
 	defer cancel()
 	select {
@@ -109,7 +110,7 @@ func (p *process) checkVersion(ctx context.Context) error {
 	version := versionPattern().FindString(check.output)
 	switch {
 	case version == "":
-		p.hosts.logf("warn", p.cfg, "does not report its version: %s", stderrlog.Quote([]byte(check.output)))
+		p.hosts.logf(slog.LevelWarn, p.cfg, "does not report its version: %s", stderrlog.Quote([]byte(check.output)))
 	case !adapter.Older(version, proto.Oldest):
 		p.announced.result.Version = version
 	default:

@@ -297,17 +297,17 @@ func (s *server) transport(ctx context.Context, l *link) (sdk.Transport, error) 
 		return nil, fmt.Errorf("command '%s' %w", c.Command, err)
 	}
 	env, withheld := procgroup.Inherit{Pass: c.PassEnv, Keys: c.Keys}.Of(s.options.Environ)
-	if s.options.Remark != nil && len(withheld) > 0 {
+	if s.options.Log != nil && len(withheld) > 0 {
 		s.warnOnce.Do(func() {
-			s.options.Remark("debug", fmt.Sprintf("MCP server '%s' does not receive %s: to pass a variable on, list it in pass_env of [mcp.%s]", c.Name, strings.Join(withheld, ", "), c.Name))
+			s.options.Log.Debug(fmt.Sprintf("MCP server '%s' does not receive %s: to pass a variable on, list it in pass_env of [mcp.%s]", c.Name, strings.Join(withheld, ", "), c.Name))
 		})
 	}
 	for name, v := range c.Env {
 		env = append(env, name+"="+v)
 	}
 	stderr := func(line []byte) {
-		if s.options.Log != nil {
-			s.options.Log(c.Name, string(line))
+		if s.options.Stderr != nil {
+			s.options.Stderr(c.Name, string(line))
 		}
 	}
 	p, err := s.options.Run.Start(procgroup.Command{Name: c.Name, Path: path, Args: c.Args, Env: effect.TraceEnviron(env, effect.TraceHeaders(ctx)), Dir: c.Dir, Stderr: stderr})

@@ -31,7 +31,7 @@ var Merge = native.Table{
 	}},
 	{"merge.open", func(a *vm.Args) (value.Slot, error) { // (queue, resolve, watch, workspace, into, title, gate, time in ms)
 		q := &effect.MergeOpen{Queue: a.String(0), Resolve: a.Bool(1), Watch: a.Bool(2), Name: a.String(3), Into: a.String(4), Title: a.String(5), Gate: a.Bool(6), Time: a.Int(7)}
-		return a.AskToHold(q, func(r effect.Result) (value.Slot, error) {
+		return a.AskToOpen(q, func(r effect.Result) (value.Slot, error) {
 			return value.Int(r.(*effect.MergeOpened).ID), nil
 		}, func(r effect.Result) (int64, effect.Request) {
 			id := r.(*effect.MergeOpened).ID

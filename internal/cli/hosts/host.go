@@ -93,7 +93,7 @@ func (cmd *listCommand) list(parent context.Context, path string) error {
 	defer signals.Stop()
 	<-signals.Ready
 	run := cmd.console.Processes()
-	hosts := host.New(host.Options{Configs: configs, Environ: cmd.console.Environ, Run: run, Directories: workspace.Directories{}, Sandboxes: hostsandbox.Sandboxes{}, Log: func(name, line string) { logStderr(cmd.console, name, line) }})
+	hosts := host.New(host.Options{Configs: configs, Environ: cmd.console.Environ, Run: run, Directories: workspace.Directories{}, Sandboxes: hostsandbox.Sandboxes{}, Stderr: func(name, line string) { logStderr(cmd.console, name, line) }})
 	defer hosts.Close(ctx)
 	all := []listedHost{}
 	for _, c := range configs {

@@ -5,25 +5,25 @@ type Area uint8
 
 // The areas.
 const (
-	Unheard      Area = iota // the request only informs observers; nothing is performed
-	Output                   // output to the application, and its answers
-	Logs                     // the run's log
-	Models                   // models, over HTTP
-	Hosts                    // processes of hosts, over the host protocol
-	Servers                  // MCP servers
-	Environment              // environment variables and arguments
-	Clocks                   // the current time
-	Timers                   // waiting
-	Chance                   // random numbers
-	Files                    // files and directories
-	Stores                   // stores in files
-	Web                      // HTTP requests of the program
-	Commands                 // commands
-	Workspaces               // worktrees of agents
-	Merges                   // merges of workspaces
-	Applications             // tools of the application
-	Tests                    // only valid in a test
-	Areas                    // number of areas
+	ObserversOnly Area = iota // the request only informs observers; nothing is performed
+	Output                    // output to the application, and its answers
+	Logs                      // the run's log
+	Models                    // models, over HTTP
+	Hosts                     // processes of hosts, over the host protocol
+	Servers                   // MCP servers
+	Environment               // environment variables and arguments
+	Clocks                    // the current time
+	Timers                    // waiting
+	Chance                    // random numbers
+	Files                     // files and directories
+	Stores                    // stores in files
+	Web                       // HTTP requests of the program
+	Commands                  // commands
+	Workspaces                // worktrees of agents
+	Merges                    // merges of workspaces
+	Applications              // tools of the application
+	Tests                     // only valid in a test
+	Areas                     // number of areas
 )
 
 // Class determines what a resumed run does with an effect that has started and may not have
@@ -33,19 +33,19 @@ type Class uint8
 // The classes.
 const (
 	ClassDerived Class = iota // depends only on the run, so the replay performs it again
-	ClassOutput               // output without a result; it is sent once
+	ClassTold                 // output without a result; it is sent once
 	ClassRead                 // changes nothing, so it is performed again
 	ClassSettled              // the state of its target shows whether it has happened
 	ClassRetry                // performed again with the same key, which is harmless
 	ClassOnce                 // the outcome is unknown; it is performed again only if that is configured
-	ClassHeld                 // the performer continues after the run's process has exited, and knows the outcome
+	ClassKept                 // the performer continues after the run's process has exited, and knows the outcome
 	ClassWaits                // continues to wait
 	ClassCut                  // belongs to an object that was lost with the run's process
 )
 
 // classNames contains the names of the classes in journals.
-var classNames = [...]string{ClassDerived: "derived", ClassOutput: "told", ClassRead: "read", ClassSettled: "settled", ClassRetry: "retry",
-	ClassOnce: "once", ClassHeld: "kept", ClassWaits: "waits", ClassCut: "cut"}
+var classNames = [...]string{ClassDerived: "derived", ClassTold: "told", ClassRead: "read", ClassSettled: "settled", ClassRetry: "retry",
+	ClassOnce: "once", ClassKept: "kept", ClassWaits: "waits", ClassCut: "cut"}
 
 func (c Class) String() string { return classNames[c] }
 
@@ -77,24 +77,24 @@ var table = []Info{
 	{Kind: KindStreamOpen, Request: newRequest[StreamOpen], Result: newResult[StreamOpened], By: Models, Inline: true, Class: ClassCut, Keyed: true},
 	{Kind: KindStreamNext, Request: newRequest[StreamNext], Result: newResult[StreamPiece], By: Models, Class: ClassCut},
 	{Kind: KindStreamClose, Request: newRequest[StreamClose], By: Models, Inline: true, Class: ClassCut},
-	{Kind: KindStep, Request: newRequest[Step], By: Unheard, Inline: true, Class: ClassDerived},
+	{Kind: KindStep, Request: newRequest[Step], By: ObserversOnly, Inline: true, Class: ClassDerived},
 
-	{Kind: KindExchangeOpen, Request: newRequest[ExchangeOpen], Result: newResult[ExchangeOpened], By: Hosts, Class: ClassHeld, Keyed: true},
-	{Kind: KindExchangeNext, Request: newRequest[ExchangeNext], Result: newResult[ExchangeMessages], By: Hosts, Class: ClassHeld},
-	{Kind: KindExchangeReply, Request: newRequest[ExchangeReply], By: Hosts, Inline: true, Class: ClassHeld},
-	{Kind: KindExchangeSteer, Request: newRequest[ExchangeSteer], Result: newResult[ExchangeSteered], By: Hosts, Class: ClassHeld, Keyed: true},
-	{Kind: KindExchangeClose, Request: newRequest[ExchangeClose], By: Hosts, Class: ClassHeld},
+	{Kind: KindExchangeOpen, Request: newRequest[ExchangeOpen], Result: newResult[ExchangeOpened], By: Hosts, Class: ClassKept, Keyed: true},
+	{Kind: KindExchangeNext, Request: newRequest[ExchangeNext], Result: newResult[ExchangeMessages], By: Hosts, Class: ClassKept},
+	{Kind: KindExchangeReply, Request: newRequest[ExchangeReply], By: Hosts, Inline: true, Class: ClassKept},
+	{Kind: KindExchangeSteer, Request: newRequest[ExchangeSteer], Result: newResult[ExchangeSteered], By: Hosts, Class: ClassKept, Keyed: true},
+	{Kind: KindExchangeClose, Request: newRequest[ExchangeClose], By: Hosts, Class: ClassKept},
 
 	{Kind: KindMCPOpen, Request: newRequest[MCPOpen], Result: newResult[MCPOpened], By: Servers, Inline: true, Class: ClassOnce, classOf: classOfMCP, Keyed: true},
 	{Kind: KindMCPNext, Request: newRequest[MCPNext], Result: newResult[MCPEvent], By: Servers, Class: ClassCut},
 	{Kind: KindMCPReply, Request: newRequest[MCPReply], By: Servers, Inline: true, Class: ClassCut},
 
-	{Kind: KindEmit, Request: newRequest[Emit], By: Output, Inline: true, Class: ClassOutput},
+	{Kind: KindEmit, Request: newRequest[Emit], By: Output, Inline: true, Class: ClassTold},
 	{Kind: KindAwaitEmit, Request: newRequest[AwaitEmit], Result: newResult[Answer], By: Output, Class: ClassWaits},
 	{Kind: KindAskHost, Request: newRequest[AskHost], Result: newResult[Answer], By: Output, Class: ClassWaits},
 	{Kind: KindInput, Request: newRequest[Input], Result: newResult[InputText], By: Output, Class: ClassRead},
-	{Kind: KindPrint, Request: newRequest[Print], By: Output, Inline: true, Class: ClassOutput},
-	{Kind: KindLog, Request: newRequest[Log], By: Logs, Inline: true, Class: ClassOutput},
+	{Kind: KindPrint, Request: newRequest[Print], By: Output, Inline: true, Class: ClassTold},
+	{Kind: KindLog, Request: newRequest[Log], By: Logs, Inline: true, Class: ClassTold},
 
 	{Kind: KindEnv, Request: newRequest[Env], Result: newResult[EnvValue], By: Environment, Inline: true, Class: ClassRead},
 	{Kind: KindEnvAll, Request: newRequest[EnvAll], Result: newResult[EnvVariables], By: Environment, Inline: true, Class: ClassRead},

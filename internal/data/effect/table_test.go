@@ -33,7 +33,7 @@ func TestTable(t *testing.T) {
 		if r.Kind() != row.Kind {
 			t.Errorf("%s: Request returns a request of kind %s", row.Kind, r.Kind())
 		}
-		if row.By >= Areas || row.By == Unheard && row.Result != nil {
+		if row.By >= Areas || row.By == ObserversOnly && row.Result != nil {
 			t.Errorf("%s: invalid area, or a result although nothing is performed", row.Kind)
 		}
 		if c := ClassOf(r); c.String() == "" {
@@ -42,7 +42,7 @@ func TestTable(t *testing.T) {
 		if row.Inline && row.Class == ClassWaits {
 			t.Errorf("%s is Inline, but its class is ClassWaits", row.Kind)
 		}
-		if (row.Class == ClassRead || row.Class == ClassDerived) && row.Keyed || row.Class == ClassOutput && row.Result != nil {
+		if (row.Class == ClassRead || row.Class == ClassDerived) && row.Keyed || row.Class == ClassTold && row.Result != nil {
 			t.Errorf("%s: an effect of class %s must have neither a key nor, for output, a result", row.Kind, row.Class)
 		}
 		if row.Class == ClassRetry && !row.Keyed {

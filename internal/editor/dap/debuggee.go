@@ -210,8 +210,8 @@ func (r *Run) Reached(at vm.Scene, k *vm.Mark) {
 	r.stop(x)
 }
 
-// Makes is called before an effect. It stops the run if a breakpoint matches the effect.
-func (r *Run) Makes(at vm.Scene, q effect.Request) {
+// BeforeEffect is called before an effect. It stops the run if a breakpoint matches the effect.
+func (r *Run) BeforeEffect(at vm.Scene, q effect.Request) {
 	switch q := q.(type) {
 	case *effect.AwaitEmit, *effect.AskHost:
 		r.debuggee.asked++
@@ -221,8 +221,8 @@ func (r *Run) Makes(at vm.Scene, q effect.Request) {
 	r.stopAtEffect(at, q, false)
 }
 
-// Gave is called after an effect and records its result.
-func (r *Run) Gave(at vm.Scene, q effect.Request, result effect.Result, err error) {
+// AfterEffect is called after an effect and records its result.
+func (r *Run) AfterEffect(at vm.Scene, q effect.Request, result effect.Result, err error) {
 	delete(r.debuggee.asks, q)
 	if err == nil {
 		r.debuggee.watch.recordResult(q, result)

@@ -187,9 +187,9 @@ func (r *Run) stopAtEffect(at vm.Scene, q effect.Request, came bool) {
 	}
 }
 
-// Handles is called when a handler is about to receive a host's message. It stops the run if a
-// breakpoint matches.
-func (r *Run) Handles(at vm.Scene, host string, m *effect.HostMessage) {
+// BeforeHandler is called when a handler is about to receive a host's message. It stops the run if
+// a breakpoint matches.
+func (r *Run) BeforeHandler(at vm.Scene, host string, m *effect.HostMessage) {
 	r.debuggee.watch.recordMessage(host, m)
 	r.stopAtPoint(at, "host", host, m.Type)
 }

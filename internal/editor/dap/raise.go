@@ -54,9 +54,9 @@ func (s *session) setExceptionBreakpoints(r *dap.SetExceptionBreakpointsRequest)
 	})
 }
 
-// Raised is called when the program raises an error. It stops the run if a filter selects the
+// OnError is called when the program raises an error. It stops the run if a filter selects the
 // error.
-func (r *Run) Raised(at vm.Scene, x vm.Raise) {
+func (r *Run) OnError(at vm.Scene, x vm.Raise) {
 	if r.debuggee.left || r.debuggee.lastError == x.Value && !x.Value.IsNil() {
 		return
 	}

@@ -149,9 +149,9 @@ func (r *Run) opener(q effect.Request) (effect.Request, *inFlight) {
 		return nil, nil
 	}
 	x := o.Record
-	opened := effect.Lookup(effect.Kind(x.Q)).Request()
-	if len(x.R) > 0 && json.Unmarshal(secret.RestoreJSON(x.R, r.c.Secret), opened) != nil {
+	opened := effect.Lookup(effect.Kind(x.Kind)).Request()
+	if len(x.Request) > 0 && json.Unmarshal(secret.RestoreJSON(x.Request, r.c.Secret), opened) != nil {
 		return nil, nil
 	}
-	return opened, &inFlight{e: e, tries: o.Tries, until: o.Until, task: x.P, policy: x.Policy, rule: x.Rule, class: x.C}
+	return opened, &inFlight{e: e, tries: o.Tries, until: o.Until, task: x.Task, policy: x.Policy, rule: x.Rule, class: x.Class}
 }

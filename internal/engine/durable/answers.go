@@ -83,7 +83,7 @@ func (w *world) askQuestion(ctx context.Context, s effect.Starter, q effect.Requ
 // another process has already answered it.
 func (w *world) startQuestion(ctx context.Context, x *openQuestion, done func(effect.Result, error), start func(func(effect.Result, error)) (func(), bool)) (stop func()) {
 	var once sync.Once
-	i := &w.run.idle
+	i := &w.run.parking
 	finish := func(result effect.Result, err error) {
 		once.Do(func() {
 			i.mu.Lock()
@@ -127,7 +127,7 @@ func (w *world) startQuestion(ctx context.Context, x *openQuestion, done func(ef
 		if e := programError(err); e != nil && e.Fields["reason"] == "no_listener" && (w.run.c.Asking.Park || w.run.c.Asking.Wait) {
 			i.mu.Lock()
 			x.waits = true
-			i.consider()
+			i.parkIfIdle()
 			i.mu.Unlock()
 			return
 		}
@@ -169,7 +169,7 @@ func answerResult(channel string, a *journal.Answer) (effect.Result, error) {
 
 // ApplyAnswers completes the open questions that other processes have answered.
 func (r *Run) ApplyAnswers() {
-	i := &r.idle
+	i := &r.parking
 	i.mu.Lock()
 	open := slices.Collect(maps.Values(i.questions))
 	i.mu.Unlock()
@@ -196,15 +196,15 @@ func (r *Run) listQuestion(e int64, q ShownQuestion, earlier *effect.CarriedQues
 	if earlier != nil {
 		since = earlier.Since
 	}
-	r.idle.mu.Lock()
-	r.idle.listed[e] = q.ID
-	r.idle.mu.Unlock()
+	r.parking.mu.Lock()
+	r.parking.listed[e] = q.ID
+	r.parking.mu.Unlock()
 	w.Ask(journal.Question{ID: q.ID, Channel: q.Channel, Payload: q.Payload, Type: q.Type, Schema: q.schema, Since: since})
 }
 
 // markJournaled must be called after the result of effect e was appended to the journal. If another
 // process answered the question of that effect, its stored answer is no longer needed.
-func (i *idleness) markJournaled(e int64) {
+func (i *parking) markJournaled(e int64) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if id, ok := i.listed[e]; ok {

@@ -18,16 +18,16 @@ type Servers interface {
 	Within(server string) time.Duration
 }
 
-// calling is the state of the run's tool calls.
-type calling struct {
+// toolState is the state of the run's tool calls.
+type toolState struct {
 	servers   Servers
 	preparing sync.Mutex
 	tools     toolCalls
 }
 
-// Call sets the MCP servers, which report whether their tools may be called again. It must be
+// SetServers sets the MCP servers, which report whether their tools may be called again. It must be
 // called before the run begins.
-func (r *Run) Call(s Servers) { r.servers = s }
+func (r *Run) SetServers(s Servers) { r.servers = s }
 
 // class returns the class of an effect before it is performed. Whether a server's call may be
 // repeated is known only after the server is connected.
@@ -88,7 +88,7 @@ func (w *world) recoverCall(ctx context.Context, f *inFlight, open *effect.MCPOp
 		return true, nil, w.flushBefore(ctx, open)
 	}
 	about := w.run.flightOf(q)
-	back := w.run.idle.waitInstead(about, f, open)
+	back := w.run.parking.waitInstead(about, f, open)
 	x, _, err := w.decideUnknown(ctx, f, open)
 	back()
 	if x != nil && x.isRetry() {

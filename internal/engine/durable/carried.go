@@ -29,7 +29,7 @@ func newCarried(c *journal.Continues, records []*journal.Record) carried {
 		k.waiting[key] = append(k.waiting[key], q)
 	}
 	for _, r := range records {
-		if r.K == journal.KBegin {
+		if r.RecordKind == journal.KBegin {
 			k.take(r)
 		}
 	}
@@ -38,10 +38,10 @@ func newCarried(c *journal.Continues, records []*journal.Record) carried {
 
 // take returns the earlier question that the question with a begin record repeats, or nil.
 func (k *carried) take(begin *journal.Record) *effect.CarriedQuestion {
-	if k.of == nil || begin.Q != string(effect.KindAwaitEmit) {
+	if k.of == nil || begin.Kind != string(effect.KindAwaitEmit) {
 		return nil
 	}
-	if c, asked := k.of[begin.E]; asked {
+	if c, asked := k.of[begin.Effect]; asked {
 		return c
 	}
 	q := questionOf(begin)
@@ -50,7 +50,7 @@ func (k *carried) take(begin *journal.Record) *effect.CarriedQuestion {
 	if all := k.waiting[key]; len(all) > 0 {
 		c, k.waiting[key] = &all[0], all[1:]
 	}
-	k.of[begin.E] = c
+	k.of[begin.Effect] = c
 	return c
 }
 
@@ -76,11 +76,11 @@ func (r *Run) carriedQuestions() *effect.Continued {
 			open = append(open, f.begin)
 		}
 	}
-	slices.SortFunc(open, func(a, b *journal.Record) int { return int(a.E - b.E) })
+	slices.SortFunc(open, func(a, b *journal.Record) int { return int(a.Effect - b.Effect) })
 	for _, begin := range open {
 		q := questionOf(begin)
-		since := begin.T
-		if earlier := r.carried.of[begin.E]; earlier != nil {
+		since := begin.Time
+		if earlier := r.carried.of[begin.Effect]; earlier != nil {
 			since = earlier.Since
 		}
 		c.Questions = append(c.Questions, effect.CarriedQuestion{ID: q.ID, Channel: q.Channel, Payload: q.Payload, Since: since})

@@ -24,8 +24,8 @@ func (c *clock) runTime(r *Run, now *effect.Time) *effect.Time {
 		}
 		found := false
 		for _, x := range r.c.History.Records {
-			if x.K == journal.KDid && x.Q == string(effect.KindClock) && x.Err == nil {
-				found = json.Unmarshal(x.V, &c.last) == nil
+			if x.RecordKind == journal.KDid && x.Kind == string(effect.KindClock) && x.Err == nil {
+				found = json.Unmarshal(x.Result, &c.last) == nil
 			}
 		}
 		if !found {

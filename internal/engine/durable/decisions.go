@@ -29,15 +29,15 @@ type decisions struct {
 	ledgers  []Ledger // the first is the ledger in the run's directory
 }
 
-// Decisions sets the ledgers in which the run records its decisions. The first is the ledger in the
-// run's directory. An error of a ledger suspends the run.
-func (r *Run) Decisions(all ...Ledger) vm.Decisions {
+// RecordDecisions sets the ledgers in which the run records its decisions. The first is the ledger
+// in the run's directory. An error of a ledger suspends the run.
+func (r *Run) RecordDecisions(all ...Ledger) vm.Decisions {
 	r.ledgers = all
 	return decider{r}
 }
 
-// Written writes the journal. Records in other files may then refer to it.
-func (r *Run) Written() error { return r.flushJournal(journal.Written) }
+// Flush writes the journal. Records in other files may then refer to it.
+func (r *Run) Flush() error { return r.flushJournal(journal.Written) }
 
 type decider struct{ *Run }
 
@@ -52,9 +52,9 @@ func (r decider) Now() int64 {
 	switch n := r.past.cursor; {
 	case r.live:
 	case n > 0:
-		return r.past.all[n-1].record.T
+		return r.past.all[n-1].record.Time
 	default:
-		return r.c.History.Records[0].T
+		return r.c.History.Records[0].Time
 	}
 	return r.c.Writer.Time()
 }

@@ -23,14 +23,14 @@ func (p *past) diverged(e int64, q effect.Request, x *journal.Record, text []byt
 	if x == nil {
 		return out
 	}
-	was := effect.Kind(x.Q)
-	if x.K == journal.KLines {
+	was := effect.Kind(x.Kind)
+	if x.RecordKind == journal.KLines {
 		was = effect.KindExchangeNext
 	}
-	if out.Reason = fmt.Sprintf(": its request differs (record %d)", x.S); was != out.Kind {
-		out.Reason = fmt.Sprintf(": effect %d was %s (record %d)", e, was, x.S)
+	if out.Reason = fmt.Sprintf(": its request differs (record %d)", x.Seq); was != out.Kind {
+		out.Reason = fmt.Sprintf(": effect %d was %s (record %d)", e, was, x.Seq)
 	}
-	out.Diff = tape.Differ(x.R, text)
+	out.Diff = tape.Differ(x.Request, text)
 	return out
 }
 

@@ -42,8 +42,8 @@ func Forked(h *journal.History, c Change, by, id string) ([]*journal.Record, err
 	var begin *journal.Record
 	last := int64(0)
 	for _, r := range h.Records {
-		last = max(last, r.E)
-		switch r.K {
+		last = max(last, r.Effect)
+		switch r.RecordKind {
 		case journal.KBegin, journal.KDid, journal.KEnd, journal.KLines, journal.KPlace, journal.KSecret:
 		default:
 			continue
@@ -52,11 +52,11 @@ func Forked(h *journal.History, c Change, by, id string) ([]*journal.Record, err
 		if err := asWorker(&copied, id); err != nil {
 			return nil, err
 		}
-		if r.E != c.Effect || r.K == journal.KPlace {
+		if r.Effect != c.Effect || r.RecordKind == journal.KPlace {
 			out = append(out, &copied)
 			continue
 		}
-		if r.K == journal.KBegin {
+		if r.RecordKind == journal.KBegin {
 			begin = r
 			out = append(out, &copied)
 			continue
@@ -71,7 +71,7 @@ func Forked(h *journal.History, c Change, by, id string) ([]*journal.Record, err
 		}
 		return nil, none
 	}
-	end := &journal.Record{K: journal.KEnd, E: c.Effect}
+	end := &journal.Record{RecordKind: journal.KEnd, Effect: c.Effect}
 	if !c.isSet() {
 		return out, nil // the change contains no result, so the effect is performed again
 	}
@@ -86,17 +86,17 @@ func asWorker(r *journal.Record, id string) error {
 	var q effect.Request
 	var worker *string
 	switch claim, update := (&effect.QueueClaim{}), (&effect.QueueUpdate{}); {
-	case r.R == nil:
+	case r.Request == nil:
 		return nil
-	case r.Q == string(claim.Kind()):
+	case r.Kind == string(claim.Kind()):
 		q, worker = claim, &claim.Worker
-	case r.Q == string(update.Kind()):
+	case r.Kind == string(update.Kind()):
 		q, worker = update, &update.Worker
 	default:
 		return nil
 	}
-	if err := json.Unmarshal(r.R, q); err != nil {
-		return fmt.Errorf("record %d: %w", r.S, err)
+	if err := json.Unmarshal(r.Request, q); err != nil {
+		return fmt.Errorf("record %d: %w", r.Seq, err)
 	}
 	if *worker != "" {
 		*worker = id
@@ -105,7 +105,7 @@ func asWorker(r *journal.Record, id string) error {
 	if err != nil {
 		return err
 	}
-	r.R, r.D = text, digestOf(text)
+	r.Request, r.Digest = text, digestOf(text)
 	return nil
 }
 
@@ -136,11 +136,11 @@ func (c *Change) applyTo(r, begin *journal.Record) error {
 	if !c.isSet() {
 		return nil
 	}
-	q := effect.Kind(r.Q)
+	q := effect.Kind(r.Kind)
 	if begin != nil {
-		q = effect.Kind(begin.Q)
+		q = effect.Kind(begin.Kind)
 	}
-	if r.K == journal.KLines {
+	if r.RecordKind == journal.KLines {
 		q = effect.KindExchangeNext
 	}
 	switch {
@@ -149,34 +149,34 @@ func (c *Change) applyTo(r, begin *journal.Record) error {
 		if err != nil {
 			return err
 		}
-		*r = journal.Record{K: r.K, E: r.E, Q: r.Q, Of: r.Of, Asked: r.Asked, W: r.W, Gave: journal.Gave{X: "none", Err: text}}
+		*r = journal.Record{RecordKind: r.RecordKind, Effect: r.Effect, Kind: r.Kind, Of: r.Of, RequestMembers: r.RequestMembers, Moment: r.Moment, ResultMembers: journal.ResultMembers{Outcome: "none", Err: text}}
 		if q == effect.KindExchangeNext {
-			r.K, r.Q = journal.KDid, string(q)
+			r.RecordKind, r.Kind = journal.KDid, string(q)
 		}
 		return nil
 	case c.Answer != nil && q != effect.KindAwaitEmit:
-		return fmt.Errorf("effect %d is not an awaited emit, but %s: use --result or --error", r.E, q)
+		return fmt.Errorf("effect %d is not an awaited emit, but %s: use --result or --error", r.Effect, q)
 	case q == effect.KindExchangeNext:
-		return fmt.Errorf("effect %d contains messages of a host: use --error, or fork at an answer to them", r.E)
+		return fmt.Errorf("effect %d contains messages of a host: use --error, or fork at an answer to them", r.Effect)
 	}
 	v := c.Result
 	if c.Answer != nil {
 		question := questionOf(begin)
 		value, err := question.Read(*c.Answer, false)
 		if err != nil {
-			return fmt.Errorf("effect %d is waiting for %s: %w", r.E, question.Type, err)
+			return fmt.Errorf("effect %d is waiting for %s: %w", r.Effect, question.Type, err)
 		}
 		if v, err = json.Marshal(effect.Answer{Value: value, By: effect.ByCommandLine}); err != nil {
 			return err
 		}
 	}
 	entry := tape.Entry{Q: q, V: v}
-	if _, _, err := entry.Outcome(r.E); err != nil {
-		return fmt.Errorf("invalid result for effect %d (%s): %w", r.E, q, err)
+	if _, _, err := entry.Outcome(r.Effect); err != nil {
+		return fmt.Errorf("invalid result for effect %d (%s): %w", r.Effect, q, err)
 	}
-	r.Gave = journal.Gave{X: r.X, V: v}
-	if r.K == journal.KEnd {
-		r.X = "done"
+	r.ResultMembers = journal.ResultMembers{Outcome: r.Outcome, Result: v}
+	if r.RecordKind == journal.KEnd {
+		r.Outcome = "done"
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func (t *openExchanges) recordOpening(f *inFlight, q effect.Request) {
 	if open, ok := q.(*effect.ExchangeOpen); ok && f.begin != nil {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.all[f.e] = &host.Open{ID: f.e, Request: open, Since: time.UnixMilli(f.begin.T), History: &host.History{}}
+		t.all[f.e] = &host.Open{ID: f.e, Request: open, Since: time.UnixMilli(f.begin.Time), History: &host.History{}}
 	}
 }
 

@@ -41,6 +41,6 @@ func (r *Run) storeOpener(q effect.Request, x *journal.Record, tries int, result
 		return
 	}
 	if k := q.Kind(); err == nil && x != nil && (k == effect.KindAppPrepare || k == effect.KindMCPOpen || k == effect.KindMergeOpen || k == effect.KindAuditCall) {
-		r.openers[number{k.Family(), x.E}] = begunEffect{x, max(tries, 1), x.Until}
+		r.openers[number{k.Family(), x.Effect}] = begunEffect{x, max(tries, 1), x.Until}
 	}
 }

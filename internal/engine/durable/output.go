@@ -64,8 +64,8 @@ func (s *Stored) VerifyOut() (torn int, err error) {
 	o.readPrinted(s.History)
 	least := int64(0)
 	switch {
-	case s.Code() != nil && last.D != "": // older versions recorded no digest
-		if o.n >= last.N && o.digest() != last.D {
+	case s.Code() != nil && last.Digest != "": // older versions recorded no digest
+		if o.n >= last.N && o.digest() != last.Digest {
 			return torn, &journal.DamagedError{Where: journal.OutFile, Why: "the run has written different output", Next: journal.RestoreAdvice}
 		}
 		least = last.N
@@ -142,7 +142,7 @@ func (o *output) readPrinted(h *journal.History) {
 	}
 	o.started = true
 	for _, x := range h.Records {
-		if x.K == journal.KOut {
+		if x.RecordKind == journal.KOut {
 			o.printed = x.N
 		}
 	}
@@ -179,7 +179,7 @@ func (o *output) noteLocked(r *Run, isSuspended bool) {
 	}
 	if o.printed > o.noted || isSuspended {
 		o.noted = o.printed
-		x := &journal.Record{K: journal.KOut, Owner: journal.Owner{N: o.printed}}
+		x := &journal.Record{RecordKind: journal.KOut, Owner: journal.Owner{N: o.printed}}
 		if isSuspended {
 			x.By = journal.BySuspending
 		}

@@ -20,10 +20,10 @@ type past struct {
 	cursor int // index in all; all records before it were returned
 	left   int // number of records that were not returned so far
 	// effects contains the records of each effect by its number.
-	effects map[int64]*pastEffect
-	moments map[vm.Moment][]int
-	begun   map[int64]bool // the program waits for the recorded result of the effect
-	under   []under        // effects that began and did not end
+	effects     map[int64]*pastEffect
+	moments     map[vm.Moment][]int
+	begun       map[int64]bool // the program waits for the recorded result of the effect
+	interrupted []interrupted  // effects that began and did not end
 	// resolved contains the records with decisions about effects whose outcome was unknown.
 	resolved []*journal.Record
 
@@ -46,8 +46,8 @@ type pastEffect struct {
 	end   int
 }
 
-// under is an effect that began and did not end.
-type under struct {
+// interrupted is an effect that began and did not end.
+type interrupted struct {
 	flight *inFlight
 	begin  *journal.Record // nil if no record was written before the effect
 	q      effect.Request
@@ -69,9 +69,9 @@ func (p *past) addRecord(x *journal.Record) {
 	if x.Resolved != nil {
 		p.resolved = append(p.resolved, x)
 	}
-	switch x.K {
+	switch x.RecordKind {
 	case journal.KBegin:
-		k := p.effectOf(x.E)
+		k := p.effectOf(x.Effect)
 		k.tries++
 		k.until = max(k.until, x.Until)
 		if k.begin == nil {
@@ -86,17 +86,17 @@ func (p *past) addRecord(x *journal.Record) {
 	at := len(p.all)
 	p.all = append(p.all, event{record: x})
 	switch {
-	case x.K == journal.KPlace && x.Place == tape.PlaceWaits:
-		p.effectOf(x.E).waits = at
+	case x.RecordKind == journal.KPlace && x.Place == tape.PlaceWaits:
+		p.effectOf(x.Effect).waits = at
 		return // the record is found by its effect, not by its moment
-	case x.K != journal.KPlace:
-		p.effectOf(x.E).end = at
+	case x.RecordKind != journal.KPlace:
+		p.effectOf(x.Effect).end = at
 	}
-	if x.K == journal.KLines {
-		p.counts[x.Of] = max(p.counts[x.Of], x.L+int64(len(x.M))-1)
+	if x.RecordKind == journal.KLines {
+		p.counts[x.Of] = max(p.counts[x.Of], x.FirstLine+int64(len(x.Lines))-1)
 	}
-	if x.W != nil {
-		m := vm.Moment{Consumed: x.W[0], Ticks: x.W[1]}
+	if x.Moment != nil {
+		m := vm.Moment{Consumed: x.Moment[0], Ticks: x.Moment[1]}
 		p.moments[m] = append(p.moments[m], at)
 	}
 }
@@ -171,14 +171,14 @@ func (p *past) findEffect(e int64, q effect.Request) (*pastEffect, error) {
 		if x == nil {
 			continue
 		}
-		if x.K == journal.KEnd {
+		if x.RecordKind == journal.KEnd {
 			continue // the begin record contains the request
 		}
-		kind := effect.Kind(x.Q)
-		if x.K == journal.KLines {
+		kind := effect.Kind(x.Kind)
+		if x.RecordKind == journal.KLines {
 			kind = effect.KindExchangeNext
 		}
-		if kind != q.Kind() || x.Of != of || x.K != journal.KLines && x.D != digestOf(text) {
+		if kind != q.Kind() || x.Of != of || x.RecordKind != journal.KLines && x.Digest != digestOf(text) {
 			return nil, p.diverged(e, q, x, text)
 		}
 	}
@@ -190,7 +190,7 @@ func (p *past) findEffect(e int64, q effect.Request) (*pastEffect, error) {
 
 // beginIndex returns the index of a begin record in all.
 func (p *past) beginIndex(x *journal.Record) int {
-	i, _ := slices.BinarySearchFunc(p.all, x.S, func(e event, s uint64) int { return cmp.Compare(e.record.S, s) })
+	i, _ := slices.BinarySearchFunc(p.all, x.Seq, func(e event, s uint64) int { return cmp.Compare(e.record.Seq, s) })
 	return i
 }
 
@@ -203,7 +203,7 @@ func (p *past) recordAt(i int) *journal.Record {
 
 // endEvent returns the event with the result of an effect, from the record with index i.
 func (p *past) endEvent(i int) vm.Event {
-	e := p.all[i].record.E
+	e := p.all[i].record.Effect
 	p.markReturned(i)
 	delete(p.begun, e)
 	result, failed, err := p.recordedResult(i, e)
@@ -224,8 +224,8 @@ func (p *past) recordedResult(i int, e int64) (effect.Result, error, error) {
 	recorded.R = nil // only the outcome is used
 	entry := recorded.Restore(p.run.c.Secret)
 	result, failed, err := entry.Outcome(e)
-	if m, ok := result.(*effect.ExchangeMessages); ok && x.L > 0 {
-		m.Lines = &effect.HostLines{First: x.L, Text: x.M, Session: x.Talk, Process: x.Process}
+	if m, ok := result.(*effect.ExchangeMessages); ok && x.FirstLine > 0 {
+		m.Lines = &effect.HostLines{First: x.FirstLine, Text: x.Lines, Session: x.Talk, Process: x.Process}
 	}
 	return result, failed, err
 }
@@ -233,10 +233,10 @@ func (p *past) recordedResult(i int, e int64) (effect.Result, error, error) {
 func recordedFailure(x *journal.Record) (*tape.Failure, error) {
 	f := &tape.Failure{}
 	if err := json.Unmarshal(x.Err, f); err != nil {
-		return nil, fmt.Errorf("record %d: %w", x.S, err)
+		return nil, fmt.Errorf("record %d: %w", x.Seq, err)
 	}
-	if x.X != "none" {
-		f.X = x.X
+	if x.Outcome != "none" {
+		f.X = x.Outcome
 	}
 	return f, nil
 }

@@ -36,7 +36,7 @@ func (r player) Result(e int64, q effect.Request) (result effect.Result, isKnown
 		p.markReturned(k.waits)
 		return nil, true, effect.ErrWaits
 	case k.end < 0: // the earlier process stopped during this effect
-		p.under = append(p.under, under{r.flightOf(q), k.begin, q})
+		p.interrupted = append(p.interrupted, interrupted{r.flightOf(q), k.begin, q})
 		return nil, false, nil
 	}
 	p.markReturned(k.end)
@@ -74,7 +74,7 @@ func (r player) Find(e int64, q effect.Request) (vm.PastResult, error) {
 		p.begun[e] = true
 		return vm.Recorded, nil
 	}
-	p.under = append(p.under, under{r.flightOf(q), k.begin, q})
+	p.interrupted = append(p.interrupted, interrupted{r.flightOf(q), k.begin, q})
 	return vm.UnderWay, nil
 }
 
@@ -86,10 +86,10 @@ func (r player) NextEvent() (x vm.Event, ok bool) {
 		switch {
 		case e.returned:
 			continue
-		case e.record.Place == tape.PlaceOver && e.record.W == nil:
+		case e.record.Place == tape.PlaceOver && e.record.Moment == nil:
 			p.markReturned(p.cursor)
 			return vm.Event{Err: p.cause(p.cursor)}, true
-		case !p.begun[e.record.E] || e.record.K == journal.KPlace:
+		case !p.begun[e.record.Effect] || e.record.RecordKind == journal.KPlace:
 			return vm.Event{}, false
 		}
 		return p.endEvent(p.cursor), true
@@ -108,7 +108,7 @@ func (r player) EventAt(at vm.Moment) (x vm.Event, ok bool) {
 		case e.record.Place == tape.PlaceOver:
 			p.markReturned(i)
 			return vm.Event{Err: p.cause(i)}, true
-		case p.begun[e.record.E]:
+		case p.begun[e.record.Effect]:
 			return p.endEvent(i), true
 		}
 	}
@@ -153,7 +153,7 @@ func (r player) Pending() []int64 {
 		return nil
 	}
 	beginSteering(r.Run)
-	r.idle.caughtUp()
+	r.parking.caughtUp()
 	r.out.readPrinted(r.c.History)
 	if err := r.resolvedBefore(); err != nil {
 		r.Suspend(err)
@@ -162,14 +162,14 @@ func (r player) Pending() []int64 {
 		r.Suspend(err)
 	}
 	now := r.c.Writer.Time()
-	expiry := func(u under) int64 {
+	expiry := func(u interrupted) int64 {
 		if u.flight.expires > 0 && u.flight.expires <= now {
 			return u.flight.expires
 		}
 		return 1<<63 - 1
 	}
-	all := r.past.under
-	slices.SortStableFunc(all, func(a, b under) int {
+	all := r.past.interrupted
+	slices.SortStableFunc(all, func(a, b interrupted) int {
 		return cmp.Or(cmp.Compare(expiry(a), expiry(b)), cmp.Compare(a.flight.e, b.flight.e))
 	})
 	order := make([]int64, len(all))
@@ -179,19 +179,19 @@ func (r player) Pending() []int64 {
 		if r.flightOf(u.q) == u.flight {
 			r.flights.stores.begin(u.flight, u.q)
 		}
-		r.unspent(u)
+		r.countLostAttempts(u)
 		if u.begin != nil && retried(u.q) {
 			u.flight.tries++
-			r.recordBegin(u.flight, u.begin.P, u.q)
+			r.recordBegin(u.flight, u.begin.Task, u.q)
 		}
 	}
 	return order
 }
 
-// unspent counts the earlier attempts of a model call, whose usage is unknown.
-func (r player) unspent(u under) {
-	if q, ok := u.q.(*effect.AgentCall); ok {
-		for range u.flight.tries {
+// countLostAttempts counts the earlier attempts of a model call, whose usage is unknown.
+func (r player) countLostAttempts(e interrupted) {
+	if q, ok := e.q.(*effect.AgentCall); ok {
+		for range e.flight.tries {
 			r.lostCall(q)
 		}
 	}

@@ -82,13 +82,13 @@ func (q *ShownQuestion) checkType(text []byte) error { return schema.CheckAnswer
 
 // isQuestion reports whether the effect of a begin record waits for an answer.
 func isQuestion(r *journal.Record) bool {
-	return r.C == effect.ClassWaits.String() && r.Q != string(effect.KindSleep) && r.Q != string(effect.KindQueueWait)
+	return r.Class == effect.ClassWaits.String() && r.Kind != string(effect.KindSleep) && r.Kind != string(effect.KindQueueWait)
 }
 
 // WasAsked reports whether a run has asked a question.
 func WasAsked(h *journal.History, id string) bool {
 	for _, r := range h.Records {
-		if r.K == journal.KBegin && isQuestion(r) && journal.QuestionID(r.E) == id {
+		if r.RecordKind == journal.KBegin && isQuestion(r) && journal.QuestionID(r.Effect) == id {
 			return true
 		}
 	}

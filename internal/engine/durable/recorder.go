@@ -33,15 +33,12 @@ type recorder struct{ *Run }
 // Journal returns the VM's journal, which records in the run.
 func (r *Run) Journal() vm.Journal { return recorder{r} }
 
-// Policy stores the program's @on_unknown policy for effect e, which is about to begin. function is
-// the function with the annotation.
-func (r recorder) Policy(e int64, policy, function string) { r.policy = policyOf{e, policy, function} }
-
 // EffectBegan handles an effect that is about to be performed.
-func (r recorder) EffectBegan(e, task int64, q effect.Request) {
+func (r recorder) EffectBegan(e int64, at vm.Scene, q effect.Request) {
 	if !tape.Recorded(q.Kind()) {
 		return
 	}
+	task := at.Task()
 	f := &inFlight{e: e, task: task}
 	if s, ok := q.(*effect.Sleep); ok && r.live {
 		f.expires = r.c.Writer.Time() + max(s.Milliseconds, 0)
@@ -50,10 +47,8 @@ func (r recorder) EffectBegan(e, task int64, q effect.Request) {
 		r.past.restoreInFlight(f)
 		r.setFlight(q, f)
 	}
-	if r.policy.e == e {
-		f.policy, f.rule = r.policy.policy, r.policy.function
-	}
-	r.idle.addEffect(f, q)
+	f.policy, f.rule = at.OnUnknown(q)
+	r.parking.addEffect(f, q)
 	if r.live {
 		r.pin(q)
 	}
@@ -127,7 +122,7 @@ func changedFile(q effect.Request) string {
 
 // recordBegin appends the begin record of an effect.
 func (r *Run) recordBegin(f *inFlight, task int64, q effect.Request) {
-	x := &journal.Record{K: journal.KBegin, E: f.e, P: task, Q: string(q.Kind()), C: r.class(q).String(), Asked: journal.Asked{Due: f.expires, Try: f.tries, Until: r.until(q), Policy: f.policy, Rule: f.rule}, Rest: journal.Rest{Resolved: f.resolved}}
+	x := &journal.Record{RecordKind: journal.KBegin, Effect: f.e, Task: task, Kind: string(q.Kind()), Class: r.class(q).String(), RequestMembers: journal.RequestMembers{Due: f.expires, Try: f.tries, Until: r.until(q), Policy: f.policy, Rule: f.rule}, RareMembers: journal.RareMembers{Resolved: f.resolved}}
 	if f.tries == 0 {
 		x.Mark = r.mark(q)
 	}
@@ -169,7 +164,7 @@ func (r *Run) recordRequest(x *journal.Record, q effect.Request) {
 		return
 	}
 	if string(text) != "{}" {
-		x.R, x.D = text, hexsum.SHA256(text)[:32]
+		x.Request, x.Digest = text, hexsum.SHA256(text)[:32]
 	}
 }
 
@@ -187,14 +182,14 @@ func (r *Run) recordedRequest(q effect.Request) (json.RawMessage, error) {
 func (r *Run) appendRecord(x *journal.Record) {
 	r.appendMu.Lock()
 	defer r.appendMu.Unlock()
-	for _, text := range [][]byte{x.R, x.V, x.Err} {
+	for _, text := range [][]byte{x.Request, x.Result, x.Err} {
 		r.recordSecrets(text)
 	}
 	if x.Resolved != nil {
 		r.recordSecrets(x.Resolved.Answer)
 		r.recordSecrets(x.Resolved.Error)
 	}
-	for _, line := range x.M {
+	for _, line := range x.Lines {
 		r.recordSecrets([]byte(line))
 	}
 	r.c.Writer.Append(x)
@@ -208,7 +203,7 @@ func (r *Run) recordSecrets(text []byte) {
 		}
 		r.named[name] = true
 		value, _ := r.c.Secret(name) // the placeholder proves that the secret exists
-		r.c.Writer.Append(&journal.Record{K: journal.KSecret, Rest: journal.Rest{Name: name, Check: secretCheck(r.c.Seed, value)}})
+		r.c.Writer.Append(&journal.Record{RecordKind: journal.KSecret, RareMembers: journal.RareMembers{Name: name, Check: secretCheck(r.c.Seed, value)}})
 	}
 }
 
@@ -220,7 +215,7 @@ func (r recorder) EffectEnded(e int64, q effect.Request, result effect.Result, e
 	}
 	f := r.flightOf(q)
 	r.setFlight(q, nil)
-	r.idle.removeEffect(e, q, result, err)
+	r.parking.removeEffect(e, q, result, err)
 	r.talks.recordEnd(r.Run, e, q, result, err)
 	r.spend(q, f, result)
 	if !r.live {
@@ -264,7 +259,7 @@ func (r recorder) EffectEnded(e int64, q effect.Request, result effect.Result, e
 	if x.Blob != "" {
 		_ = r.writeAppended(journal.Written) // does not retain large values in memory; an error suspends the run
 	}
-	if x.K == journal.KEnd && effect.ClassOf(q) == effect.ClassOnce {
+	if x.RecordKind == journal.KEnd && effect.ClassOf(q) == effect.ClassOnce {
 		r.c.Writer.SyncLater()
 	}
 }
@@ -274,18 +269,18 @@ func (r recorder) EffectEnded(e int64, q effect.Request, result effect.Result, e
 func (r recorder) appendEnd(x *journal.Record, f *inFlight, q effect.Request) {
 	if f == nil || f.resolved == nil {
 		r.appendRecord(x)
-		r.idle.markJournaled(x.E)
+		r.parking.markJournaled(x.Effect)
 		return
 	}
 	x.Resolved = f.resolved
 	x.By = cmp.Or(x.Resolved.Name, x.Resolved.By)
 	r.appendRecord(x)
-	e, about := x.E, q
-	if x.K == journal.KDid {
+	e, about := x.Effect, q
+	if x.RecordKind == journal.KDid {
 		e = x.Of
 		about, _ = r.opener(q)
 	}
-	r.idle.markJournaled(e)
+	r.parking.markJournaled(e)
 	text, err := tape.Request(about)
 	if err == nil {
 		err = r.recordResolution(e, about.Kind(), text, r.resolutionOf(f.resolved))
@@ -306,19 +301,19 @@ func (r *Run) endRecord(e int64, q effect.Request, result effect.Result, err err
 	if rerr != nil {
 		return nil, rerr
 	}
-	x := &journal.Record{K: journal.KDid, E: e, W: entry.W}
+	x := &journal.Record{RecordKind: journal.KDid, Effect: e, Moment: entry.W}
 	switch {
 	case begins(q):
-		x.K, x.X = journal.KEnd, status(err)
+		x.RecordKind, x.Outcome = journal.KEnd, status(err)
 	case q.Kind() == effect.KindExchangeNext && err == nil:
-		x.K = journal.KLines
+		x.RecordKind = journal.KLines
 		x.Of = q.(*effect.ExchangeNext).ID
 	default:
-		x.Q = string(q.Kind())
+		x.Kind = string(q.Kind())
 		r.recordRequest(x, q)
 	}
 	if entry.V != nil {
-		x.V = r.clean(entry.V)
+		x.Result = r.clean(entry.V)
 	}
 	if f := entry.Err; f != nil {
 		f.X = ""
@@ -326,7 +321,7 @@ func (r *Run) endRecord(e int64, q effect.Request, result effect.Result, err err
 		if rerr != nil {
 			return nil, rerr
 		}
-		x.Err, x.X = r.clean(text), status(err)
+		x.Err, x.Outcome = r.clean(text), status(err)
 	}
 	if m, ok := result.(*effect.ExchangeMessages); ok && err == nil {
 		r.recordLines(x, &entry, m)
@@ -353,31 +348,31 @@ func (r *Run) recordLines(x *journal.Record, entry *tape.Entry, m *effect.Exchan
 	}
 	x.Decided, x.Sizes = entry.Decided, entry.Sizes
 	if m.Lines == nil {
-		x.L, x.M = r.past.countLines(x.Of, len(lines)), lines
+		x.FirstLine, x.Lines = r.past.countLines(x.Of, len(lines)), lines
 		return
 	}
 	x.Talk, x.Process = string(r.clean([]byte(m.Lines.Session))), m.Lines.Process
-	x.L, x.M = m.Lines.First, make([]string, len(m.Lines.Text))
+	x.FirstLine, x.Lines = m.Lines.First, make([]string, len(m.Lines.Text))
 	split := r.talks.lines.of(x.Of)
 	for i, line := range m.Lines.Text {
-		x.M[i] = string(split.JSON([]byte(line)))
+		x.Lines[i] = string(split.JSON([]byte(line)))
 	}
-	if !slices.Equal(x.M, lines) {
-		x.Lines = lines
+	if !slices.Equal(x.Lines, lines) {
+		x.ProtocolLines = lines
 	}
 }
 
 // EffectDeferred records that an effect could not be performed at once, so the program waits.
 func (r recorder) EffectDeferred(e int64, q effect.Request, at vm.Moment) {
 	if r.live {
-		r.appendRecord(&journal.Record{K: journal.KPlace, Place: tape.PlaceWaits, E: e, Q: string(q.Kind()), W: tape.Written(&at)})
+		r.appendRecord(&journal.Record{RecordKind: journal.KPlace, Place: tape.PlaceWaits, Effect: e, Kind: string(q.Kind()), Moment: tape.Written(&at)})
 	}
 }
 
 // MemoryExceeded records that the run exceeded its memory limit at a moment.
 func (r recorder) MemoryExceeded(at vm.Moment) {
 	if r.live {
-		r.appendRecord(&journal.Record{K: journal.KPlace, Place: tape.PlaceMemory, W: tape.Written(&at)})
+		r.appendRecord(&journal.Record{RecordKind: journal.KPlace, Place: tape.PlaceMemory, Moment: tape.Written(&at)})
 	}
 }
 
@@ -386,7 +381,7 @@ func (r recorder) ContextEnded(cause error, at *vm.Moment) {
 	if !r.live {
 		return
 	}
-	x := &journal.Record{K: journal.KPlace, Place: tape.PlaceOver, W: tape.Written(at)}
+	x := &journal.Record{RecordKind: journal.KPlace, Place: tape.PlaceOver, Moment: tape.Written(at)}
 	text, err := json.Marshal(tape.FailureOf(cause))
 	if err != nil {
 		r.Suspend(&Unwritable{err})

@@ -1,9 +1,10 @@
 // Package durable writes the journal of a run, and replays the journal when the run is resumed
 // (spec/26-durable.md). The API has no compatibility promise.
 //
-// A Run has three roles. As the vm.Journal it records the results of effects. As the vm.Past it
-// returns recorded results. As an effect.Layer between the VM and the runtime, it performs an
-// effect only after the journal contains everything on which the effect may depend.
+// A Run has three roles. As the vm.Durable of a run, it records the results of effects in its
+// vm.Journal, and returns recorded results by its vm.Past. As an effect.Layer between the VM and
+// the runtime, it performs an effect only after the journal contains everything on which the effect
+// may depend.
 package durable
 
 import (
@@ -18,6 +19,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/secret"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/text/hexsum"
+	"github.com/concerto-lang/concerto/vm"
 )
 
 // Config configures a Run.
@@ -79,6 +81,7 @@ var ErrTried = errors.New("the program must do the same as the recorded run")
 
 // Run is a durable run in this process.
 type Run struct {
+	vm.NotDurable
 	c Config
 	redactor
 	named   map[string]bool // secrets that the journal names; used only by recordSecrets
@@ -86,18 +89,17 @@ type Run struct {
 	past    past
 	out     output
 	live    bool // the replay has ended
-	idle    idleness
+	parking parking
 	talks   openExchanges
 	effectState
 	decisions
-	calling
+	toolState
 	carried carried
 	openers map[number]begunEffect // begin records of the objects that the program may still use
 
 	appendMu sync.Mutex
 
 	flights flights
-	policy  policyOf
 
 	suspension
 }
@@ -140,13 +142,6 @@ type effectState struct {
 	clock clock
 }
 
-// policyOf is the program's policy for effect e, which is about to begin.
-type policyOf struct {
-	e        int64
-	policy   string
-	function string
-}
-
 // flights contains the effects that have begun and not ended.
 type flights struct {
 	mu  sync.Mutex // protects all
@@ -185,7 +180,7 @@ func New(c Config) *Run {
 		r.c.Remark = func(string) {}
 	}
 	r.out.have = c.Out
-	r.idle.init(r)
+	r.parking.init(r)
 	r.talks.init(r)
 	r.past.init(r)
 	r.live = c.History == nil
@@ -215,7 +210,7 @@ func (r *Run) SetSecrets(secrets *secret.Set, world World) error {
 		return nil
 	}
 	for _, x := range r.c.History.Records {
-		if x.K != journal.KSecret {
+		if x.RecordKind != journal.KSecret {
 			continue
 		}
 		r.named[x.Name] = true
@@ -313,7 +308,7 @@ func (r *Run) Finish(code int, continued bool) error {
 	if continued {
 		x = journal.HasContinued
 	}
-	r.c.Writer.Append(&journal.Record{K: journal.KFinish, Gave: journal.Gave{X: x}, Asked: journal.Asked{D: r.out.digest()}, Owner: journal.Owner{N: r.out.n}, Rest: journal.Rest{Code: &code, Ledger: r.ledgerHead()}})
+	r.c.Writer.Append(&journal.Record{RecordKind: journal.KFinish, ResultMembers: journal.ResultMembers{Outcome: x}, RequestMembers: journal.RequestMembers{Digest: r.out.digest()}, Owner: journal.Owner{N: r.out.n}, RareMembers: journal.RareMembers{Code: &code, Ledger: r.ledgerHead()}})
 	return r.writeAppended(journal.Synced)
 }
 
@@ -362,7 +357,7 @@ func (r *Run) Leave() error {
 	waits := ok && !r.canContinue
 	r.out.lastNote(r, !waits)
 	if waits {
-		r.c.Writer.Append(&journal.Record{K: journal.KPark, Rest: journal.Rest{Waits: parked.waits()}})
+		r.c.Writer.Append(&journal.Record{RecordKind: journal.KPark, RareMembers: journal.RareMembers{Waits: parked.waits()}})
 	}
 	return r.writeAppended(journal.Synced)
 }

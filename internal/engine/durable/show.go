@@ -145,7 +145,7 @@ func when(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T
 func Show(stored *Stored, running bool, policy func(kind, address string) string, cost func(provider, model string, in, out int64) float64) *Shown {
 	h := stored.History
 	start := h.Records[0]
-	s := &Shown{Run: start.Run, Program: start.Program, Started: when(start.T), Pending: []ShownQuestion{}, Answered: []ShownAnswer{}, Unknown: []ShownUnknown{}, Timers: []ShownTimer{}, Hosts: []ShownHost{},
+	s := &Shown{Run: start.Run, Program: start.Program, Started: when(start.Time), Pending: []ShownQuestion{}, Answered: []ShownAnswer{}, Unknown: []ShownUnknown{}, Timers: []ShownTimer{}, Hosts: []ShownHost{},
 		Journal: Size{int(h.N), h.Bytes}}
 	t := tallied(h)
 	s.Effects, s.Usage, s.Exit = t.effects, t.usage(cost), t.exit
@@ -179,26 +179,26 @@ func (s *Shown) listHosts(h *journal.History, opened map[int64]bool, running boo
 		state = "attached"
 	}
 	for _, r := range h.Records {
-		if r.K != journal.KBegin || !opened[r.E] {
+		if r.RecordKind != journal.KBegin || !opened[r.Effect] {
 			continue
 		}
 		var q effect.ExchangeOpen
-		_ = json.Unmarshal(r.R, &q) // this package has written the request
+		_ = json.Unmarshal(r.Request, &q) // this package has written the request
 		s.Hosts = append(s.Hosts, ShownHost{Host: q.Host, State: state})
 	}
 }
 
 func stateOf(h *journal.History, running bool) string {
 	switch last := h.Last(); {
-	case h.Last().X == journal.HasContinued:
+	case h.Last().Outcome == journal.HasContinued:
 		return Continued
-	case last.K == journal.KFinish && last.Code != nil && *last.Code == 0:
+	case last.RecordKind == journal.KFinish && last.Code != nil && *last.Code == 0:
 		return Finished
-	case last.K == journal.KFinish:
+	case last.RecordKind == journal.KFinish:
 		return Failed
 	case running:
 		return Running
-	case last.K == journal.KPark:
+	case last.RecordKind == journal.KPark:
 		return Waiting
 	}
 	return Suspend
@@ -223,18 +223,18 @@ func (s *Shown) pending(open map[int64]*journal.Record, opened map[int64]bool, p
 	for _, r := range open {
 		all = append(all, r)
 	}
-	slices.SortFunc(all, func(a, b *journal.Record) int { return int(a.E - b.E) })
+	slices.SortFunc(all, func(a, b *journal.Record) int { return int(a.Effect - b.Effect) })
 	for _, r := range all {
 		switch {
-		case r.Q == string(effect.KindSleep):
+		case r.Kind == string(effect.KindSleep):
 			s.Effects.Pending++
-			s.Timers = append(s.Timers, ShownTimer{r.E, when(r.Due)})
-		case r.Q == string(effect.KindQueueWait):
+			s.Timers = append(s.Timers, ShownTimer{r.Effect, when(r.Due)})
+		case r.Kind == string(effect.KindQueueWait):
 			s.Effects.Pending++
-		case r.C == effect.ClassWaits.String():
+		case r.Class == effect.ClassWaits.String():
 			s.Effects.Pending++
 			s.Pending = append(s.Pending, questionOf(r))
-		case r.C == effect.ClassHeld.String():
+		case r.Class == effect.ClassKept.String():
 			s.Effects.Pending++
 		default:
 			s.Effects.Unknown++
@@ -247,18 +247,18 @@ func (s *Shown) pending(open map[int64]*journal.Record, opened map[int64]bool, p
 func (s *Shown) listAnswered(h *journal.History) {
 	asked := map[int64]*journal.Record{}
 	for _, r := range h.Records {
-		if r.K == journal.KBegin && isQuestion(r) {
-			asked[r.E] = r
+		if r.RecordKind == journal.KBegin && isQuestion(r) {
+			asked[r.Effect] = r
 			continue
 		}
-		begin := asked[r.E]
-		if r.K != journal.KEnd || begin == nil || r.By == "" {
+		begin := asked[r.Effect]
+		if r.RecordKind != journal.KEnd || begin == nil || r.By == "" {
 			continue
 		}
 		var a effect.Answer
-		_ = json.Unmarshal(r.V, &a) // a large value is in a separate file and is not shown
+		_ = json.Unmarshal(r.Result, &a) // a large value is in a separate file and is not shown
 		q := questionOf(begin)
-		s.Answered = append(s.Answered, ShownAnswer{ID: q.ID, Channel: q.Channel, Payload: q.Payload, Value: a.Value, Error: r.Err, By: r.By, At: when(r.T)})
+		s.Answered = append(s.Answered, ShownAnswer{ID: q.ID, Channel: q.Channel, Payload: q.Payload, Value: a.Value, Error: r.Err, By: r.By, At: when(r.Time)})
 	}
 }
 
@@ -269,9 +269,9 @@ func questionOf(r *journal.Record) ShownQuestion {
 		Type    string          `json:"type"`
 		Message json.RawMessage `json:"message"`
 	}
-	_ = json.Unmarshal(r.R, &q) // members that are missing or invalid are not shown
-	x := ShownQuestion{ID: journal.QuestionID(r.E), Channel: q.Channel, Payload: q.Payload, Type: r.Type, Since: when(r.T), schema: r.Schema}
-	if r.Q == string(effect.KindAskHost) {
+	_ = json.Unmarshal(r.Request, &q) // members that are missing or invalid are not shown
+	x := ShownQuestion{ID: journal.QuestionID(r.Effect), Channel: q.Channel, Payload: q.Payload, Type: r.Type, Since: when(r.Time), schema: r.Schema}
+	if r.Kind == string(effect.KindAskHost) {
 		x.Channel, x.Payload = "host:"+q.Type, q.Message
 	}
 	x.approval = x.Channel == effect.ToolApproval || slices.ContainsFunc(hostmsg.Messages(), func(m hostmsg.Message) bool { return m.Channel == x.Channel && m.Form == hostmsg.YesNo })
@@ -305,11 +305,11 @@ func PolicyKind(kind string, request []byte) (name, address string) {
 }
 
 func unknownOf(r *journal.Record, policy func(kind, address string) string) ShownUnknown {
-	x := ShownUnknown{ID: journal.UnknownID(r.E), Kind: r.Q, Request: r.R, Key: r.Key, Began: when(r.T), Policy: "retry"}
+	x := ShownUnknown{ID: journal.UnknownID(r.Effect), Kind: r.Kind, Request: r.Request, Key: r.Key, Began: when(r.Time), Policy: "retry"}
 	if r.Policy != "" {
 		x.Policy = r.Policy
-	} else if r.C == effect.ClassOnce.String() || r.C == effect.ClassSettled.String() {
-		x.Policy = policy(PolicyKind(r.Q, r.R))
+	} else if r.Class == effect.ClassOnce.String() || r.Class == effect.ClassSettled.String() {
+		x.Policy = policy(PolicyKind(r.Kind, r.Request))
 	}
 	if x.Request == nil {
 		x.Request = json.RawMessage("{}")

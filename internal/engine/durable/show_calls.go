@@ -19,25 +19,25 @@ type call struct {
 // addRecord updates the calls with the next record.
 func (c calls) addRecord(r *journal.Record) {
 	switch {
-	case r.K == journal.KBegin && r.Q == string(effect.KindMCPOpen) && c[r.E] == nil:
-		c[r.E] = &call{Begin: r}
-	case r.K == journal.KBegin && c[r.E] != nil:
-		c[r.E].Begin = r
-	case r.K == journal.KEnd && c[r.E] != nil && r.X == "done":
-		c[r.E].Opened = true
-	case r.K == journal.KEnd:
-		delete(c, r.E)
-	case r.K == journal.KDid && r.Q == string(effect.KindMCPNext) && endsCall(r):
+	case r.RecordKind == journal.KBegin && r.Kind == string(effect.KindMCPOpen) && c[r.Effect] == nil:
+		c[r.Effect] = &call{Begin: r}
+	case r.RecordKind == journal.KBegin && c[r.Effect] != nil:
+		c[r.Effect].Begin = r
+	case r.RecordKind == journal.KEnd && c[r.Effect] != nil && r.Outcome == "done":
+		c[r.Effect].Opened = true
+	case r.RecordKind == journal.KEnd:
+		delete(c, r.Effect)
+	case r.RecordKind == journal.KDid && r.Kind == string(effect.KindMCPNext) && endsCall(r):
 		delete(c, r.Of)
 	}
 }
 
 // isRetry reports whether a record begins another attempt of an open call.
-func (c calls) isRetry(r *journal.Record) bool { return c[r.E] != nil && c[r.E].Opened }
+func (c calls) isRetry(r *journal.Record) bool { return c[r.Effect] != nil && c[r.Effect].Opened }
 
 func endsCall(r *journal.Record) bool {
 	var e effect.MCPEvent
-	return r.Err != nil || json.Unmarshal(r.V, &e) == nil && e.Kind == "result" || r.Blob != ""
+	return r.Err != nil || json.Unmarshal(r.Result, &e) == nil && e.Kind == "result" || r.Blob != ""
 }
 
 // countRunningCalls counts each open call as an effect that has begun and not ended.

@@ -107,8 +107,8 @@ func readStored(run journal.Run, h *journal.History) (*Stored, error) {
 	}
 	file := journal.ProgramFile
 	for _, r := range h.Records {
-		if r.K == journal.KAdopt {
-			file, s.Sum = r.Name, r.D
+		if r.RecordKind == journal.KAdopt {
+			file, s.Sum = r.Name, r.Digest
 			s.adopted++
 		}
 	}
@@ -126,7 +126,7 @@ func badStart(member string, err error) error {
 
 // Code returns the exit code of the run, or nil if the run has not ended.
 func (s *Stored) Code() *int {
-	if last := s.History.Last(); last.K == journal.KFinish {
+	if last := s.History.Last(); last.RecordKind == journal.KFinish {
 		return last.Code
 	}
 	return nil
@@ -148,7 +148,7 @@ func (s *Stored) Adopt(program []byte) error {
 		return errors.Join(err, w.Close())
 	}
 	sum := hexsum.SHA256(program)
-	w.Append(&journal.Record{K: journal.KAdopt, Rest: journal.Rest{Name: name}, Asked: journal.Asked{D: sum}})
+	w.Append(&journal.Record{RecordKind: journal.KAdopt, RareMembers: journal.RareMembers{Name: name}, RequestMembers: journal.RequestMembers{Digest: sum}})
 	if err := errors.Join(w.Flush(journal.Synced), w.Close()); err != nil {
 		return err
 	}

@@ -35,26 +35,26 @@ func numbered(name string, before int) string {
 // readSuccessor returns the successor of a run, or nil if the run has not continued. The record of
 // the request to continue contains what the run passes on.
 func (s *Stored) readSuccessor() (*journal.Successor, error) {
-	if last := s.History.Last(); last.K != journal.KFinish || last.X != journal.HasContinued {
+	if last := s.History.Last(); last.RecordKind != journal.KFinish || last.Outcome != journal.HasContinued {
 		return nil, nil
 	}
 	var end *journal.Record
 	for _, r := range s.History.Records {
-		if r.Q == string(effect.KindContinue) {
+		if r.Kind == string(effect.KindContinue) {
 			end = r
 		}
 	}
 	if end == nil {
 		return nil, &journal.DamagedError{Where: s.History.LastPart(), Why: "the run has continued, but the record of that is missing"}
 	}
-	value, err := end.V, error(nil)
+	value, err := end.Result, error(nil)
 	if end.Blob != "" {
 		value, err = s.Run.Blob(end.Blob)
 	}
 	var asked effect.Continue
 	var taken effect.Continued
 	if err == nil {
-		err = errors.Join(json.Unmarshal(end.R, &asked), json.Unmarshal(value, &taken))
+		err = errors.Join(json.Unmarshal(end.Request, &asked), json.Unmarshal(value, &taken))
 	}
 	if err != nil {
 		return nil, err

@@ -40,16 +40,16 @@ func tallied(h *journal.History) *tally {
 // add adds the next record to the tally.
 func (t *tally) add(r *journal.Record) {
 	t.servers.addRecord(r)
-	switch r.K {
+	switch r.RecordKind {
 	case journal.KBegin:
 		if t.servers.isRetry(r) {
 			return // a further attempt of an open call is not a new effect
 		}
-		if r.Try > 0 && r.Q == string(effect.KindAgentCall) {
+		if r.Try > 0 && r.Kind == string(effect.KindAgentCall) {
 			t.lost++
 		}
-		t.open[r.E] = r
-		if r.Q == string(effect.KindAgentCall) || r.Q == string(effect.KindStreamOpen) {
+		t.open[r.Effect] = r
+		if r.Kind == string(effect.KindAgentCall) || r.Kind == string(effect.KindStreamOpen) {
 			t.calls++
 		}
 	case journal.KEnd:
@@ -57,7 +57,7 @@ func (t *tally) add(r *journal.Record) {
 	case journal.KDid, journal.KLines:
 		t.effects.countEffect("done")
 		t.piece(r)
-		if r.Q == string(effect.KindExchangeClose) {
+		if r.Kind == string(effect.KindExchangeClose) {
 			delete(t.opened, r.Of)
 		}
 	case journal.KFinish:
@@ -67,27 +67,27 @@ func (t *tally) add(r *journal.Record) {
 
 // ends adds the record with an effect's result.
 func (t *tally) ends(r *journal.Record) {
-	b := t.open[r.E]
-	delete(t.open, r.E)
-	if b != nil && b.C == effect.ClassWaits.String() && r.X == "unknown" {
+	b := t.open[r.Effect]
+	delete(t.open, r.Effect)
+	if b != nil && b.Class == effect.ClassWaits.String() && r.Outcome == "unknown" {
 		t.effects.countEffect("none") // the wait was cancelled
 	} else {
-		t.effects.countEffect(r.X)
+		t.effects.countEffect(r.Outcome)
 	}
 	if b == nil {
 		return
 	}
-	switch effect.Kind(b.Q) {
+	switch effect.Kind(b.Kind) {
 	case effect.KindExchangeOpen:
-		if r.X == "done" {
-			t.opened[r.E] = true
+		if r.Outcome == "done" {
+			t.opened[r.Effect] = true
 		}
 	case effect.KindAgentCall:
-		if r.X == "none" {
+		if r.Outcome == "none" {
 			t.calls-- // the call was refused, so no request was sent
 		}
 		var reply effect.AgentReply
-		if r.V != nil && json.Unmarshal(r.V, &reply) == nil {
+		if r.Result != nil && json.Unmarshal(r.Result, &reply) == nil {
 			t.countReply(&reply)
 		}
 	}
@@ -95,11 +95,11 @@ func (t *tally) ends(r *journal.Record) {
 
 // piece counts the usage of a stream, which its last piece contains.
 func (t *tally) piece(r *journal.Record) {
-	if r.Q != string(effect.KindStreamNext) {
+	if r.Kind != string(effect.KindStreamNext) {
 		return
 	}
 	var piece effect.StreamPiece
-	if json.Unmarshal(r.V, &piece) == nil && piece.Reply != nil {
+	if json.Unmarshal(r.Result, &piece) == nil && piece.Reply != nil {
 		t.countReply(piece.Reply)
 	}
 }

@@ -21,10 +21,10 @@ func Tape(stored journal.Run, h *journal.History, flags tape.Flags, emit string,
 	w := tape.Write(to, header)
 	begins := map[int64]*journal.Record{}
 	for _, r := range h.Records {
-		switch r.K {
+		switch r.RecordKind {
 		case journal.KBegin:
-			if begins[r.E] == nil {
-				begins[r.E] = r
+			if begins[r.Effect] == nil {
+				begins[r.Effect] = r
 			}
 			continue
 		case journal.KFinish:
@@ -35,7 +35,7 @@ func Tape(stored journal.Run, h *journal.History, flags tape.Flags, emit string,
 		default:
 			continue
 		}
-		x, err := entryOf(stored, r, begins[r.E])
+		x, err := entryOf(stored, r, begins[r.Effect])
 		if err != nil {
 			return err
 		}
@@ -47,11 +47,11 @@ func Tape(stored journal.Run, h *journal.History, flags tape.Flags, emit string,
 // entryOf returns the entry of a tape for a record r with an effect's result. begin is the effect's
 // begin record, or nil.
 func entryOf(stored journal.Run, r, begin *journal.Record) (*tape.Entry, error) {
-	x := &tape.Entry{E: r.E, Place: r.Place, Q: effect.Kind(r.Q), Of: r.Of, R: r.R, V: r.V, Lines: r.Translated(), Decided: r.Decided, Sizes: r.Sizes, W: r.W}
+	x := &tape.Entry{E: r.Effect, Place: r.Place, Q: effect.Kind(r.Kind), Of: r.Of, R: r.Request, V: r.Result, Lines: r.Translated(), Decided: r.Decided, Sizes: r.Sizes, W: r.Moment}
 	switch {
-	case r.K == journal.KEnd && begin != nil:
-		x.Q, x.R, x.Of = effect.Kind(begin.Q), begin.R, begin.Of
-	case r.K == journal.KLines:
+	case r.RecordKind == journal.KEnd && begin != nil:
+		x.Q, x.R, x.Of = effect.Kind(begin.Kind), begin.Request, begin.Of
+	case r.RecordKind == journal.KLines:
 		x.Q = effect.KindExchangeNext
 	}
 	if r.Blob != "" {

@@ -35,18 +35,18 @@ func (t *toolCalls) readJournal(r *Run) {
 		return
 	}
 	for _, x := range r.c.History.Records {
-		if x.K != journal.KDid || x.Err != nil {
+		if x.RecordKind != journal.KDid || x.Err != nil {
 			continue
 		}
-		switch effect.Kind(x.Q) {
+		switch effect.Kind(x.Kind) {
 		case effect.KindAppPrepare:
 			q := &effect.AppPrepare{}
-			if json.Unmarshal(secret.RestoreJSON(x.R, r.c.Secret), q) == nil {
-				t.byKey[q.CallID] = &toolCall{e: x.E, prepare: q}
+			if json.Unmarshal(secret.RestoreJSON(x.Request, r.c.Secret), q) == nil {
+				t.byKey[q.CallID] = &toolCall{e: x.Effect, prepare: q}
 			}
 		case effect.KindAppDecide:
 			q := &effect.AppDecide{}
-			if json.Unmarshal(secret.RestoreJSON(x.R, r.c.Secret), q) == nil {
+			if json.Unmarshal(secret.RestoreJSON(x.Request, r.c.Secret), q) == nil {
 				t.recordDecision(q, x)
 			}
 		}
@@ -60,7 +60,7 @@ func (t *toolCalls) recordDecision(q *effect.AppDecide, x *journal.Record) {
 	}
 	c.decide = q
 	var v effect.AppVerdict
-	if json.Unmarshal(x.V, &v) == nil && v.Decided != nil && v.Decided.Scope == scopeSession {
+	if json.Unmarshal(x.Result, &v) == nil && v.Decided != nil && v.Decided.Scope == scopeSession {
 		t.sessions = append(t.sessions, q.CallID)
 	}
 }
@@ -125,7 +125,7 @@ func (w *world) prepare(ctx context.Context, c *toolCall, decide bool) error {
 // preparedAs returns the key of the call that a record prepared, or "" for other records.
 func preparedAs(x *journal.Record) string {
 	var prepare effect.AppPrepare
-	if x.Q != string(effect.KindAppPrepare) || json.Unmarshal(x.R, &prepare) != nil {
+	if x.Kind != string(effect.KindAppPrepare) || json.Unmarshal(x.Request, &prepare) != nil {
 		return ""
 	}
 	return prepare.CallID

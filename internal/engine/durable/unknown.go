@@ -36,7 +36,7 @@ func (w *world) announceRetry(ctx context.Context, f *inFlight, q effect.Request
 	f.resolved = x.journalForm(w.run)
 	w.run.recordBegin(f, f.task, q)
 	f.resolved = nil
-	w.run.idle.markJournaled(f.e)
+	w.run.parking.markJournaled(f.e)
 	text, err := tape.Request(q)
 	if err == nil {
 		err = w.run.recordResolution(f.e, q.Kind(), text, x)
@@ -159,8 +159,8 @@ func (r *Run) inquiry(e int64, kind effect.Kind, request json.RawMessage) (json.
 // ledgers.
 func (r *Run) resolvedBefore() error {
 	for _, x := range r.past.resolved {
-		e := x.E
-		if x.K == journal.KDid {
+		e := x.Effect
+		if x.RecordKind == journal.KDid {
 			e = x.Of // number of the effect that opened the call
 		}
 		k := r.past.effects[e]
@@ -168,10 +168,10 @@ func (r *Run) resolvedBefore() error {
 			continue // the begin record of the effect is not in the stored history
 		}
 		request := json.RawMessage("{}")
-		if k.begin.R != nil {
-			request = secret.RestoreJSON(k.begin.R, r.c.Secret)
+		if k.begin.Request != nil {
+			request = secret.RestoreJSON(k.begin.Request, r.c.Secret)
 		}
-		if err := r.recordResolution(e, effect.Kind(k.begin.Q), request, r.resolutionOf(x.Resolved)); err != nil {
+		if err := r.recordResolution(e, effect.Kind(k.begin.Kind), request, r.resolutionOf(x.Resolved)); err != nil {
 			return err
 		}
 	}
@@ -231,8 +231,8 @@ func (w *world) inquire(ctx context.Context, f *inFlight, q effect.Request) (*re
 	}
 	got := make(chan answer, 1)
 	if effect.Inline(q.Kind()) {
-		w.run.idle.waitForOutcome(f, q)
-		defer w.run.idle.removeEffect(f.e, q, nil, nil)
+		w.run.parking.waitForOutcome(f, q)
+		defer w.run.parking.removeEffect(f.e, q, nil, nil)
 	}
 	since := w.run.c.Writer.Time()
 	stop := w.startQuestion(ctx, question, func(result effect.Result, err error) { got <- answer{result, err} }, func(done func(effect.Result, error)) (func(), bool) {

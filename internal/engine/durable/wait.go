@@ -36,43 +36,43 @@ func (e *Parked) Error() string {
 func (e *Parked) waits() []journal.Wait {
 	all := slices.Clone(e.Timers)
 	for _, q := range e.Questions {
-		all = append(all, journal.Wait{E: q.E, ID: q.ID})
+		all = append(all, journal.Wait{Effect: q.E, ID: q.ID})
 	}
-	slices.SortFunc(all, func(a, b journal.Wait) int { return int(a.E - b.E) })
+	slices.SortFunc(all, func(a, b journal.Wait) int { return int(a.Effect - b.Effect) })
 	return all
 }
 
-// idleness tracks whether the run waits only for answers and distant timers.
-type idleness struct {
+// parking tracks whether the run waits only for answers and distant timers.
+type parking struct {
 	run *Run
 
-	mu        sync.Mutex
-	under     map[int64]effect.Request // running effects by number
-	unflushed map[int64]bool           // running effects whose flush of the journal has not begun
-	timers    map[int64]int64          // expiry of timers by effect, in Unix milliseconds
-	questions map[int64]*openQuestion
-	open      map[int64]int // number of unanswered requests of hosts by exchange
-	still     bool          // no task of the program can continue
-	moves     int64
-	resumed   int64            // value of moves at the end of the replay; if equal, the program has made no progress since
-	listed    map[int64]string // ids of the open questions that the store lists, by effect
-	answered  map[int64]string // ids of the questions that another process answered, by effect
+	mu               sync.Mutex
+	running          map[int64]effect.Request // running effects by number
+	unflushed        map[int64]bool           // running effects whose flush of the journal has not begun
+	timers           map[int64]int64          // expiry of timers by effect, in Unix milliseconds
+	questions        map[int64]*openQuestion
+	open             map[int64]int // number of unanswered requests of hosts by exchange
+	isWaiting        bool          // no task of the program can continue
+	progress         int64
+	progressAtResume int64            // value of progress at the end of the replay; if equal, the program has made no progress since
+	listed           map[int64]string // ids of the open questions that the store lists, by effect
+	answered         map[int64]string // ids of the questions that another process answered, by effect
 }
 
-func (i *idleness) init(r *Run) {
-	*i = idleness{run: r, under: map[int64]effect.Request{}, unflushed: map[int64]bool{}, timers: map[int64]int64{}, questions: map[int64]*openQuestion{}, open: map[int64]int{}, listed: map[int64]string{}, answered: map[int64]string{}}
+func (i *parking) init(r *Run) {
+	*i = parking{run: r, running: map[int64]effect.Request{}, unflushed: map[int64]bool{}, timers: map[int64]int64{}, questions: map[int64]*openQuestion{}, open: map[int64]int{}, listed: map[int64]string{}, answered: map[int64]string{}}
 }
 
 // addEffect adds a running effect. removeEffect removes it.
-func (i *idleness) addEffect(f *inFlight, q effect.Request) {
+func (i *parking) addEffect(f *inFlight, q effect.Request) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.moves++
-	i.still = false
+	i.progress++
+	i.isWaiting = false
 	if effect.Inline(q.Kind()) {
 		return
 	}
-	i.under[f.e] = q
+	i.running[f.e] = q
 	if _, flushes := levelBefore(q); flushes && begins(q) && !starts(q) && i.run.live {
 		i.unflushed[f.e] = true
 	}
@@ -83,59 +83,59 @@ func (i *idleness) addEffect(f *inFlight, q effect.Request) {
 
 // beginFlush notes that an effect begins to flush the journal. The flush may not contain the
 // records that are appended from now on.
-func (i *idleness) beginFlush(e int64) {
+func (i *parking) beginFlush(e int64) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	delete(i.unflushed, e)
 }
 
 // willFlush reports whether an effect will flush all records that exist now.
-func (i *idleness) willFlush() bool {
+func (i *parking) willFlush() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return len(i.unflushed) > 0
 }
 
 // caughtUp marks the end of the replay.
-func (i *idleness) caughtUp() {
+func (i *parking) caughtUp() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.resumed = i.moves
+	i.progressAtResume = i.progress
 }
 
 // waitInstead replaces the running effect about by the effect f, whose outcome is in question,
 // until back is called.
-func (i *idleness) waitInstead(about, f *inFlight, open effect.Request) (back func()) {
+func (i *parking) waitInstead(about, f *inFlight, open effect.Request) (back func()) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if about == nil || i.under[about.e] == nil {
+	if about == nil || i.running[about.e] == nil {
 		return func() {}
 	}
-	q := i.under[about.e]
-	delete(i.under, about.e)
-	i.under[f.e] = open
+	q := i.running[about.e]
+	delete(i.running, about.e)
+	i.running[f.e] = open
 	return func() {
 		i.mu.Lock()
 		defer i.mu.Unlock()
-		delete(i.under, f.e)
-		i.under[about.e] = q
-		i.moves++
+		delete(i.running, f.e)
+		i.running[about.e] = q
+		i.progress++
 	}
 }
 
 // waitForOutcome marks the run as waiting for a decision about the outcome of effect f.
-func (i *idleness) waitForOutcome(f *inFlight, q effect.Request) {
+func (i *parking) waitForOutcome(f *inFlight, q effect.Request) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.under[f.e], i.still = q, true
+	i.running[f.e], i.isWaiting = q, true
 }
 
-func (i *idleness) removeEffect(e int64, q effect.Request, result effect.Result, err error) {
+func (i *parking) removeEffect(e int64, q effect.Request, result effect.Result, err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.moves++
-	i.still = false
-	delete(i.under, e)
+	i.progress++
+	i.isWaiting = false
+	delete(i.running, e)
 	delete(i.unflushed, e)
 	delete(i.timers, e)
 	switch q := q.(type) {
@@ -152,38 +152,39 @@ func (i *idleness) removeEffect(e int64, q effect.Request, result effect.Result,
 	}
 }
 
-// ProgramWaits handles that no task of the program can continue.
-func (r recorder) ProgramWaits() {
-	i := &r.idle
+// OnIdle handles that no task of the program can continue.
+func (r recorder) OnIdle() {
+	i := &r.parking
 	if !i.willFlush() { // two transactions instead of one would make an effect slower
 		_ = r.flushJournal(journal.Written) // ignored because an error suspends the run
 	}
 	r.out.noteLater(r.Run)
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.still = true
-	i.consider()
+	i.isWaiting = true
+	i.parkIfIdle()
 }
 
-// consider parks the run if it waits only for answers and distant timers. The caller must hold mu.
-func (i *idleness) consider() {
-	if !i.still || !i.run.c.Asking.Park {
+// parkIfIdle parks the run if it waits only for answers and distant timers. The caller must hold
+// mu.
+func (i *parking) parkIfIdle() {
+	if !i.isWaiting || !i.run.c.Asking.Park {
 		return
 	}
 	parkable, err := i.parkable()
 	if err == nil && !parkable {
 		return
 	}
-	if err == nil && i.moves == i.resumed && i.run.c.History != nil {
-		i.run.Suspend(i.parked()) // nothing has happened since the replay, so there is no need to wait
+	if err == nil && i.progress == i.progressAtResume && i.run.c.History != nil {
+		i.run.Suspend(i.parkReason()) // nothing has happened since the replay, so there is no need to wait
 		return
 	}
-	i.parkLater(i.moves)
+	i.parkLater(i.progress)
 }
 
-// parkLater parks the run after a while if it has made no progress. moves is the number of moves
+// parkLater parks the run after a while if it has made no progress since then. progress is that of
 // now.
-func (i *idleness) parkLater(moves int64) {
+func (i *parking) parkLater(progress int64) {
 	after := ParkAfter
 	if short := i.run.c.ParkAfter; short != nil {
 		after = short()
@@ -191,22 +192,22 @@ func (i *idleness) parkLater(moves int64) {
 	time.AfterFunc(after, func() {
 		i.mu.Lock()
 		defer i.mu.Unlock()
-		if i.moves != moves || !i.still || i.run.Err() != nil {
+		if i.progress != progress || !i.isWaiting || i.run.Err() != nil {
 			return
 		}
 		switch parkable, err := i.parkable(); {
 		case err != nil:
-			i.parkLater(moves) // the store may be available again
+			i.parkLater(progress) // the store may be available again
 		case parkable:
-			i.run.Suspend(i.parked())
+			i.run.Suspend(i.parkReason())
 		}
 	})
 }
 
 // parkable reports whether every running effect waits for an answer that another process must
 // write, or for a distant time. The error is that of the store, which must contain no answer.
-func (i *idleness) parkable() (bool, error) {
-	if len(i.under) == 0 {
+func (i *parking) parkable() (bool, error) {
+	if len(i.running) == 0 {
 		return false, nil
 	}
 	for _, x := range i.questions {
@@ -215,7 +216,7 @@ func (i *idleness) parkable() (bool, error) {
 		}
 	}
 	now := i.run.c.Writer.Time()
-	for e, q := range i.under {
+	for e, q := range i.running {
 		switch q := q.(type) {
 		case *effect.Sleep:
 			if i.timers[e] <= now+parkNotNear {
@@ -234,14 +235,15 @@ func (i *idleness) parkable() (bool, error) {
 	return true, nil
 }
 
-func (i *idleness) parked() *Parked {
+// parkReason returns what the run waits for.
+func (i *parking) parkReason() *Parked {
 	p := &Parked{}
 	for _, x := range i.questions {
 		p.Questions = append(p.Questions, x.Question)
 	}
 	slices.SortFunc(p.Questions, func(a, b Question) int { return int(a.E - b.E) })
 	for e, at := range i.timers {
-		p.Timers = append(p.Timers, journal.Wait{E: e, Due: at})
+		p.Timers = append(p.Timers, journal.Wait{Effect: e, Due: at})
 	}
 	return p
 }

@@ -59,7 +59,7 @@ func (w *world) Perform(ctx context.Context, q effect.Request) (effect.Result, e
 	}
 	f := w.run.flightOf(q)
 	if f != nil {
-		w.run.idle.beginFlush(f.e)
+		w.run.parking.beginFlush(f.e)
 	}
 	if err := w.flushBefore(ctx, q); err != nil {
 		return nil, err
@@ -152,7 +152,7 @@ func levelBefore(q effect.Request) (level journal.Level, flushes bool) {
 			return journal.Written, true
 		}
 		return journal.Synced, true
-	case effect.ClassHeld:
+	case effect.ClassKept:
 		if a, ok := q.(*effect.ExchangeReply); ok && isApproval(a) {
 			return journal.Synced, true
 		}

@@ -160,7 +160,7 @@ func withdrawLate(s *durable.Stored, id string, written *journal.Answer) error {
 	}
 	h := now.History
 	by, at, over := journal.Over(h.Records[min(len(h.Records), len(s.History.Records)):], id)
-	if !over && h.Last().K != journal.KFinish || over && by == cmp.Or(written.By, effect.ByAnswer) {
+	if !over && h.Last().RecordKind != journal.KFinish || over && by == cmp.Or(written.By, effect.ByAnswer) {
 		return nil // the run will accept the answer, or has accepted it
 	}
 	if err := s.Run.DropAnswer(id); err != nil {

@@ -27,7 +27,7 @@ func asking(t *testing.T) (journal.Writer, string) {
 	}
 	t.Cleanup(func() { _ = w.Close() })
 	for e := range int64(2) {
-		w.Append(&journal.Record{K: journal.KBegin, E: e + 2, P: 1, Q: "emit.await", C: "waits", Asked: journal.Asked{R: json.RawMessage(`{"channel":"ask"}`)}})
+		w.Append(&journal.Record{RecordKind: journal.KBegin, Effect: e + 2, Task: 1, Kind: "emit.await", Class: "waits", RequestMembers: journal.RequestMembers{Request: json.RawMessage(`{"channel":"ask"}`)}})
 	}
 	return w, dir
 }
@@ -36,9 +36,9 @@ func asking(t *testing.T) (journal.Writer, string) {
 // be removed and reported as late, unless the run has accepted it.
 func TestLateAnswer(t *testing.T) {
 	code := 0
-	finish := &journal.Record{K: journal.KFinish, Rest: journal.Rest{Code: &code}}
+	finish := &journal.Record{RecordKind: journal.KFinish, RareMembers: journal.RareMembers{Code: &code}}
 	end := func(by string) *journal.Record {
-		return &journal.Record{K: journal.KEnd, E: 2, Gave: journal.Gave{X: "done", V: json.RawMessage(`{"value":"x"}`)}, Owner: journal.Owner{By: by}}
+		return &journal.Record{RecordKind: journal.KEnd, Effect: 2, ResultMembers: journal.ResultMembers{Outcome: "done", Result: json.RawMessage(`{"value":"x"}`)}, Owner: journal.Owner{By: by}}
 	}
 	for name, x := range map[string]struct {
 		concurrent []*journal.Record
@@ -46,7 +46,7 @@ func TestLateAnswer(t *testing.T) {
 		left       bool   // the answer must still be stored
 	}{
 		"it waits":                 {nil, "", true},
-		"another one ends":         {[]*journal.Record{{K: journal.KEnd, E: 3, Gave: journal.Gave{X: "unknown"}}}, "", true},
+		"another one ends":         {[]*journal.Record{{RecordKind: journal.KEnd, Effect: 3, ResultMembers: journal.ResultMembers{Outcome: "unknown"}}}, "", true},
 		"it is withdrawn":          {[]*journal.Record{end("")}, "q2 no longer waits for an answer", false},
 		"the run ends":             {[]*journal.Record{finish}, "q2 no longer waits for an answer", false},
 		"somebody else answers":    {[]*journal.Record{end("Bob")}, "q2 was answered by Bob at 20", false},
@@ -109,9 +109,9 @@ func TestAnswerWhileContinuing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.Append(&journal.Record{K: journal.KDid, E: 4, Q: string(effect.KindContinue), Asked: journal.Asked{R: json.RawMessage(`{"inputs":{}}`)}, Gave: journal.Gave{V: taken}})
-		w.Append(&journal.Record{K: journal.KEnd, E: 2, Gave: journal.Gave{X: "unknown"}})
-		w.Append(&journal.Record{K: journal.KFinish, Gave: journal.Gave{X: journal.HasContinued}, Rest: journal.Rest{Code: &code}})
+		w.Append(&journal.Record{RecordKind: journal.KDid, Effect: 4, Kind: string(effect.KindContinue), RequestMembers: journal.RequestMembers{Request: json.RawMessage(`{"inputs":{}}`)}, ResultMembers: journal.ResultMembers{Result: taken}})
+		w.Append(&journal.Record{RecordKind: journal.KEnd, Effect: 2, ResultMembers: journal.ResultMembers{Outcome: "unknown"}})
+		w.Append(&journal.Record{RecordKind: journal.KFinish, ResultMembers: journal.ResultMembers{Outcome: journal.HasContinued}, RareMembers: journal.RareMembers{Code: &code}})
 		if err := w.Flush(journal.Written); err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +124,7 @@ func TestAnswerWhileContinuing(t *testing.T) {
 				t.Fatal(err)
 			}
 			if x.asks {
-				w.Append(&journal.Record{K: journal.KBegin, E: 7, P: 1, Q: "emit.await", C: "waits", Asked: journal.Asked{R: json.RawMessage(`{"channel":"ask"}`)}})
+				w.Append(&journal.Record{RecordKind: journal.KBegin, Effect: 7, Task: 1, Kind: "emit.await", Class: "waits", RequestMembers: journal.RequestMembers{Request: json.RawMessage(`{"channel":"ask"}`)}})
 			}
 			if err := errors.Join(w.Flush(journal.Written), w.Close()); err != nil {
 				t.Fatal(err)

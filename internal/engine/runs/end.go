@@ -54,7 +54,7 @@ func Stop(ctx context.Context, dir string) error {
 	if s.Next != nil {
 		return errors.Join(w.Close(), &Problem{"the run has continued, but its process ended before its successor began", "`concerto runs resume` begins it"})
 	}
-	if h.Last().K == journal.KFinish {
+	if h.Last().RecordKind == journal.KFinish {
 		return errors.Join(w.Close(), &Problem{Message: "the run has already ended"})
 	}
 	if err := keeper.EndAt(dir); err != nil {
@@ -105,8 +105,8 @@ func Settle(ctx context.Context, run journal.Run) error {
 // FinishStopped ends a run that no process is running, and closes w.
 func FinishStopped(w journal.Writer) error {
 	code := 1
-	w.Append(&journal.Record{K: journal.KStop})
-	w.Append(&journal.Record{K: journal.KFinish, Rest: journal.Rest{Code: &code}})
+	w.Append(&journal.Record{RecordKind: journal.KStop})
+	w.Append(&journal.Record{RecordKind: journal.KFinish, RareMembers: journal.RareMembers{Code: &code}})
 	return errors.Join(w.Flush(journal.Synced), w.Close())
 }
 

@@ -40,7 +40,7 @@ func Fork(run, to journal.Run, id string, c durable.Change) (written []string, e
 			if err != nil {
 				return nil, errors.Join(err, w.Close())
 			}
-			r.Blob, r.V = "", text
+			r.Blob, r.Result = "", text
 		}
 		w.Append(r)
 		if r.Blob != "" { // does not retain large values in memory
@@ -57,7 +57,7 @@ func Fork(run, to journal.Run, id string, c durable.Change) (written []string, e
 
 // writtenBy returns the path of the file that an effect writes, or "" for other effects.
 func writtenBy(r *journal.Record) string {
-	if r.K != journal.KBegin {
+	if r.RecordKind != journal.KBegin {
 		return ""
 	}
 	var path struct {
@@ -66,7 +66,7 @@ func writtenBy(r *journal.Record) string {
 			File string `json:"file"`
 		} `json:"store"`
 	}
-	if r.C != "settled" || json.Unmarshal(r.R, &path) != nil {
+	if r.Class != "settled" || json.Unmarshal(r.Request, &path) != nil {
 		return ""
 	}
 	if path.Path == "" {

@@ -133,7 +133,7 @@ func abandonSteer(run journal.Run, name, resume, id string, err error) (*journal
 		return nil, err
 	case stored == nil: // it was refused, or a dropped part of the journal contains it
 		p.Hint = "the ledger of the run shows whether a host has received it"
-	case h.Last().K == journal.KFinish:
+	case h.Last().RecordKind == journal.KFinish:
 		return &journal.SteerReply{}, run.DropAnswer(id)
 	case resume != "":
 		p.Hint = "a process that resumes the run sends the message, unless it was sent: " + resume

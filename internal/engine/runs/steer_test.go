@@ -65,7 +65,7 @@ func TestAbandonedSteer(t *testing.T) {
 					w.Append(linesWith(t, id))
 				}
 				if c.ends {
-					w.Append(&journal.Record{K: journal.KFinish, Rest: journal.Rest{Code: &code}})
+					w.Append(&journal.Record{RecordKind: journal.KFinish, RareMembers: journal.RareMembers{Code: &code}})
 				}
 				return errors.Join(err, w.Flush(journal.Written))
 			}}
@@ -96,5 +96,5 @@ func linesWith(t *testing.T, id string) *journal.Record {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &journal.Record{K: journal.KLines, E: entry.E, Of: 4, Gave: journal.Gave{L: 1, M: entry.Lines, Decided: entry.Decided}}
+	return &journal.Record{RecordKind: journal.KLines, Effect: entry.E, Of: 4, ResultMembers: journal.ResultMembers{FirstLine: 1, Lines: entry.Lines, Decided: entry.Decided}}
 }

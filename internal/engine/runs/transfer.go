@@ -20,7 +20,7 @@ func Copy(run journal.Run, from Source) (*journal.Copy, error) {
 		return nil, err
 	}
 	h := s.History
-	c := &journal.Copy{Start: h.Start(), Began: h.Records[0].T, Last: h.Last(), Programs: map[string][]byte{}, Blobs: map[string][]byte{}}
+	c := &journal.Copy{Start: h.Start(), Began: h.Records[0].Time, Last: h.Last(), Programs: map[string][]byte{}, Blobs: map[string][]byte{}}
 	lines, err := from.Lines(h.N)
 	if err != nil {
 		return nil, err
@@ -28,13 +28,13 @@ func Copy(run journal.Run, from Source) (*journal.Copy, error) {
 	programs := map[string]string{journal.ProgramFile: c.Start.IR}
 	owner := int64(0)
 	for i, r := range h.Records {
-		switch r.K {
+		switch r.RecordKind {
 		case journal.KStart, journal.KResume:
 			owner = r.Owner.N
 		case journal.KAdopt:
-			programs[r.Name] = r.D
+			programs[r.Name] = r.Digest
 		}
-		c.Effects = max(c.Effects, r.E)
+		c.Effects = max(c.Effects, r.Effect)
 		if r.Blob != "" {
 			if c.Blobs[r.Blob], err = run.Blob(r.Blob); err != nil {
 				return nil, err

@@ -41,6 +41,7 @@ func (s *Source) Events(ctx context.Context, sinks ...event.Sink) error {
 // clock is the clock of a run that is played, and the stream of its events. It is the VM's
 // Observer.
 type clock struct {
+	vm.NotObserved
 	source  *Source
 	now     time.Duration
 	options eventstream.Options
@@ -59,16 +60,16 @@ func timesOf(records []*journal.Record) map[int64]effectTimes {
 	if len(records) == 0 {
 		return all
 	}
-	start := records[0].T
+	start := records[0].Time
 	for _, r := range records {
-		t := all[r.E]
-		switch r.K {
+		t := all[r.Effect]
+		switch r.RecordKind {
 		case journal.KBegin:
-			t.began = cmp.Or(t.began, r.T-start)
+			t.began = cmp.Or(t.began, r.Time-start)
 		case journal.KEnd, journal.KDid, journal.KLines:
-			t.ended = r.T - start
+			t.ended = r.Time - start
 		}
-		all[r.E] = t
+		all[r.Effect] = t
 	}
 	return all
 }
@@ -76,14 +77,19 @@ func timesOf(records []*journal.Record) map[int64]effectTimes {
 // advance sets the clock to a time of the journal, unless that is unknown.
 func (c *clock) advance(ms int64) { c.now = max(c.now, time.Duration(ms)*time.Millisecond) }
 
-// observe starts the stream of events.
-func (c *clock) observe(secrets *secret.Set) vm.Observer {
+// open starts the stream of events.
+func (c *clock) open(secrets *secret.Set) {
 	c.options.Secrets, c.options.Since = secrets, func() time.Duration { return c.now }
 	c.Stream = eventstream.New(c.options)
-	return c
 }
 
-// Requested implements vm.Observer. It sets the clock to the time at which the effect began. If the
+// Activity implements vm.Observer.
+func (c *clock) Activity() vm.Activity { return c }
+
+// Decisions implements vm.Observer.
+func (c *clock) Decisions() vm.Decisions { return c.DecisionsAfter(nil) }
+
+// Requested implements vm.Activity. It sets the clock to the time at which the effect began. If the
 // recording does not contain an effect because the process was killed, the effect has no event.
 func (c *clock) Requested(e int64, at vm.Caller, q effect.Request) func(effect.Result, error) {
 	if c.recorded != nil && tape.Recorded(q.Kind()) && !c.recorded[e] {

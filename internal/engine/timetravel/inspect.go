@@ -130,7 +130,7 @@ func (s *Source) Exit() *int {
 // stopped returns the exit code of a run that was stopped while no process was running it, or nil.
 // Its tape contains no end.
 func (s *Source) stopped() *int {
-	if n := len(s.records); n > 0 && s.tape.Ended == nil && s.records[n-1].K == journal.KFinish {
+	if n := len(s.records); n > 0 && s.tape.Ended == nil && s.records[n-1].RecordKind == journal.KFinish {
 		return s.records[n-1].Code
 	}
 	return nil
@@ -142,7 +142,7 @@ func (s *Source) Times() (first, last time.Time, ok bool) {
 	if len(s.records) == 0 {
 		return first, last, false
 	}
-	return time.UnixMilli(s.records[0].T), time.UnixMilli(s.records[len(s.records)-1].T), true
+	return time.UnixMilli(s.records[0].Time), time.UnixMilli(s.records[len(s.records)-1].Time), true
 }
 
 // Outcome returns the status of an effect that the journal contains as begun and not ended, Unknown
@@ -154,7 +154,7 @@ func (s *Source) WasKilled() bool {
 	if len(s.records) == 0 {
 		return false
 	}
-	switch last := s.records[len(s.records)-1]; last.K {
+	switch last := s.records[len(s.records)-1]; last.RecordKind {
 	case journal.KFinish, journal.KPark, journal.KStop:
 		return false
 	default: // an out record, if the process has suspended the run
@@ -194,11 +194,11 @@ func ofStored(stored *durable.Stored, environ []string) (*Source, error) {
 	s.records = stored.History.Records
 	s.times = timesOf(s.records)
 	for _, r := range stored.History.Records {
-		switch r.K {
+		switch r.RecordKind {
 		case journal.KBegin:
-			s.under[r.E] = underWay(r.C)
+			s.under[r.Effect] = underWay(r.Class)
 		case journal.KEnd, journal.KDid, journal.KLines:
-			delete(s.under, r.E)
+			delete(s.under, r.Effect)
 		}
 	}
 	return s, nil
@@ -207,7 +207,7 @@ func ofStored(stored *durable.Stored, environ []string) (*Source, error) {
 // underWay returns the status of an effect that began and did not end, by the name of its class.
 func underWay(class string) string {
 	switch class {
-	case effect.ClassWaits.String(), effect.ClassHeld.String():
+	case effect.ClassWaits.String(), effect.ClassKept.String():
 		return Pending
 	}
 	return Unknown

@@ -50,13 +50,13 @@ func (s *Source) play(ctx context.Context, at int64, clock *clock) (*Recording, 
 	player.Clean = r.clean
 	first := &first{ctx: ctx, r: r, past: player, tape: t, at: map[int64]int{}, clock: clock}
 	h := &t.Header
-	r.config = vm.Config{Program: s.program, Natives: stdlib.Native, Asks: h.Flags.Asks,
+	r.config = vm.Config{Program: s.program, Natives: stdlib.Native, AskPerson: h.Flags.Asks,
 		Application: vm.Application{Run: world.ID(), Tools: h.Flags.Tools, Audited: h.Flags.Audited}}
 	c := r.config
-	c.Performer, c.Journal, c.Past = world, noting{first}, first
+	c.Performer, c.Durable = world, first
 	if clock != nil {
-		c.Observer = clock.observe(world.Secrets())
-		c.Decisions = clock.Decisions(nil)
+		clock.open(world.Secrets())
+		c.Observer = clock
 	}
 	machine, err := vm.New(c)
 	if err != nil {
@@ -116,9 +116,11 @@ func (s *Source) world(r *Recording) (*runtime.Runtime, *tape.Tape, error) {
 	return world, restored, nil
 }
 
-// first plays the run for the first time. It is the VM's Past, and returns the results of the tape
-// until the tape ends.
+// first plays the run for the first time. It is the VM's Durable and Past, and returns the results
+// of the tape until the tape ends.
 type first struct {
+	vm.NotDurable
+	vm.OnlyPast
 	ctx  context.Context
 	r    *Recording
 	past *tape.Player
@@ -132,6 +134,12 @@ type first struct {
 	lost  string        // source position of an effect that the tape does not contain
 	end   error         // error that ended playing; nil if the program ended or the tape was cut off
 }
+
+// Journal implements vm.Durable.
+func (f *first) Journal() vm.Journal { return noting{first: f} }
+
+// Past implements vm.Durable.
+func (f *first) Past() vm.Past { return f }
 
 // diverged returns the reason why the run could not be played to its end, or nil. err is the error
 // that the VM returned.
@@ -288,21 +296,15 @@ func (f *first) ExceededMemory(at vm.Moment) bool {
 	return found
 }
 
-// IsComplete returns false, so that the VM never performs an effect without a recorded result.
-func (f *first) IsComplete() bool { return false }
-
-// OnlyResultsFollow returns false, because the past ends with its last record.
-func (f *first) OnlyResultsFollow(int64, effect.Request) bool { return false }
-
-// Pending returns nil, because no effect is started again.
-func (f *first) Pending() []int64 { return nil }
-
 // noting is the VM's Journal while the run is played for the first time. It adds effects and their
 // results to the recording.
-type noting struct{ *first }
+type noting struct {
+	vm.NoJournal
+	*first
+}
 
-// Makes adds an effect with its source position.
-func (f noting) Makes(e int64, q effect.Request, at vm.Scene) {
+// EffectBegan adds an effect with its source position.
+func (f noting) EffectBegan(e int64, at vm.Scene, q effect.Request) {
 	if f.over {
 		return
 	}
@@ -334,9 +336,6 @@ func jsonText(s string) json.RawMessage {
 	text, _ := json.Marshal(s) // a string can always be encoded
 	return text
 }
-
-// EffectBegan does nothing, because Makes has added the effect.
-func (f noting) EffectBegan(int64, int64, effect.Request) {}
 
 // EffectEnded adds the result of an effect.
 func (f noting) EffectEnded(e int64, q effect.Request, result effect.Result, err error, at *vm.Moment) {
@@ -412,12 +411,3 @@ func (f noting) EffectDeferred(e int64, _ effect.Request, _ vm.Moment) {
 		f.r.log.notedEffect(e).waited = true
 	}
 }
-
-// MemoryExceeded does nothing, because ExceededMemory has recorded the moment.
-func (f noting) MemoryExceeded(vm.Moment) {}
-
-// ContextEnded does nothing, because NextEvent and EventAt record the end of the context.
-func (f noting) ContextEnded(error, *vm.Moment) {}
-
-// ProgramWaits does nothing.
-func (f noting) ProgramWaits() {}

@@ -7,8 +7,10 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// replayed replays a run from a log. It is the VM's Past. Its VM's Journal is seeing.
+// replayed replays a run from a log. It is the VM's Durable and Past; the Journal is seeing.
 type replayed struct {
+	vm.NotDurable
+	vm.OnlyPast
 	log      *log
 	cursor   int // number of arrivals of the log that were returned so far
 	effects  int64
@@ -20,6 +22,12 @@ type replayed struct {
 	// continues.
 	sees func(e int64, at vm.Scene) bool
 }
+
+// Journal implements vm.Durable.
+func (a *replayed) Journal() vm.Journal { return seeing{replayed: a} }
+
+// Past implements vm.Durable.
+func (a *replayed) Past() vm.Past { return a }
 
 // outcome returns the recorded result of effect e. ok is false if there is none.
 func (a *replayed) outcome(e int64) (effect.Result, error, bool) {
@@ -110,21 +118,15 @@ func (a *replayed) takeArrival() vm.Event {
 // ExceededMemory reports whether the recorded run exceeded its memory limit at this moment.
 func (a *replayed) ExceededMemory(at vm.Moment) bool { return a.log.exceeded[at] }
 
-// IsComplete returns false, so that the VM never performs an effect without a recorded result.
-func (a *replayed) IsComplete() bool { return false }
-
-// OnlyResultsFollow returns false, because the past ends with its last record.
-func (a *replayed) OnlyResultsFollow(int64, effect.Request) bool { return false }
-
-// Pending returns nil, because no effect is started again.
-func (a *replayed) Pending() []int64 { return nil }
-
 // seeing is the VM's Journal of a replayed run. It counts effects and lines, and passes them to
 // sees.
-type seeing struct{ *replayed }
+type seeing struct {
+	vm.NoJournal
+	*replayed
+}
 
-// Makes passes an effect to sees.
-func (a seeing) Makes(e int64, _ effect.Request, at vm.Scene) {
+// EffectBegan passes an effect to sees.
+func (a seeing) EffectBegan(e int64, at vm.Scene, _ effect.Request) {
 	if a.leaving {
 		return
 	}
@@ -141,24 +143,6 @@ func (a seeing) Step(at vm.Scene) bool {
 	a.replayed.leaving = !a.sees(0, at)
 	return !a.leaving
 }
-
-// EffectBegan does nothing, because the log contains the effect.
-func (a seeing) EffectBegan(int64, int64, effect.Request) {}
-
-// EffectEnded does nothing, because the log contains the result.
-func (a seeing) EffectEnded(int64, effect.Request, effect.Result, error, *vm.Moment) {}
-
-// EffectDeferred does nothing, because the log contains the deferral.
-func (a seeing) EffectDeferred(int64, effect.Request, vm.Moment) {}
-
-// MemoryExceeded does nothing, because the log contains the moment.
-func (a seeing) MemoryExceeded(vm.Moment) {}
-
-// ContextEnded does nothing, because the log contains the event.
-func (a seeing) ContextEnded(error, *vm.Moment) {}
-
-// ProgramWaits does nothing.
-func (a seeing) ProgramWaits() {}
 
 // noPerformer fails every effect, because a replayed run receives all results from its log.
 type noPerformer struct{}

@@ -83,7 +83,7 @@ func (s *Session) play() error {
 		a.recorded = int64(len(s.r.Effects))
 	}
 	c := s.r.config
-	c.Performer, c.Journal, c.Past = noPerformer{}, seeing{a}, a
+	c.Performer, c.Durable = noPerformer{}, a
 	m, err := vm.New(c)
 	if err != nil {
 		return err

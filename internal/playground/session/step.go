@@ -3,13 +3,14 @@ package session
 import (
 	"sync/atomic"
 
-	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/vm"
 )
 
 // stepper stops the run before each line of the program's own files, until the page continues it.
 type stepper struct {
+	vm.NotObserved
+	vm.NoDebugger
 	session *Session
 	next    chan bool // true continues to the end
 	free    atomic.Bool
@@ -34,8 +35,8 @@ type Variable struct {
 // maxValue is the maximum length of a shown value.
 const maxValue = 200
 
-// Library reports that the files of the library have no marks.
-func (x *stepper) Library() bool { return false }
+// Debugger implements vm.Observer.
+func (x *stepper) Debugger() vm.Debugger { return x }
 
 // Loaded sets the marks of all lines.
 func (x *stepper) Loaded(m *vm.VM) { m.SetAll(func(k *vm.Mark) bool { return k.Kind == vm.MarkLine }) }
@@ -61,18 +62,3 @@ func (x *stepper) Reached(at vm.Scene, k *vm.Mark) {
 	}
 	x.session.send(Event{Kind: "computing"})
 }
-
-// Makes does nothing.
-func (x *stepper) Makes(vm.Scene, effect.Request) {}
-
-// Gave does nothing.
-func (x *stepper) Gave(vm.Scene, effect.Request, effect.Result, error) {}
-
-// Handles does nothing.
-func (x *stepper) Handles(vm.Scene, string, *effect.HostMessage) {}
-
-// Calls does nothing.
-func (x *stepper) Calls(vm.Scene, string, string) {}
-
-// Raised does nothing.
-func (x *stepper) Raised(vm.Scene, vm.Raise) {}

@@ -79,7 +79,7 @@ func (o *Options) newWorld(p *ir.Program) (*world, error) {
 			o.Notice(noCommands)
 			return "", errors.New(noCommands)
 		}})
-	w.hosts = host.New(host.Options{Configs: hosts, Environ: o.Environ, Log: log.Host, Logf: log.Remark, MaxMemory: int(p.Limits.MaxMemoryMB) << 20,
+	w.hosts = host.New(host.Options{Configs: hosts, Environ: o.Environ, Stderr: log.Host, Log: host.NewLogger(log.Remark), MaxMemory: int(p.Limits.MaxMemoryMB) << 20,
 		Transports: o.transports(), Budget: hostbudget.Budget{Budget: spending, Cost: costOf(hosts)}, Trace: func(hosttrace.Line) {}})
 	w.files = files.New(files.Options{Dir: o.Dir, Read: policy.Roots(permit.Read), Write: policy.Roots(permit.Write), Refused: func(write bool, path string) string {
 		if write {
@@ -88,7 +88,7 @@ func (o *Options) newWorld(p *ir.Program) (*world, error) {
 		return policy.Refuse(permit.Read, path, false)
 	}})
 	areas := [effect.Areas]effect.Performer{
-		effect.Unheard: effect.Nothing, effect.Output: observed{w.sink, o.OnEmit}, effect.Logs: log, effect.Models: w.models, effect.Hosts: w.hosts,
+		effect.ObserversOnly: effect.Nothing, effect.Output: observed{w.sink, o.OnEmit}, effect.Logs: log, effect.Models: w.models, effect.Hosts: w.hosts,
 		effect.Servers: refuse(o.Notice, noServer), effect.Environment: environment, effect.Clocks: clock.New(nil), effect.Timers: clock.NewSleeper(nil),
 		effect.Chance: random.New(nil), effect.Files: w.files, effect.Stores: newCaches(), effect.Web: refuse(o.Notice, noRequest),
 		effect.Tests: mock.Outside, effect.Applications: &declaredTools{tools: p.AppTools, notice: o.Notice}, effect.Merges: refuse(o.Notice, noWorkspace),

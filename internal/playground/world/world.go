@@ -71,7 +71,7 @@ type Options struct {
 	// not have. Calls may come from any goroutine.
 	OnEmit   func(channel string, payload json.RawMessage)
 	Notice   func(text string)
-	Debugger vm.Debugger
+	Debugger vm.Observer
 }
 
 // Compile compiles the program of a run. If it does not compile, the returned program is nil.
@@ -137,7 +137,7 @@ func (o *Options) run(ctx context.Context, p *ir.Program) (err error) {
 		}
 		err = cleanError(w.secrets, err)
 	}()
-	m, err := vm.New(vm.Config{Program: p, Natives: stdlib.Native, Performer: w.Performer, Application: vm.Application{Run: w.id, Tools: len(p.AppTools) > 0, Debugger: o.Debugger}})
+	m, err := vm.New(vm.Config{Program: p, Natives: stdlib.Native, Performer: w.Performer, Application: vm.Application{Run: w.id, Tools: len(p.AppTools) > 0}, Observer: o.Debugger})
 	if err != nil {
 		return err
 	}

@@ -15,9 +15,9 @@ type decisions struct {
 	next vm.Decisions // nil if decisions are not recorded
 }
 
-// Decisions returns what receives the decisions of the run. It passes them to next first, which may
-// be nil. The result is next itself if no sink shows decisions.
-func (s *Stream) Decisions(next vm.Decisions) vm.Decisions {
+// DecisionsAfter returns what receives the decisions of the run. It passes them to next first,
+// which may be nil. The result is next itself if no sink shows decisions.
+func (s *Stream) DecisionsAfter(next vm.Decisions) vm.Decisions {
 	if s == nil || !s.shows(event.Decision) {
 		return next
 	}

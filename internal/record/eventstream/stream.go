@@ -29,7 +29,7 @@ type Options struct {
 // Reporter has the parameters of Stream.ReportAttempt.
 type Reporter func(k event.Kind, phase event.Phase, a *event.Attempt, err error)
 
-// Stream creates the events of a run. It is a vm.Observer, and is safe for concurrent use.
+// Stream creates the events of a run. It is a vm.Activity, and is safe for concurrent use.
 type Stream struct {
 	options Options
 	handle  map[event.Kind][]func(*event.Event)
@@ -145,7 +145,7 @@ func (s *Stream) Close(err error) {
 	s.handle = nil
 }
 
-// Requested implements vm.Observer.
+// Requested implements vm.Activity.
 func (s *Stream) Requested(e int64, at vm.Caller, q effect.Request) func(effect.Result, error) {
 	if step, ok := q.(*effect.Step); ok {
 		s.reportStep(e, at, step)

@@ -45,7 +45,7 @@ func (t *task) stage() string {
 	return t.around
 }
 
-// TaskBegan implements vm.Observer.
+// TaskBegan implements vm.Activity.
 func (s *Stream) TaskBegan(id, parent int64, at vm.Place) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,7 +81,7 @@ func (s *Stream) taskOf(id int64) *task {
 	return s.beginTask(id, id-1, vm.Place{}) // only the first task is the run
 }
 
-// TaskEnded implements vm.Observer.
+// TaskEnded implements vm.Activity.
 func (s *Stream) TaskEnded(id int64, how string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,7 +135,7 @@ func (t *task) innermost(k event.Kind, is func(*part) bool) int {
 	return -1
 }
 
-// Entered implements vm.Observer.
+// Entered implements vm.Activity.
 func (s *Stream) Entered(id int64, span vm.Span) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,7 +151,7 @@ func (s *Stream) Entered(id int64, span vm.Span) {
 	s.emitEvent(s.enter(t, p))
 }
 
-// Left implements vm.Observer.
+// Left implements vm.Activity.
 func (s *Stream) Left(id int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

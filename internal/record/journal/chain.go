@@ -26,19 +26,19 @@ func NewChain(h *History, now func() int64) Chain {
 	if h == nil {
 		return Chain{From{0, ZeroHash}, 0, now}
 	}
-	return Chain{h.At(), h.Last().T, now}
+	return Chain{h.At(), h.Last().Time, now}
 }
 
 // Append sets the members S, T, Y and H of a record, and appends its line to b. synced is the
 // number of the last synced record. After an error the chain and b are unchanged.
 func (c *Chain) Append(b []byte, r *Record, synced uint64) ([]byte, error) {
-	r.S, r.T = c.at.S+1, c.Time()
-	r.Y = c.at.S > 0 && synced == c.at.S
+	r.Seq, r.Time = c.at.S+1, c.Time()
+	r.Synced = c.at.S > 0 && synced == c.at.S
 	lines, h, err := r.append(b, c.at.H)
 	if err != nil {
 		return b, err
 	}
-	c.at, c.last = From{r.S, h}, r.T
+	c.at, c.last = From{r.Seq, h}, r.Time
 	return lines, nil
 }
 
@@ -58,10 +58,10 @@ type Blob struct {
 // TakeBlob replaces a large value in a record by its hash, and returns the value. ok is false if
 // the record contains no large value.
 func (r *Record) TakeBlob() (b Blob, ok bool) {
-	if len(r.V) <= BlobSize || r.K == KStart {
+	if len(r.Result) <= BlobSize || r.RecordKind == KStart {
 		return b, false
 	}
-	b = Blob{hexsum.SHA256(r.V), r.V}
-	r.Blob, r.V = b.Sum, nil
+	b = Blob{hexsum.SHA256(r.Result), r.Result}
+	r.Blob, r.Result = b.Sum, nil
 	return b, true
 }

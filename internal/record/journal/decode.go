@@ -34,26 +34,26 @@ func (r *Record) set(name, value []byte) (ok bool) {
 	}
 	switch string(name) {
 	case "s":
-		r.S, err = strconv.ParseUint(string(value), 10, 64)
+		r.Seq, err = strconv.ParseUint(string(value), 10, 64)
 		ok = err == nil
 	case "t":
-		number(&r.T)
+		number(&r.Time)
 	case "k":
-		text(&r.K)
+		text(&r.RecordKind)
 	case "y":
-		r.Y, ok = string(value) == "true", string(value) == "true"
+		r.Synced, ok = string(value) == "true", string(value) == "true"
 	case "e":
-		number(&r.E)
+		number(&r.Effect)
 	case "p":
-		number(&r.P)
+		number(&r.Task)
 	case "q":
-		text(&r.Q)
+		text(&r.Kind)
 	case "c":
-		text(&r.C)
+		text(&r.Class)
 	case "of":
 		number(&r.Of)
 	case "d":
-		text(&r.D)
+		text(&r.Digest)
 	case "key":
 		text(&r.Key)
 	case "due":
@@ -61,17 +61,17 @@ func (r *Record) set(name, value []byte) (ok bool) {
 	case "until":
 		number(&r.Until)
 	case "x":
-		text(&r.X)
+		text(&r.Outcome)
 	case "by":
 		text(&r.By)
 	case "n":
 		number(&r.N)
 	case "r":
-		r.R, ok = bytes.Clone(value), true
+		r.Request, ok = bytes.Clone(value), true
 	case "v":
-		r.V, ok = bytes.Clone(value), true
+		r.Result, ok = bytes.Clone(value), true
 	case "h":
-		text(&r.H)
+		text(&r.Hash)
 	}
 	return ok
 }

@@ -13,20 +13,20 @@ func (r *Record) encode(b []byte) ([]byte, error) {
 		return jsonwrite.Append(b, r)
 	}
 	m := members{append(b, `{"s":`...)}
-	m.b = strconv.AppendUint(m.b, r.S, 10)
-	m.b = strconv.AppendInt(append(m.b, `,"t":`...), r.T, 10)
-	m.b = jsonwrite.Text(append(m.b, `,"k":`...), r.K)
-	if r.Y {
+	m.b = strconv.AppendUint(m.b, r.Seq, 10)
+	m.b = strconv.AppendInt(append(m.b, `,"t":`...), r.Time, 10)
+	m.b = jsonwrite.Text(append(m.b, `,"k":`...), r.RecordKind)
+	if r.Synced {
 		m.b = append(m.b, `,"y":true`...)
 	}
-	m.number("e", r.E)
-	m.number("p", r.P)
+	m.number("e", r.Effect)
+	m.number("p", r.Task)
 	m.text("place", r.Place)
-	m.text("q", r.Q)
-	m.text("c", r.C)
+	m.text("q", r.Kind)
+	m.text("c", r.Class)
 	m.number("of", r.Of)
-	m.raw("r", r.R)
-	m.text("d", r.D)
+	m.raw("r", r.Request)
+	m.text("d", r.Digest)
 	m.text("key", r.Key)
 	m.number("due", r.Due)
 	if r.Mark != nil {
@@ -38,20 +38,20 @@ func (r *Record) encode(b []byte) ([]byte, error) {
 	m.text("rule", r.Rule)
 	m.text("type", r.Type)
 	m.raw("schema", r.Schema)
-	m.text("x", r.X)
-	m.raw("v", r.V)
+	m.text("x", r.Outcome)
+	m.raw("v", r.Result)
 	m.text("blob", r.Blob)
 	m.raw("err", r.Err)
-	m.number("l", r.L)
-	m.texts("m", r.M)
-	m.texts("lines", r.Lines)
+	m.number("l", r.FirstLine)
+	m.texts("m", r.Lines)
+	m.texts("lines", r.ProtocolLines)
 	m.numbers("decided", r.Decided)
 	m.numbers("sizes", r.Sizes)
 	m.text("talk", r.Talk)
 	m.number("process", r.Process)
-	if r.W != nil {
-		m.b = strconv.AppendInt(append(m.b, `,"w":[`...), r.W[0], 10)
-		m.b = append(strconv.AppendInt(append(m.b, ','), r.W[1], 10), ']')
+	if r.Moment != nil {
+		m.b = strconv.AppendInt(append(m.b, `,"w":[`...), r.Moment[0], 10)
+		m.b = append(strconv.AppendInt(append(m.b, ','), r.Moment[1], 10), ']')
 	}
 	m.number("n", r.N)
 	m.text("by", r.By)
@@ -61,7 +61,7 @@ func (r *Record) encode(b []byte) ([]byte, error) {
 	m.text("name", r.Name)
 	m.text("check", r.Check)
 	m.text("ledger", r.Ledger)
-	m.text("h", r.H)
+	m.text("h", r.Hash)
 	return append(m.b, '}'), nil
 }
 

@@ -32,8 +32,8 @@ func TestDecode(t *testing.T) {
 		r := &Record{}
 		fill(t, reflect.ValueOf(r).Elem())
 		if rapid.Bool().Draw(t, "frequent members only") {
-			r = &Record{S: r.S, T: r.T, K: r.K, Y: r.Y, E: r.E, P: r.P, Q: r.Q, C: r.C, Of: r.Of, H: r.H, Owner: Owner{N: r.N, By: r.By},
-				Asked: Asked{R: r.R, D: r.D, Key: r.Key, Due: r.Due, Until: r.Until}, Gave: Gave{X: r.X, V: r.V}}
+			r = &Record{Seq: r.Seq, Time: r.Time, RecordKind: r.RecordKind, Synced: r.Synced, Effect: r.Effect, Task: r.Task, Kind: r.Kind, Class: r.Class, Of: r.Of, Hash: r.Hash, Owner: Owner{N: r.N, By: r.By},
+				RequestMembers: RequestMembers{Request: r.Request, Digest: r.Digest, Key: r.Key, Due: r.Due, Until: r.Until}, ResultMembers: ResultMembers{Outcome: r.Outcome, Result: r.Result}}
 		}
 		line, err := r.encode(nil)
 		if err != nil {
@@ -105,7 +105,7 @@ func fill(t *rapid.T, v reflect.Value) {
 		case *Resolved:
 			f.Set(reflect.ValueOf(&Resolved{By: text.Draw(t, name)}))
 		case []Wait:
-			f.Set(reflect.ValueOf([]Wait{{E: rapid.Int64().Draw(t, name)}}))
+			f.Set(reflect.ValueOf([]Wait{{Effect: rapid.Int64().Draw(t, name)}}))
 		default: // json.RawMessage; reflect fails for any other type
 			f.SetBytes(rapid.SampledFrom([][]byte{nil, []byte("null"), []byte(`{"a": [1, "<x>"]}`), []byte("[]")}).Draw(t, name))
 		}

@@ -40,15 +40,15 @@ func (h *History) Last() *Record { return h.Records[len(h.Records)-1] }
 // records that were read. It returns 0 if there is none.
 func (h *History) Synced() uint64 {
 	for _, r := range slices.Backward(h.Records) {
-		if r.Y {
-			return r.S - 1
+		if r.Synced {
+			return r.Seq - 1
 		}
 	}
 	return 0
 }
 
 // At returns the position after the last record.
-func (h *History) At() From { return From{h.N, h.Last().H} }
+func (h *History) At() From { return From{h.N, h.Last().Hash} }
 
 // LastPart returns the name of the part of the store that contains the last record, for messages.
 func (h *History) LastPart() string {
@@ -62,7 +62,7 @@ func (h *History) LastPart() string {
 func (h *History) Owner() Owner {
 	owner := h.Records[0].Owner
 	for _, r := range h.Records {
-		if r.K == KResume {
+		if r.RecordKind == KResume {
 			owner = r.Owner
 		}
 	}
@@ -82,13 +82,13 @@ type ran struct{ before, from, last int64 }
 
 // add adds the next record of the journal.
 func (x *ran) add(r *Record) {
-	switch r.K {
+	switch r.RecordKind {
 	case KStart:
-		x.from = r.T
+		x.from = r.Time
 	case KResume:
-		x.before, x.from = x.before+x.last-x.from, r.T
+		x.before, x.from = x.before+x.last-x.from, r.Time
 	}
-	x.last = r.T
+	x.last = r.Time
 }
 
 // From is a position in a journal, after the record with this number and hash. The zero value is
@@ -118,7 +118,7 @@ func (x *Reader) Add(line []byte) error {
 		return err
 	}
 	h := x.History
-	h.N, x.chain = r.S, r.H
+	h.N, x.chain = r.Seq, r.Hash
 	h.Records = append(h.Records, r)
 	h.ran.add(r)
 	h.Bytes += int64(len(line)) + 1
@@ -128,10 +128,10 @@ func (x *Reader) Add(line []byte) error {
 // checkFollows returns an error if r cannot be the next record of the history.
 func (x *Reader) checkFollows(r *Record) error {
 	switch n := x.History.N; {
-	case r.S != n+1:
-		return fmt.Errorf("it is record %d, expected %d", r.S, n+1)
-	case n == 0 && (r.K != KStart || r.Start == nil):
-		return fmt.Errorf("a journal begins with a start record, and this is one of kind %q", r.K)
+	case r.Seq != n+1:
+		return fmt.Errorf("it is record %d, expected %d", r.Seq, n+1)
+	case n == 0 && (r.RecordKind != KStart || r.Start == nil):
+		return fmt.Errorf("a journal begins with a start record, and this is one of kind %q", r.RecordKind)
 	case n == 0 && r.Format > Format:
 		return &NewerFormatError{r.Format}
 	}
@@ -148,7 +148,7 @@ func IsTorn(bad, rest []byte) bool {
 		var line []byte
 		line, rest, _ = bytes.Cut(rest, []byte("\n"))
 		if r, err := Parse(line, statedHash(before)); err == nil {
-			chained, synced = true, synced || r.Y
+			chained, synced = true, synced || r.Synced
 		}
 		before = line
 	}

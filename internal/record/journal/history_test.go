@@ -8,7 +8,7 @@ import (
 // TestOwners checks that Ran adds up the times of all processes, and that Owner returns the last
 // one.
 func TestOwners(t *testing.T) {
-	h := &History{Records: []*Record{{K: KStart, T: 1000, Owner: Owner{N: 1}}, {K: KBegin, T: 1700}, {K: KResume, T: 9000, Owner: Owner{N: 2}}, {K: KPark, T: 9250}, {K: KResume, T: 20000, Owner: Owner{N: 3}}}}
+	h := &History{Records: []*Record{{RecordKind: KStart, Time: 1000, Owner: Owner{N: 1}}, {RecordKind: KBegin, Time: 1700}, {RecordKind: KResume, Time: 9000, Owner: Owner{N: 2}}, {RecordKind: KPark, Time: 9250}, {RecordKind: KResume, Time: 20000, Owner: Owner{N: 3}}}}
 	for _, r := range h.Records {
 		h.ran.add(r)
 	}

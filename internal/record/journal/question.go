@@ -35,16 +35,16 @@ func AnsweredText(id, by string, at int64) string {
 // answer.
 func WasAnswered(h *History, id string) (by string, at int64, ok bool) {
 	for _, r := range h.Records {
-		e := r.E
-		if r.K == KDid && r.Resolved != nil {
+		e := r.Effect
+		if r.RecordKind == KDid && r.Resolved != nil {
 			e = r.Of
-		} else if r.K != KEnd {
+		} else if r.RecordKind != KEnd {
 			continue
 		}
 		if r.By == "" || QuestionID(e) != id && UnknownID(e) != id {
 			continue
 		}
-		return r.By, r.T, true
+		return r.By, r.Time, true
 	}
 	return "", 0, false
 }
@@ -53,17 +53,17 @@ func WasAnswered(h *History, id string) (by string, at int64, ok bool) {
 // way that answered it, or "" if it was closed without an answer. at is in Unix milliseconds.
 func Over(records []*Record, id string) (by string, at int64, over bool) {
 	for _, r := range records {
-		e := r.E
+		e := r.Effect
 		switch {
-		case r.K == KDid && r.Resolved != nil:
+		case r.RecordKind == KDid && r.Resolved != nil:
 			e = r.Of
-		case r.K == KBegin && r.Resolved != nil && UnknownID(e) == id:
-			return cmp.Or(r.Resolved.Name, r.Resolved.By), r.T, true
-		case r.K != KEnd:
+		case r.RecordKind == KBegin && r.Resolved != nil && UnknownID(e) == id:
+			return cmp.Or(r.Resolved.Name, r.Resolved.By), r.Time, true
+		case r.RecordKind != KEnd:
 			continue
 		}
 		if QuestionID(e) == id || UnknownID(e) == id {
-			return r.By, r.T, true
+			return r.By, r.Time, true
 		}
 	}
 	return "", 0, false

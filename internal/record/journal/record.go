@@ -60,38 +60,38 @@ type Fork struct {
 }
 
 // Record is a line of a journal. The members of each kind are in spec/journal.md. Members are
-// written in the order of the fields. Append sets S, T, Y and H.
+// written in the order of the fields. Append sets Seq, Time, Synced and Hash.
 type Record struct {
-	S uint64 `json:"s"` // number of the record: 1, 2, … without gaps
-	T int64  `json:"t"` // Unix milliseconds
-	K string `json:"k"`
-	Y bool   `json:"y,omitempty"` // all earlier records are on the disk
+	Seq        uint64 `json:"s"` // number of the record: 1, 2, … without gaps
+	Time       int64  `json:"t"` // Unix milliseconds
+	RecordKind string `json:"k"`
+	Synced     bool   `json:"y,omitempty"` // all earlier records are on the disk
 
 	*Start
-	E     int64  `json:"e,omitempty"` // number of the effect
-	P     int64  `json:"p,omitempty"` // number of the task
-	Place string `json:"place,omitempty"`
-	Q     string `json:"q,omitempty"`  // kind of the effect
-	C     string `json:"c,omitempty"`  // class of the effect
-	Of    int64  `json:"of,omitempty"` // number of the effect that opened the object which this effect uses
-	Asked
-	Gave
+	Effect int64  `json:"e,omitempty"` // number of the effect
+	Task   int64  `json:"p,omitempty"` // number of the task
+	Place  string `json:"place,omitempty"`
+	Kind   string `json:"q,omitempty"`  // kind of the effect
+	Class  string `json:"c,omitempty"`  // class of the effect
+	Of     int64  `json:"of,omitempty"` // number of the effect that opened the object which this effect uses
+	RequestMembers
+	ResultMembers
 	// position in a task's turn at which the result arrived; nil if it arrived between turns
-	W *[2]int64 `json:"w,omitempty"`
+	Moment *[2]int64 `json:"w,omitempty"`
 	Owner
-	Rest
+	RareMembers
 
-	H string `json:"h,omitempty"`
+	Hash string `json:"h,omitempty"`
 }
 
-// Asked contains the members of a record that describe an effect before it is performed.
-type Asked struct {
-	R    json.RawMessage `json:"r,omitempty"`
-	D    string          `json:"d,omitempty"` // first 32 hex digits of the SHA-256 of R
-	Key  string          `json:"key,omitempty"`
-	Due  int64           `json:"due,omitempty"`  // expiry of a timer in Unix milliseconds
-	Mark *int64          `json:"mark,omitempty"` // size of the file before the effect; -1 if it did not exist
-	Try  int             `json:"try,omitempty"`
+// RequestMembers contains the members of a record that describe an effect before it is performed.
+type RequestMembers struct {
+	Request json.RawMessage `json:"r,omitempty"`
+	Digest  string          `json:"d,omitempty"` // first 32 hex digits of the SHA-256 of Request
+	Key     string          `json:"key,omitempty"`
+	Due     int64           `json:"due,omitempty"`  // expiry of a timer in Unix milliseconds
+	Mark    *int64          `json:"mark,omitempty"` // size of the file before the effect; -1 if it did not exist
+	Try     int             `json:"try,omitempty"`
 	// Until is the deadline of the effect in Unix milliseconds; 0 if there is none.
 	Until int64 `json:"until,omitempty"`
 	// Policy is the @on_unknown policy of the effect, and Rule is the function with the annotation.
@@ -102,29 +102,29 @@ type Asked struct {
 	Schema json.RawMessage `json:"schema,omitempty"`
 }
 
-// Gave contains the members of a record that describe the result of an effect.
-type Gave struct {
-	X       string          `json:"x,omitempty"` // done, none or unknown; for a finish Continued or ""
-	V       json.RawMessage `json:"v,omitempty"`
-	Blob    string          `json:"blob,omitempty"` // hash of the file that contains the result, if that is large
-	Err     json.RawMessage `json:"err,omitempty"`
-	L       int64           `json:"l,omitempty"`       // number of the first line of a host
-	M       []string        `json:"m,omitempty"`       // lines of a host as it wrote them
-	Lines   []string        `json:"lines,omitempty"`   // the lines as messages of the protocol, if an adapter has translated them
-	Decided []int           `json:"decided,omitempty"` // indexes of the messages that rules have decided
-	Sizes   []int           `json:"sizes,omitempty"`   // sizes of the original lines in bytes
-	Talk    string          `json:"talk,omitempty"`    // new id of the host's conversation, if it has changed
+// ResultMembers contains the members of a record that describe the result of an effect.
+type ResultMembers struct {
+	Outcome       string          `json:"x,omitempty"` // done, none or unknown; for a finish Continued or ""
+	Result        json.RawMessage `json:"v,omitempty"`
+	Blob          string          `json:"blob,omitempty"` // hash of the file that contains the result, if that is large
+	Err           json.RawMessage `json:"err,omitempty"`
+	FirstLine     int64           `json:"l,omitempty"`       // number of the first line of a host
+	Lines         []string        `json:"m,omitempty"`       // lines of a host as it wrote them
+	ProtocolLines []string        `json:"lines,omitempty"`   // the lines as messages of the protocol, if an adapter has translated them
+	Decided       []int           `json:"decided,omitempty"` // indexes of the messages that rules have decided
+	Sizes         []int           `json:"sizes,omitempty"`   // sizes of the original lines in bytes
+	Talk          string          `json:"talk,omitempty"`    // new id of the host's conversation, if it has changed
 	// number of the host's process, if another process has opened the exchange
 	Process int64 `json:"process,omitempty"`
 }
 
 // Translated returns a host's lines in the form of the protocol, which differs from the recorded
 // lines if an adapter translates them.
-func (g *Gave) Translated() []string {
-	if g.Lines != nil {
-		return g.Lines
+func (g *ResultMembers) Translated() []string {
+	if g.ProtocolLines != nil {
+		return g.ProtocolLines
 	}
-	return g.M
+	return g.Lines
 }
 
 // BySuspending is By in the last record of kind out of a process that has suspended the run.
@@ -147,8 +147,8 @@ func (o Owner) Numbered(n int64) Owner {
 	return o
 }
 
-// Rest contains members that only a few kinds of records use.
-type Rest struct {
+// RareMembers contains members that only a few kinds of records use.
+type RareMembers struct {
 	Name   string `json:"name,omitempty"`
 	Check  string `json:"check,omitempty"`
 	Waits  []Wait `json:"waits,omitempty"`
@@ -170,9 +170,9 @@ type Resolved struct {
 
 // Wait is an answer (ID) or a time (Due, in Unix milliseconds) for which a parked run waits.
 type Wait struct {
-	E   int64  `json:"e"`
-	ID  string `json:"id,omitempty"`
-	Due int64  `json:"due,omitempty"`
+	Effect int64  `json:"e"`
+	ID     string `json:"id,omitempty"`
+	Due    int64  `json:"due,omitempty"`
 }
 
 // ZeroHash takes the place of the previous hash in the first record.
@@ -191,16 +191,16 @@ func hashOf(previous string, line []byte) string {
 
 // append appends the line of a record to b and returns its hash.
 func (r *Record) append(b []byte, previous string) ([]byte, string, error) {
-	r.H = ""
+	r.Hash = ""
 	before := len(b)
 	b, err := r.encode(b)
 	if err != nil {
-		return b, "", fmt.Errorf("write a record of kind %s: %w", r.K, err)
+		return b, "", fmt.Errorf("write a record of kind %s: %w", r.RecordKind, err)
 	}
 	b = b[:len(b)-1] // without the closing brace
-	r.H = hashOf(previous, b[before:])
-	b = append(append(b, hashMember...), r.H...)
-	return append(b, "\"}\n"...), r.H, nil
+	r.Hash = hashOf(previous, b[before:])
+	b = append(append(b, hashMember...), r.Hash...)
+	return append(b, "\"}\n"...), r.Hash, nil
 }
 
 // ErrCut means that a record is incomplete.
@@ -217,8 +217,8 @@ func Parse(line []byte, previous string) (*Record, error) {
 	if err := r.decode(line); err != nil {
 		return nil, fmt.Errorf("it is not a record: %w", err)
 	}
-	if h := hashOf(previous, line[:at]); h != r.H {
-		return nil, fmt.Errorf("its hash is %s, but that of the text is %s", shortHash(r.H), shortHash(h))
+	if h := hashOf(previous, line[:at]); h != r.Hash {
+		return nil, fmt.Errorf("its hash is %s, but that of the text is %s", shortHash(r.Hash), shortHash(h))
 	}
 	if len(line)-at != len(hashMember)+len(ZeroHash)+len(`"}`) {
 		return nil, errors.New("it has text after its hash")

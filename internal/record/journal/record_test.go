@@ -8,7 +8,7 @@ import (
 // TestParseMembersAfterHash checks that Parse rejects members after the hash, because the hash does
 // not cover them.
 func TestParseMembersAfterHash(t *testing.T) {
-	line, _, err := (&Record{S: 1, K: KDid, E: 1, Q: "clock", Owner: Owner{By: "Ada"}}).append(nil, ZeroHash)
+	line, _, err := (&Record{Seq: 1, RecordKind: KDid, Effect: 1, Kind: "clock", Owner: Owner{By: "Ada"}}).append(nil, ZeroHash)
 	if err != nil {
 		t.Fatal(err)
 	}

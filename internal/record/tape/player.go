@@ -10,8 +10,10 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Player returns the results on a tape to the VM. It is a vm.Past.
+// Player returns the results on a tape to the VM. It is a vm.Durable and its vm.Past.
 type Player struct {
+	vm.NotDurable
+	vm.OnlyPast
 	// Show outputs an awaited emit.
 	Show func(context.Context, *effect.Emit) error
 	// Clean replaces secrets in JSON; nil leaves it unchanged. The requests on the tape must have
@@ -137,14 +139,8 @@ func (p *Player) begin(i int, e int64) {
 	heap.Push(&p.queue, i)
 }
 
-// IsComplete returns false, so that the VM never performs a request without a recorded result.
-func (p *Player) IsComplete() bool { return false }
-
-// OnlyResultsFollow returns false, because the past ends with its last record.
-func (p *Player) OnlyResultsFollow(int64, effect.Request) bool { return false }
-
-// Pending returns nil, because no effect is started again.
-func (p *Player) Pending() []int64 { return nil }
+// Past implements vm.Durable.
+func (p *Player) Past() vm.Past { return p }
 
 // NextEvent returns the next event on the tape. The VM calls it when no task can continue.
 func (p *Player) NextEvent() (x vm.Event, ok bool) {

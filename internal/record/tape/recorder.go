@@ -12,8 +12,10 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Recorder writes a tape. It is a vm.Journal.
+// Recorder writes a tape. It is a vm.Durable and its vm.Journal.
 type Recorder struct {
+	vm.NotDurable
+	vm.NoJournal
 	out   *bufio.Writer
 	clean func(text []byte) []byte // replaces secrets in JSON
 	err   error                    // first error of writing
@@ -80,11 +82,8 @@ func (r *Recorder) Flush() error {
 	return r.err
 }
 
-// EffectBegan does nothing, because EffectEnded records the effect.
-func (r *Recorder) EffectBegan(int64, int64, effect.Request) {}
-
-// ProgramWaits does nothing, because a tape does not contain waits.
-func (r *Recorder) ProgramWaits() {}
+// Journal implements vm.Durable.
+func (r *Recorder) Journal() vm.Journal { return r }
 
 // EffectEnded records the result of an effect.
 func (r *Recorder) EffectEnded(e int64, q effect.Request, result effect.Result, err error, at *vm.Moment) {

@@ -45,8 +45,11 @@ var ErrStartOver = errors.New("the tape ends in the middle of an exchange or a s
 // results of its requests until it makes a request that the tape does not contain. The tape then
 // ends before this request, and everything after it is performed and recorded. If the tape was cut
 // off, it lacks the requests that were being performed; these begin when nothing else can happen.
-// An entry is in the file before the program receives it. Sample is a vm.Journal and a vm.IdlePast.
+// An entry is in the file before the program receives it. Sample is a vm.Durable, and its
+// vm.Journal and vm.IdlePast.
 type Sample struct {
+	vm.NotDurable
+	vm.NoJournal
 	options  SampleOptions
 	player   *Player // nil without a tape
 	recorder *Recorder
@@ -107,7 +110,10 @@ func NewSample(o SampleOptions) *Sample {
 	return s
 }
 
-// Past returns the tape for vm.Config.Past, or nil if the sample has none.
+// Journal implements vm.Durable.
+func (s *Sample) Journal() vm.Journal { return s }
+
+// Past implements vm.Durable. It returns nil if the sample has no tape.
 func (s *Sample) Past() vm.Past {
 	if s.player == nil {
 		return nil
@@ -295,7 +301,7 @@ func (s *Sample) IsComplete() bool { return s.hasLeft && len(s.player.begun) == 
 func (s *Sample) Pending() []int64 { return s.underWay }
 
 // EffectBegan creates the file of the tape if the effect is the first one that is performed.
-func (s *Sample) EffectBegan(e, _ int64, r effect.Request) {
+func (s *Sample) EffectBegan(e int64, _ vm.Scene, r effect.Request) {
 	if !s.classify(e, r).isOwn && s.isLive() && s.file == nil && s.err == nil {
 		s.create()
 	}
@@ -323,9 +329,6 @@ func (s *Sample) create() {
 		s.fail(err)
 	}
 }
-
-// ProgramWaits does nothing.
-func (s *Sample) ProgramWaits() {}
 
 // ContinueTime returns the time of a sample for a reading of the clock. The time since the start of
 // this run of the sample is added to the last recorded time, so that durations are not negative.

@@ -257,10 +257,10 @@ func hasResult(k effect.Kind) bool {
 func Recorded(k effect.Kind) bool {
 	row := effect.Lookup(k)
 	switch {
-	case row == nil || row.By == effect.Unheard || row.By == effect.Tests:
+	case row == nil || row.By == effect.ObserversOnly || row.By == effect.Tests:
 		return false
 	case row.By == effect.Applications:
 		return true
 	}
-	return row.Class != effect.ClassOutput && row.Class != effect.ClassDerived
+	return row.Class != effect.ClassTold && row.Class != effect.ClassDerived
 }

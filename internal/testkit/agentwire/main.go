@@ -168,7 +168,7 @@ func (a *agent) converse(bin string, t conversation, rec *recording, verbose boo
 	}
 	hosts := host.New(host.Options{
 		Configs: []host.Config{a.config(filepath.Join(bin, "node_modules", ".bin"), dir, at)}, Run: &procgroup.Run{ID: procgroup.NewID(), Executable: filepath.Join(bin, "concerto")},
-		Trace: rec.add, Log: logEvent, Logf: logEvent,
+		Trace: rec.add, Stderr: logEvent, Log: host.NewLogger(logEvent),
 		Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + tmp, "LANG=C.UTF-8", "SHELL=/bin/sh", "TERM=dumb", "NO_COLOR=1"},
 	})
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)

@@ -383,7 +383,7 @@ func inputs(t *testing.T, open Opener) {
 	if _, _, err := f.Accept(ctx, input("i1", `"n"`)); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("id with another text: error = %v, want ErrConflict", err)
 	}
-	step := func(id, on, want string, moved bool) {
+	step := func(id string, on protocol.Outcome, want protocol.InputState, moved bool) {
 		t.Helper()
 		c, did, err := f.Step(ctx, "run_a", store.InputCommand, id, on, "")
 		if err != nil || did != moved || c.State != want {
@@ -445,7 +445,7 @@ func decisions(t *testing.T, open Opener) {
 	if _, _, err := f.Accept(ctx, decision("q", "deny", "adam")); !errors.As(err, &decided) || !errors.Is(err, store.ErrDecided) || decided.Was != (store.RecordedDecision{Decision: "approve", By: "eve", At: 7}) {
 		t.Errorf("second decision: error = %v, want AlreadyDecided", err)
 	}
-	for _, on := range []string{"sent", "rejected"} {
+	for _, on := range []protocol.Outcome{protocol.OutcomeSent, protocol.OutcomeRejected} {
 		if _, moved, err := f.Step(ctx, "run_a", store.DecisionCommand, "q", on, ""); err != nil || !moved {
 			t.Errorf("step on %s: moved = %v, error = %v", on, moved, err)
 		}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"path/filepath"
 	"strings"
 	"time"
@@ -79,16 +80,17 @@ func (c *Config) Limit() time.Duration {
 	return time.Duration(c.Timeout * float64(time.Second))
 }
 
-// Options configures Servers. Log receives the lines of the servers' standard error.
+// Options configures Servers.
 type Options struct {
 	Configs []Config
 	Environ []string
 	Run     *procgroup.Run // run that the servers' processes belong to, or nil
-	Log     func(server, line string)
+	// Stderr receives the lines of the servers' standard error; nil discards them.
+	Stderr func(server, line string)
+	// Log receives messages about servers; nil discards them.
+	Log *slog.Logger
 	// Clock measures the time limits of calls; nil means the system's clock.
 	Clock *clock.PausableClock
-	// Remark logs a message about a server with a level; nil drops the messages.
-	Remark func(level, line string)
 	// Played means that all models are replayed. In that case a server that cannot be reached
 	// causes no error and offers no tools to models.
 	Played bool

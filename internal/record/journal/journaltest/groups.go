@@ -70,7 +70,7 @@ func (m *model) appendEffect(t *rapid.T) {
 		m.n++
 		r := did(m.n)
 		if rapid.IntRange(0, 39).Draw(t, "large") == 0 {
-			r.V = fmt.Appendf(nil, `"%d%s"`, m.n, strings.Repeat("x", journal.BlobSize))
+			r.Result = fmt.Appendf(nil, `"%d%s"`, m.n, strings.Repeat("x", journal.BlobSize))
 		}
 		m.w.Append(r)
 		m.ahead.effects = append(m.ahead.effects, m.n)
@@ -162,8 +162,8 @@ func (m *model) takeOver(t *rapid.T) {
 		if x.Blob == "" {
 			continue
 		}
-		if text, err := m.store.Run(m.id).Blob(x.Blob); err != nil || !strings.HasPrefix(string(text), fmt.Sprintf(`"%dx`, x.E)) {
-			t.Fatalf("blob of effect %d: %d bytes, error %v", x.E, len(text), err)
+		if text, err := m.store.Run(m.id).Blob(x.Blob); err != nil || !strings.HasPrefix(string(text), fmt.Sprintf(`"%dx`, x.Effect)) {
+			t.Fatalf("blob of effect %d: %d bytes, error %v", x.Effect, len(text), err)
 		}
 	}
 }
@@ -212,7 +212,7 @@ func readers(t *testing.T, s *Store) {
 		for i := range members {
 			r := did(n + 1)
 			if i == 0 && n%8 == 0 {
-				r.V = fmt.Appendf(nil, `"%d%s"`, n, strings.Repeat("x", journal.BlobSize))
+				r.Result = fmt.Appendf(nil, `"%d%s"`, n, strings.Repeat("x", journal.BlobSize))
 			}
 			w.Append(r)
 		}
@@ -255,13 +255,13 @@ func (s *Store) readOnce(t *testing.T, least int64, members int) {
 		}
 	}
 	for i, x := range h.Records[1:] {
-		if want := int64(i/members) + 1; x.E != want {
-			t.Errorf("record %d belongs to group %d, want %d", x.S, x.E, want)
+		if want := int64(i/members) + 1; x.Effect != want {
+			t.Errorf("record %d belongs to group %d, want %d", x.Seq, x.Effect, want)
 			return
 		}
 		if x.Blob != "" {
 			if _, err := r.Blob(x.Blob); err != nil {
-				t.Errorf("record %d names a blob that is not stored: %v", x.S, err)
+				t.Errorf("record %d names a blob that is not stored: %v", x.Seq, err)
 			}
 		}
 	}

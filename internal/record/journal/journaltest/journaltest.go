@@ -62,7 +62,7 @@ func options() journal.Options {
 
 // did returns the record of an effect.
 func did(e int64) *journal.Record {
-	return &journal.Record{K: journal.KDid, E: e, Q: "clock", Gave: journal.Gave{V: fmt.Appendf(nil, `{"unix_ms":%d}`, e)}}
+	return &journal.Record{RecordKind: journal.KDid, Effect: e, Kind: "clock", ResultMembers: journal.ResultMembers{Result: fmt.Appendf(nil, `{"unix_ms":%d}`, e)}}
 }
 
 // outLine returns a line of output.
@@ -103,8 +103,8 @@ func (s *Store) read(t rapid.TB, id string) *journal.History {
 // effects returns the numbers of the effects in a history.
 func effects(h *journal.History) (all []int64) {
 	for _, r := range h.Records {
-		if r.K == journal.KDid {
-			all = append(all, r.E)
+		if r.RecordKind == journal.KDid {
+			all = append(all, r.Effect)
 		}
 	}
 	return all
@@ -174,7 +174,7 @@ func records(t *testing.T, s *Store) {
 		r := did(int64(n))
 		if n == 5 {
 			must(t, w.Flush(journal.Written))
-			r = &journal.Record{K: journal.KSecret, Rest: journal.Rest{Name: "TOKEN", Check: "0123"}}
+			r = &journal.Record{RecordKind: journal.KSecret, RareMembers: journal.RareMembers{Name: "TOKEN", Check: "0123"}}
 		}
 		if got := w.Append(r); got != n {
 			t.Errorf("Append of record %d returned %d", n, got)
@@ -184,13 +184,13 @@ func records(t *testing.T, s *Store) {
 	h := s.read(t, "r_1")
 	last := int64(0)
 	for i, r := range h.Records {
-		if r.S != uint64(i)+1 || r.T < last {
-			t.Errorf("record %d has number %d and time %d, after time %d", i+1, r.S, r.T, last)
+		if r.Seq != uint64(i)+1 || r.Time < last {
+			t.Errorf("record %d has number %d and time %d, after time %d", i+1, r.Seq, r.Time, last)
 		}
-		last = r.T
+		last = r.Time
 	}
 	at, bytes := w.At()
-	if h.At() != at || h.Bytes != bytes || h.N != at.S || h.Last().H != at.H {
+	if h.At() != at || h.Bytes != bytes || h.N != at.S || h.Last().Hash != at.H {
 		t.Errorf("At() = %v, %d bytes; stored history ends at %v, %d bytes", at, bytes, h.At(), h.Bytes)
 	}
 	if w.Synced() != h.N {
@@ -223,7 +223,7 @@ func clock(t *testing.T, s *Store) {
 	must(t, w.Flush(journal.Written))
 	var times []int64
 	for _, r := range s.read(t, "r_1").Records {
-		times = append(times, r.T)
+		times = append(times, r.Time)
 	}
 	if !slices.Equal(times, []int64{5000, 9000, 9000, 9000}) {
 		t.Errorf("times of the records = %v", times)
@@ -235,9 +235,9 @@ func blobs(t *testing.T, s *Store) {
 	w := s.begin(t, "r_1")
 	large := []byte(`"` + strings.Repeat("x", journal.BlobSize) + `"`)
 	r := did(1)
-	r.V = slices.Clone(large)
+	r.Result = slices.Clone(large)
 	w.Append(r)
-	if r.Blob == "" || r.V != nil {
+	if r.Blob == "" || r.Result != nil {
 		t.Fatalf("record of a large value = %+v, want a blob", r)
 	}
 	if _, err := s.Run("r_1").Blob(r.Blob); !errors.As(err, new(*journal.DamagedError)) {
@@ -247,7 +247,7 @@ func blobs(t *testing.T, s *Store) {
 	if text, err := s.Run("r_1").Blob(r.Blob); err != nil || !slices.Equal(text, large) {
 		t.Errorf("Blob after Flush = %d bytes, error %v; want %d bytes", len(text), err, len(large))
 	}
-	if got := s.read(t, "r_1").Last(); got.Blob != r.Blob || got.V != nil {
+	if got := s.read(t, "r_1").Last(); got.Blob != r.Blob || got.Result != nil {
 		t.Errorf("stored record = %+v, want the name of the blob", got)
 	}
 }

@@ -110,7 +110,7 @@ func (r *run) view(f func(c *content)) error {
 func (r *run) Create(start journal.Start, program []byte, o journal.Options) (journal.Writer, error) {
 	start.Format = journal.Format
 	w := newWriter(r, 1, nil, 0, o)
-	w.Append(&journal.Record{K: journal.KStart, Start: &start, Owner: o.Owner.Numbered(1)})
+	w.Append(&journal.Record{RecordKind: journal.KStart, Start: &start, Owner: o.Owner.Numbered(1)})
 	first, err := w.takeBuffer()
 	if err != nil {
 		return nil, err

@@ -41,10 +41,10 @@ type Origin struct {
 // database.
 func (e *Engine) Import(ctx context.Context, id string, c *journal.Copy, o Origin) (created bool, err error) {
 	state, ended := "ready", (*int)(nil)
-	if c.Last.K == journal.KFinish {
+	if c.Last.RecordKind == journal.KFinish {
 		state, ended = "failed", c.Last.Code
 		switch {
-		case c.Last.X == journal.HasContinued:
+		case c.Last.Outcome == journal.HasContinued:
 			state = "continued"
 		case *ended == 0:
 			state = "finished"
@@ -72,13 +72,13 @@ func (e *Engine) Import(ctx context.Context, id string, c *journal.Copy, o Origi
 			SELECT $1, $2, $3, $4, coalesce(f.start, $5::json), coalesce(f.needs, $6), coalesce(f.queue, 'default'), coalesce(f.priority, 0), coalesce(f.key, ''),
 				$7, $8, CASE WHEN $8::integer IS NOT NULL THEN to_timestamp($9::bigint / 1000.0) END, to_timestamp($10::bigint / 1000.0), $11, $12, $13, $14, $15, 1, $16, $17
 			FROM (SELECT) one LEFT JOIN concerto.runs f ON f.id = $18 ON CONFLICT DO NOTHING`,
-			id, c.Start.Program, c.Start.IR, adopted, start, list(o.Needs.Secrets), state, ended, c.Last.T, c.Began, c.Records[n-1].Owner, c.Start.Engine, c.Start.Format, n, c.Last.H, len(c.Output), c.Effects, o.Run)
+			id, c.Start.Program, c.Start.IR, adopted, start, list(o.Needs.Secrets), state, ended, c.Last.Time, c.Began, c.Records[n-1].Owner, c.Start.Engine, c.Start.Format, n, c.Last.Hash, len(c.Output), c.Effects, o.Run)
 		if err != nil {
 			return err
 		}
 		if created = tag.RowsAffected() > 0; !created {
 			same := false
-			err := tx.QueryRow(ctx, `SELECT s = $2 AND h = $3 FROM concerto.runs WHERE id = $1`, id, n, c.Last.H).Scan(&same)
+			err := tx.QueryRow(ctx, `SELECT s = $2 AND h = $3 FROM concerto.runs WHERE id = $1`, id, n, c.Last.Hash).Scan(&same)
 			if err != nil && !errors.Is(err, pgx.ErrNoRows) { // removed since
 				return err
 			}

@@ -21,7 +21,7 @@ func testClose(t *testing.T) {
 	code := func(n int) *int { return &n }
 	soon, late := time.Now().Add(-time.Hour).UnixMilli(), time.Now().Add(time.Hour).UnixMilli()
 	park := func(waits ...journal.Wait) *journal.Record {
-		return &journal.Record{K: journal.KPark, Rest: journal.Rest{Waits: waits}}
+		return &journal.Record{RecordKind: journal.KPark, RareMembers: journal.RareMembers{Waits: waits}}
 	}
 	for i, c := range []struct {
 		name    string
@@ -32,13 +32,13 @@ func testClose(t *testing.T) {
 		claimed bool
 		later   bool // an answer arrives after the end, and then the run is claimed
 	}{
-		{"suspended", &journal.Record{K: journal.KDid, E: 1, Q: "clock"}, false, "ready", -1, true, false},
-		{"finished", &journal.Record{K: journal.KFinish, Rest: journal.Rest{Code: code(0)}}, false, "finished", 0, false, false},
-		{"failed", &journal.Record{K: journal.KFinish, Rest: journal.Rest{Code: code(3)}}, false, "failed", 3, false, false},
-		{"asks", park(journal.Wait{E: 1, ID: "q1"}), false, "waiting", -1, false, true},
-		{"asks, answered", park(journal.Wait{E: 1, ID: "q1"}), true, "ready", -1, true, false},
-		{"sleeps", park(journal.Wait{E: 1, Due: late}), false, "waiting", -1, false, false},
-		{"slept", park(journal.Wait{E: 1, Due: late}, journal.Wait{E: 2, Due: soon}), false, "waiting", -1, true, false},
+		{"suspended", &journal.Record{RecordKind: journal.KDid, Effect: 1, Kind: "clock"}, false, "ready", -1, true, false},
+		{"finished", &journal.Record{RecordKind: journal.KFinish, RareMembers: journal.RareMembers{Code: code(0)}}, false, "finished", 0, false, false},
+		{"failed", &journal.Record{RecordKind: journal.KFinish, RareMembers: journal.RareMembers{Code: code(3)}}, false, "failed", 3, false, false},
+		{"asks", park(journal.Wait{Effect: 1, ID: "q1"}), false, "waiting", -1, false, true},
+		{"asks, answered", park(journal.Wait{Effect: 1, ID: "q1"}), true, "ready", -1, true, false},
+		{"sleeps", park(journal.Wait{Effect: 1, Due: late}), false, "waiting", -1, false, false},
+		{"slept", park(journal.Wait{Effect: 1, Due: late}, journal.Wait{Effect: 2, Due: soon}), false, "waiting", -1, true, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			id := fmt.Sprint("run", i)

@@ -382,7 +382,7 @@ func (m *model) writer(t *rapid.T) *modelOwner {
 func (m *model) flush(t *rapid.T) {
 	o := m.writer(t)
 	e := o.run.progress + int64(rapid.IntRange(0, 1).Draw(t, "progress"))
-	o.w.Append(&journal.Record{K: journal.KDid, E: e, Q: "clock"})
+	o.w.Append(&journal.Record{RecordKind: journal.KDid, Effect: e, Kind: "clock"})
 	hasOutput, consumes := rapid.Bool().Draw(t, "output"), rapid.Bool().Draw(t, "consumes")
 	if hasOutput {
 		o.w.Out(`{"n":1}`)
@@ -422,14 +422,14 @@ func (m *model) store(t *rapid.T, o *modelOwner, level journal.Level) bool {
 // park lets a run wait for an answer, and perhaps for a time. A run with an answer becomes ready.
 func (m *model) park(t *rapid.T) {
 	o := m.writer(t)
-	wake, waits := 0, []journal.Wait{{E: 1, ID: "q1"}}
+	wake, waits := 0, []journal.Wait{{Effect: 1, ID: "q1"}}
 	switch rapid.IntRange(0, 2).Draw(t, "wake") {
 	case 1:
-		wake, waits = m.now, append(waits, journal.Wait{E: 2, Due: 1})
+		wake, waits = m.now, append(waits, journal.Wait{Effect: 2, Due: 1})
 	case 2:
-		wake, waits = m.now+later, append(waits, journal.Wait{E: 2, Due: time.Now().Add(time.Hour).UnixMilli()})
+		wake, waits = m.now+later, append(waits, journal.Wait{Effect: 2, Due: time.Now().Add(time.Hour).UnixMilli()})
 	}
-	o.w.Append(&journal.Record{K: journal.KPark, Rest: journal.Rest{Waits: waits}})
+	o.w.Append(&journal.Record{RecordKind: journal.KPark, RareMembers: journal.RareMembers{Waits: waits}})
 	stored := m.store(t, o, journal.Synced)
 	must(t, o.w.Close())
 	m.drop(o)
@@ -451,7 +451,7 @@ func (m *model) leave(r *modelRun, state string, wake int) {
 func (m *model) finish(t *rapid.T) {
 	o := m.writer(t)
 	code := pick(t, "code", []int{0, 3})
-	o.w.Append(&journal.Record{K: journal.KFinish, Rest: journal.Rest{Code: &code}})
+	o.w.Append(&journal.Record{RecordKind: journal.KFinish, RareMembers: journal.RareMembers{Code: &code}})
 	stored := m.store(t, o, journal.Synced)
 	must(t, o.w.Close())
 	m.drop(o)
@@ -470,7 +470,7 @@ func (m *model) finish(t *rapid.T) {
 // let it wait waits again.
 func (m *model) suspend(t *rapid.T) {
 	o := m.writer(t)
-	o.w.Append(&journal.Record{K: journal.KDid, E: o.run.progress, Q: "clock"})
+	o.w.Append(&journal.Record{RecordKind: journal.KDid, Effect: o.run.progress, Kind: "clock"})
 	stored := m.store(t, o, journal.Written)
 	must(t, o.w.Close())
 	m.drop(o)

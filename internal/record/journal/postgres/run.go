@@ -124,7 +124,7 @@ func (r *run) Create(start journal.Start, program []byte, o journal.Options) (jo
 func (r *run) begin(epoch int64, start journal.Start, o journal.Options) (journal.Writer, error) {
 	start.Format = journal.Format
 	w := newWriter(r, epoch, nil, position{h: journal.ZeroHash}, 0, o)
-	w.Append(&journal.Record{K: journal.KStart, Start: &start, Owner: o.Owner.Numbered(1)})
+	w.Append(&journal.Record{RecordKind: journal.KStart, Start: &start, Owner: o.Owner.Numbered(1)})
 	if err := w.Flush(journal.Synced); err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
@@ -298,7 +298,7 @@ func (r *run) read() (*journal.History, error) {
 		return h, damaged(h.N+1, fmt.Sprintf("the journal ends before record %d", end.s))
 	case h.N == 0:
 		return nil, journal.ErrNoRun
-	case h.Last().H != end.h:
+	case h.Last().Hash != end.h:
 		return h, damaged(h.N, "its hash differs from that of the run's row")
 	}
 	return h, nil

@@ -167,7 +167,7 @@ func testRoles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	large := &journal.Record{K: journal.KDid, E: 1, Q: "clock", Gave: journal.Gave{V: []byte(`"` + strings.Repeat("x", journal.BlobSize) + `"`)}}
+	large := &journal.Record{RecordKind: journal.KDid, Effect: 1, Kind: "clock", ResultMembers: journal.ResultMembers{Result: []byte(`"` + strings.Repeat("x", journal.BlobSize) + `"`)}}
 	at := w.Append(large)
 	w.Out("line")
 	answer := journal.Answer{Value: []byte("1"), By: "ann", At: 1}

@@ -26,7 +26,7 @@ func testSession(t *testing.T) {
 			t.Fatalf("%d records are stored, %v; want %d", h.N, err, want)
 		}
 	}
-	did := func(n int64) { w.Append(&journal.Record{K: journal.KDid, E: n, Q: "clock"}) }
+	did := func(n int64) { w.Append(&journal.Record{RecordKind: journal.KDid, Effect: n, Kind: "clock"}) }
 
 	// The lease was not renewed in time: nothing is sent, and nothing is lost.
 	s.extend(time.Now().Add(-2 * time.Hour))

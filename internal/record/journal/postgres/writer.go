@@ -79,8 +79,8 @@ func (w *writer) Append(r *journal.Record) uint64 {
 	}
 	w.bytes += int64(len(line))
 	w.next.lines = append(w.next.lines, string(bytes.TrimSuffix(line, []byte("\n"))))
-	w.next.after.s, w.next.after.h, w.next.progress, w.last = r.S, r.H, max(w.next.progress, r.E), r
-	return r.S
+	w.next.after.s, w.next.after.h, w.next.progress, w.last = r.Seq, r.Hash, max(w.next.progress, r.Effect), r
+	return r.Seq
 }
 
 // Out adds a line of output.
@@ -299,16 +299,16 @@ func (w *writer) state() (state string, wake *time.Time, code *int) {
 	defer w.mu.Unlock()
 	switch {
 	case w.last == nil:
-	case w.last.K == journal.KPark:
+	case w.last.RecordKind == journal.KPark:
 		for _, x := range w.last.Waits {
 			if at := time.UnixMilli(x.Due); x.Due > 0 && (wake == nil || at.Before(*wake)) {
 				wake = &at
 			}
 		}
 		return "waiting", wake, nil
-	case w.last.K == journal.KFinish && *w.last.Code == 0:
+	case w.last.RecordKind == journal.KFinish && *w.last.Code == 0:
 		return "finished", nil, w.last.Code
-	case w.last.K == journal.KFinish:
+	case w.last.RecordKind == journal.KFinish:
 		return "failed", nil, w.last.Code
 	}
 	return "ready", nil, nil

@@ -214,7 +214,7 @@ func (d *Directory) create(start journal.Start, program []byte, o journal.Option
 	if err != nil {
 		return nil, err
 	}
-	w.Append(&journal.Record{K: journal.KStart, Start: &start, Owner: o.Owner.Numbered(1)})
+	w.Append(&journal.Record{RecordKind: journal.KStart, Start: &start, Owner: o.Owner.Numbered(1)})
 	if err := w.Flush(journal.Synced); err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
@@ -470,5 +470,5 @@ func IsPending(root, run, dir string) bool {
 	if err != nil {
 		return true
 	}
-	return h.Start().Run == run && h.Last().K != journal.KFinish
+	return h.Start().Run == run && h.Last().RecordKind != journal.KFinish
 }

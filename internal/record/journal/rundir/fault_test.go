@@ -107,12 +107,12 @@ func scenario(d *Directory) (flushed uint64, begun bool, err error) {
 	flushed = 1
 	answered := int64(0)
 	for i := range 12 {
-		r := &journal.Record{K: journal.KDid, E: int64(i + 1), Q: "clock", Gave: journal.Gave{V: fmt.Appendf(nil, `{"unix_ms":%d}`, i)}}
+		r := &journal.Record{RecordKind: journal.KDid, Effect: int64(i + 1), Kind: "clock", ResultMembers: journal.ResultMembers{Result: fmt.Appendf(nil, `{"unix_ms":%d}`, i)}}
 		if i%6 == 2 {
-			r.V = fmt.Appendf(nil, `"%d%s"`, i, strings.Repeat("x", journal.BlobSize))
+			r.Result = fmt.Appendf(nil, `"%d%s"`, i, strings.Repeat("x", journal.BlobSize))
 		}
 		if i%4 == 0 {
-			answered = r.E
+			answered = r.Effect
 			if err := os.WriteFile(d.files.Path(journal.AnswerName(fmt.Sprint("q", i+1))), []byte(`{"value":1,"by":"Ada","at":1}`), 0o600); err != nil {
 				return flushed, true, err
 			}
@@ -157,12 +157,12 @@ func checkOrder(path string, answered int64) error {
 	}
 	last := int64(0)
 	for _, r := range h.Records {
-		last = max(last, r.E)
+		last = max(last, r.Effect)
 		if r.Blob == "" {
 			continue
 		}
 		if _, err := d.Blob(r.Blob); err != nil {
-			return fmt.Errorf("%w: effect %d: %w", errOrder, r.E, err)
+			return fmt.Errorf("%w: effect %d: %w", errOrder, r.Effect, err)
 		}
 	}
 	if int64(len(out)) > last {
@@ -216,11 +216,11 @@ func TestFaults(t *testing.T) {
 				t.Errorf("%s: Open: %v", what, oerr)
 				continue
 			}
-			w.Append(&journal.Record{K: journal.KResume, Owner: journal.Owner{N: 2}})
+			w.Append(&journal.Record{RecordKind: journal.KResume, Owner: journal.Owner{N: 2}})
 			if err := errors.Join(w.Flush(journal.Synced), w.Close()); err != nil {
 				t.Errorf("%s: writing after the fault: %v", what, err)
 			}
-			if h, err := At(string(f.disk)).Read(); err != nil || h.Last().K != journal.KResume {
+			if h, err := At(string(f.disk)).Read(); err != nil || h.Last().RecordKind != journal.KResume {
 				t.Errorf("%s: Read after writing: %v or another last record", what, err)
 			}
 			out, _, oerr := At(string(f.disk)).Out()

@@ -37,7 +37,7 @@ func writeRun(t *testing.T, d *Directory, o journal.Options, records int) {
 		t.Fatal(err)
 	}
 	for i := range records {
-		w.Append(&journal.Record{K: journal.KDid, E: int64(i + 1), Q: "clock", Gave: journal.Gave{V: fmt.Appendf(nil, `{"unix_ms":%d}`, i)}})
+		w.Append(&journal.Record{RecordKind: journal.KDid, Effect: int64(i + 1), Kind: "clock", ResultMembers: journal.ResultMembers{Result: fmt.Appendf(nil, `{"unix_ms":%d}`, i)}})
 		level := journal.Written
 		if i%2 == 1 {
 			level = journal.Synced
@@ -62,7 +62,7 @@ func readFirst(t *testing.T, dir string) []byte {
 
 // isPrefix reports whether the records some are the first of the records all.
 func isPrefix(some, all []*journal.Record) bool {
-	return len(some) <= len(all) && slices.EqualFunc(some, all[:len(some)], func(a, b *journal.Record) bool { return a.H == b.H })
+	return len(some) <= len(all) && slices.EqualFunc(some, all[:len(some)], func(a, b *journal.Record) bool { return a.Hash == b.Hash })
 }
 
 // TestDamagedAtEachByte changes each byte of a journal. Read must return only records that were
@@ -77,7 +77,7 @@ func TestDamagedAtEachByte(t *testing.T) {
 	text := readFirst(t, dir)
 	lastSynced := 0
 	for i, r := range whole.Records {
-		if r.Y {
+		if r.Synced {
 			lastSynced = i
 		}
 	}
@@ -133,11 +133,11 @@ func TestTornAtEachByte(t *testing.T) {
 		if err != nil || len(h.Records) != lines || !isPrefix(h.Records, whole.Records) {
 			t.Fatalf("journal of %d bytes: Open read %d records, want %d; error %v", size, len(h.Records), lines, err)
 		}
-		w.Append(&journal.Record{K: journal.KResume, Owner: journal.Owner{N: 2}})
+		w.Append(&journal.Record{RecordKind: journal.KResume, Owner: journal.Owner{N: 2}})
 		if err := errors.Join(w.Flush(journal.Written), w.Close()); err != nil {
 			t.Fatal(err)
 		}
-		if h, err = At(dir).Read(); err != nil || h.Torn != 0 || len(h.Records) != lines+1 || h.Last().K != journal.KResume {
+		if h, err = At(dir).Read(); err != nil || h.Torn != 0 || len(h.Records) != lines+1 || h.Last().RecordKind != journal.KResume {
 			t.Fatalf("journal of %d bytes, resumed: history = %+v, error %v", size, h, err)
 		}
 	}
@@ -156,7 +156,7 @@ func TestSegments(t *testing.T) {
 	}
 	n := 0
 	for _, r := range h.Records {
-		if r.K == journal.KDid {
+		if r.RecordKind == journal.KDid {
 			n++
 		}
 	}
@@ -184,12 +184,12 @@ func TestBlobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	large := []byte(`"` + strings.Repeat("x", journal.BlobSize) + `"`)
-	w.Append(&journal.Record{K: journal.KDid, E: 1, Q: "fs.read", Gave: journal.Gave{V: large}})
+	w.Append(&journal.Record{RecordKind: journal.KDid, Effect: 1, Kind: "fs.read", ResultMembers: journal.ResultMembers{Result: large}})
 	if err := errors.Join(w.Flush(journal.Written), w.Close()); err != nil {
 		t.Fatal(err)
 	}
 	h, err := At(dir).Read()
-	if err != nil || h.Last().V != nil || h.Last().Blob != hexsum.SHA256(large) {
+	if err != nil || h.Last().Result != nil || h.Last().Blob != hexsum.SHA256(large) {
 		t.Fatal(h.Last(), err)
 	}
 	if text, err := At(dir).Blob(hexsum.SHA256(large)); err != nil || !bytes.Equal(text, large) {
@@ -292,7 +292,7 @@ func TestConsumedWhileSyncing(t *testing.T) {
 	if err := d.PutAnswer("q7", journal.Answer{Value: []byte(`"yes"`), By: "Ada", At: 5}); err != nil {
 		t.Fatal(err)
 	}
-	w.Append(&journal.Record{K: journal.KDid, E: 7, Q: "clock", Gave: journal.Gave{V: []byte(`1`)}})
+	w.Append(&journal.Record{RecordKind: journal.KDid, Effect: 7, Kind: "clock", ResultMembers: journal.ResultMembers{Result: []byte(`1`)}})
 	w.ConsumeAnswer("q7")
 	files.waits.Store(true)
 	synced := make(chan error)

@@ -126,7 +126,7 @@ func (w *writer) Append(r *journal.Record) uint64 {
 	if w.filled >= w.segmentBytes && w.broken == nil {
 		full := w.parts[len(w.parts)-1].segment
 		w.parts, w.filled = append(w.parts, part{segment: full + 1}), 0
-		w.add(&journal.Record{K: journal.KSegment})
+		w.add(&journal.Record{RecordKind: journal.KSegment})
 	}
 	return w.chain.At().S
 }

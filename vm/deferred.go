@@ -6,12 +6,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// heldRequest is a request for the messages of a host that is pending and has not begun. If the
+// deferredRequest is a request for the messages of a host that is pending and has not begun. If the
 // program waits for nothing else, the run's goroutine performs the request itself, because waking
 // another goroutine takes longer than handling a message. Otherwise, and while the program
 // computes, another goroutine performs it.
-type heldRequest struct {
-	seq     int // number of the pending request; 0 if no request is held
+type deferredRequest struct {
+	seq     int // number of the pending request; 0 if no request is deferred
 	request effect.Request
 	put     func(effect.Result, error) // delivers the result
 }
@@ -23,27 +23,27 @@ type idleWait struct {
 	ended  chan empty // closed at the end of the run; nil before the first wait
 }
 
-// canHold reports whether a request may be held. A run without a journal needs no held requests,
+// canDefer reports whether a request may be deferred. A run without a journal defers no requests,
 // because its goroutine performs all requests during which nothing else can happen.
-func (q *requests) canHold(r effect.Request, c *Config) bool {
-	return r.Kind() == effect.KindExchangeNext && c.Journal != nil && c.Application.Debugger == nil && q.held.seq == 0
+func (q *requests) canDefer(r effect.Request, m *VM) bool {
+	return r.Kind() == effect.KindExchangeNext && m.journaled.journal != nil && m.observed.debugger == nil && q.deferred.seq == 0
 }
 
-// hold holds a request.
-func (q *requests) hold(h heldRequest) {
-	q.held = h
+// deferUntilIdle defers a request.
+func (q *requests) deferUntilIdle(h deferredRequest) {
+	q.deferred = h
 	q.pending[h.seq].end = func() {
-		if q.held.seq == h.seq {
-			q.held = heldRequest{}
+		if q.deferred.seq == h.seq {
+			q.deferred = deferredRequest{}
 			h.put(nil, context.Canceled)
 		}
 	}
 }
 
-// beginHeld begins the held request, if there is one, on another goroutine.
-func (q *requests) beginHeld(by effect.Performer) {
-	if h := q.held; h.seq != 0 {
-		q.held = heldRequest{}
+// beginDeferred begins the deferred request, if there is one, on another goroutine.
+func (q *requests) beginDeferred(by effect.Performer) {
+	if h := q.deferred; h.seq != 0 {
+		q.deferred = deferredRequest{}
 		ctx, cancel := context.WithCancel(q.ctx)
 		f := q.pending[h.seq]
 		f.end, f.release = cancel, cancel
@@ -56,25 +56,26 @@ func (q *requests) performApart(ctx context.Context, by effect.Performer, r effe
 	q.goroutes.Go(func() { put(by.Perform(ctx, r)) })
 }
 
-// performHeld performs the held request if nothing else is pending. It reports whether the request
-// has returned. If something else must be handled first, the request begins on another goroutine.
-func (q *requests) performHeld(c *Config) bool {
-	h := q.held
+// performDeferred performs the deferred request if nothing else is pending. It reports whether the
+// request has returned. If something else must be handled first, the request begins on another
+// goroutine.
+func (q *requests) performDeferred(m *VM) bool {
+	h := q.deferred
 	if h.seq == 0 {
 		return false
 	}
-	if len(q.pending) > 1 || !q.beginIdle(c.Suspend) {
-		q.beginHeld(c.Performer)
+	if len(q.pending) > 1 || !q.beginIdle(m.journaled.suspend) {
+		q.beginDeferred(m.config.Performer)
 		return false
 	}
 	idle := q.idle.ctx
-	result, err := c.Performer.Perform(idle, h.request)
+	result, err := m.config.Performer.Perform(idle, h.request)
 	q.inbox.onPut(nil)
 	if err != nil && idle.Err() != nil {
-		q.beginHeld(c.Performer)
+		q.beginDeferred(m.config.Performer)
 		return false
 	}
-	q.held = heldRequest{}
+	q.deferred = deferredRequest{}
 	h.put(result, err)
 	return true
 }
