@@ -128,6 +128,9 @@ type Listeners struct {
 	Wire func(hosttrace.Line)
 	// Logged is called for each log line, with secrets removed.
 	Logged func(level, message string)
+	// OnOutside is called for each decision on a request that an agent made outside an exchange. Its
+	// error denies the request.
+	OnOutside func(*host.OutsideDecision) error
 	// OnHostStart is called before the process of a host starts. It returns the variables with
 	// which the host exports its own telemetry.
 	OnHostStart func(host, transport string) []string
@@ -215,7 +218,7 @@ func New(c Config) *Runtime {
 		r.budget = c.Shared.Budget
 	}
 	r.day = c.Bounds.Day.File
-	r.hosts = host.New(host.Options{Secrets: r.secrets, Configs: c.Hosts, Environ: c.Environ, Run: r.run, Stderr: r.log.Host, Log: logger, MaxMemory: c.Bounds.MaxMemory, Keeper: c.Keeper, Clock: c.Clock, Trace: c.wire(environment.Lookup), Exports: c.Listeners.OnHostStart, Directories: workspace.Directories{Store: r.workspaces}, Budget: r.hostBudget(), Sandboxes: hostsandbox.Sandboxes{}, Transports: host.WithFunctions(c.Listeners.Hosts)})
+	r.hosts = host.New(host.Options{Secrets: r.secrets, Configs: c.Hosts, Environ: c.Environ, Run: r.run, Stderr: r.log.Host, Log: logger, MaxMemory: c.Bounds.MaxMemory, Keeper: c.Keeper, Clock: c.Clock, Trace: c.wire(environment.Lookup), Exports: c.Listeners.OnHostStart, Outside: c.Listeners.OnOutside, Directories: workspace.Directories{Store: r.workspaces}, Budget: r.hostBudget(), Sandboxes: hostsandbox.Sandboxes{}, Transports: host.WithFunctions(c.Listeners.Hosts)})
 	r.workspaces.OnRemove(r.hosts.LeaveWorkspace)
 	r.chance = random.New(c.Seed)
 	if c.Shared == nil {

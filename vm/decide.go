@@ -30,7 +30,6 @@ const (
 	DecidedAwait   = "await"   // an awaited emit
 	DecidedUnknown = "unknown" // an effect that may or may not have been performed
 	DecidedSteer   = "steer"   // a message to a running host
-	DecidedRequest = "request" // a request of a host that Concerto has refused
 )
 
 // Decision is a request and the decision on it.
@@ -276,6 +275,7 @@ func (t *task) programPlace() Place {
 // message of another process to the host.
 func recordOwn(m *VM, host *Host, x *effect.HostMessage, e int64) {
 	switch {
+	case x.IsOutside(): // recorded when it was made
 	case x.IsRuling():
 		m.recordRuleDecisions(host, x, e)
 	case x.IsRefusal():
@@ -315,7 +315,7 @@ func (m *VM) recordRefusal(host *Host, x *effect.HostMessage, e int64) {
 	}
 	reason, _ := x.Payload.Map().GetString("reason")
 	id, _ := x.Payload.Map().GetString("id")
-	m.recordDecision(&Decision{Kind: DecidedRequest, Effect: e, Host: host.Name, ID: value.AppendJSON(nil, id), Asked: value.AppendJSON(nil, asked), Problem: reason.AsString(), By: effect.ByRules, Name: "concerto"})
+	m.recordDecision(&Decision{Kind: effect.RefusedRequest, Effect: e, Host: host.Name, ID: value.AppendJSON(nil, id), Asked: value.AppendJSON(nil, asked), Problem: reason.AsString(), By: effect.ByRules, Name: "concerto"})
 }
 
 // recordWithdrawal reports that a host has withdrawn its message.

@@ -23,9 +23,15 @@ func (o *Options) decisions(world *runtime.Runtime) (vm.Decisions, error) {
 	d := o.own.running
 	if d == nil {
 		if o.Records.Ledger == nil {
+			o.own.outside.begin()
 			return nil, nil
 		}
-		return ledger.Begin(o.Records.Ledger, how)
+		run, err := ledger.Begin(o.Records.Ledger, how)
+		if err != nil {
+			return nil, err
+		}
+		o.own.outside.begin(run)
+		return run, nil
 	}
 	var err error
 	var options ledger.Options
@@ -37,6 +43,7 @@ func (o *Options) decisions(world *runtime.Runtime) (vm.Decisions, error) {
 	}
 	how.Before = d.run.Flush
 	var all []durable.Ledger
+	var runs []*ledger.Run
 	for _, l := range []*ledger.Ledger{d.ledger, o.Records.Ledger} {
 		if l == nil {
 			continue
@@ -48,8 +55,9 @@ func (o *Options) decisions(world *runtime.Runtime) (vm.Decisions, error) {
 		if err != nil {
 			return nil, d.failBegin(ledgerError(err))
 		}
-		all = append(all, durableLedger{run})
+		all, runs = append(all, durableLedger{run}), append(runs, run)
 	}
+	o.own.outside.begin(runs...)
 	return d.run.RecordDecisions(all...), nil
 }
 

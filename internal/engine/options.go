@@ -141,6 +141,7 @@ type own struct {
 	// durable is the stored run that is resumed; nil for other runs.
 	durable *StoredRun
 	running *durableRun // nil if the run is not durable
+	outside *outsideDecisions
 }
 
 // Output configures the output of a run: emits and printed text.

@@ -240,6 +240,8 @@ func (p *Program) inWorld(ctx context.Context, o *Options, do func(*runtime.Runt
 	if recording != nil {
 		config.Listeners.Wire = recording.Add
 	}
+	o.own.outside = &outsideDecisions{}
+	config.Listeners.OnOutside = o.own.outside.record
 	follow := o.newSinks(&config)
 	if o.own.running, err = p.makeDurable(o, &config); err != nil {
 		return err

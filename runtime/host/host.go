@@ -74,6 +74,10 @@ type Options struct {
 	// Directories creates the directories of exchanges, and finds those of workspaces. nil means
 	// that hosts work in their configured directory only.
 	Directories Directories
+	// Outside records a decision on a request that an agent made while no exchange could decide it,
+	// before the agent receives the answer. An error denies the request. Many goroutines call it.
+	// nil means that such decisions are not recorded.
+	Outside func(*OutsideDecision) error
 	// Budget limits what exchanges use; nil means that they are neither limited nor counted.
 	Budget Budget
 	// Sandboxes starts the processes of hosts that have a sandbox. nil means that such hosts are

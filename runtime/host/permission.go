@@ -119,27 +119,28 @@ func (h *Hosts) warnOfRoots(c *Config) {
 	}
 }
 
-// denialReason returns the text with which a denied approval is answered.
-func (c *Config) denialReason() string { return "denied by [hosts." + c.Connector + ".permissions]" }
+// rulesName returns the name of the section with the rules.
+func (c *Config) rulesName() string { return "[hosts." + c.Connector + ".permissions]" }
 
-// applyRules answers an approval that the rules decide, and replaces the message by the decision,
+// denialReason returns the text with which a denied approval is answered.
+func (c *Config) denialReason() string { return "denied by " + c.rulesName() }
+
+// applyRules answers a request of a vendor's agent that no exchange can decide, and an approval that
+// the rules decide, and replaces the message by the decision,
 // which the program receives. It runs when the approval is read, so that a running handler of the
 // program does not delay the answer. The rules inspect the kind, paths and arguments of an action,
 // so they decide only approvals, and no other yes/no questions.
 func (r *reader) applyRules(x *incomingLine) error {
 	t, m, line := x.segment, x.msg, x.line.Text
-	if r.process.rules == nil || m.Type != hostmsg.Approval {
-		return nil
-	}
-	switch vendor := r.process.translation != nil; {
-	case vendor && t.isInit:
-		return r.decideOutside(m, line, "no exchange is running that could decide it")
-	case t.isInit:
-		return nil // x is no acknowledgement
-	case t.inbox.isDiscarding():
-		if vendor {
-			return r.answerMessage(m, "the exchange is cancelled")
+	if r.process.translation != nil && hostmsg.Lookup(m.Type).Waits() {
+		switch {
+		case t.isInit:
+			return r.answerOutside(m, x.line, undecidable)
+		case t.inbox.isDiscarding():
+			return r.answerOutside(m, x.line, cancelled)
 		}
+	}
+	if r.process.rules == nil || m.Type != hostmsg.Approval || t.isInit || t.inbox.isDiscarding() {
 		return nil
 	}
 	verdict := r.earlierDecision(m)
@@ -183,18 +184,6 @@ func (r *reader) verdictAnswer(v hostpolicy.Verdict) string {
 // textReply returns a reply to m whose value is the text.
 func textReply(m *effect.HostMessage, text string) *effect.ExchangeReply {
 	return &effect.ExchangeReply{InReplyTo: m.Type, AnswerTo: m.ID, Value: value.AppendString(nil, text)}
-}
-
-// decideOutside answers an approval that a vendor's agent requests while no exchange can decide it.
-// It denies every action that the rules do not allow, so that the agent does not wait.
-func (r *reader) decideOutside(m *effect.HostMessage, line []byte, reason string) error {
-	switch r.process.rules.Decide(hostpolicy.ParseRequest(line)) {
-	case hostpolicy.Allow:
-		reason = r.allowAnswer()
-	case hostpolicy.Deny:
-		reason = r.process.cfg.denialReason()
-	}
-	return r.answerMessage(m, reason)
 }
 
 // answerMessage answers a message with a text.

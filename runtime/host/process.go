@@ -62,6 +62,7 @@ type process struct {
 
 	session atomic.Pointer[string] // name of the session that the host reported last; nil before the first report
 
+	notices   notices
 	lifecycle lifecycle
 	stages    stages
 	keeper    keeperState
@@ -117,6 +118,7 @@ func (p *process) startIO() {
 func (p *process) beginExchange(in *inbox, opens string, l line) {
 	p.beginSegment(&segment{inbox: in, requestDigest: opens}, l)
 	reportUnconfined(p)
+	p.injectNotices()
 }
 
 // continueExchange assigns the process to an exchange that a lost process had begun.

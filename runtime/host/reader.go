@@ -165,7 +165,7 @@ func (r *reader) handleLine(l ndjson.Line, own bool) error {
 		if r.process.keeper.conn == nil && (r.batch.isFull() || r.batch.size+len(text) > batchBytes) {
 			r.flushBatch(own)
 		}
-		if err := r.handleMessage(ndjson.Line{Text: text, Offset: l.Offset, Half: l.Half}); err != nil {
+		if err := r.handleMessage(ndjson.Line{Text: text, Offset: l.Offset, Number: l.Number, Half: l.Half}); err != nil {
 			return err
 		}
 	}
@@ -256,8 +256,8 @@ func (r *reader) routeLine(x *incomingLine) bool {
 
 // handleOutside handles a line that belongs to no running exchange.
 func (r *reader) handleOutside(x *incomingLine) error {
-	if x.decodeErr == nil && r.process.rules != nil && r.process.translation != nil && x.msg.Type == hostmsg.Approval {
-		return r.decideOutside(x.msg, x.line.Text, "no exchange is running that could decide it")
+	if x.decodeErr == nil && r.process.translation != nil && hostmsg.Lookup(x.msg.Type).Waits() {
+		return r.answerOutside(x.msg, x.line, undecidable)
 	}
 	r.logOutside(x)
 	return nil

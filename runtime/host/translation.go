@@ -124,10 +124,12 @@ func (r *reader) reportRefused(l ndjson.Line) {
 	for i := range all {
 		x := &all[i]
 		r.process.hosts.logf(slog.LevelWarn, r.process.cfg, "made a request that was refused: %s", x.Reason)
-		if r.isRunning(l) {
-			*r.batch.nextMessage() = refusedMessage(r.process.cfg.Name, x)
-			r.batch.commitMessage()
+		if !r.isRunning(l) {
+			r.process.refuseOutside(x, l)
+			continue
 		}
+		*r.batch.nextMessage() = refusedMessage(r.process.cfg.Name, x)
+		r.batch.commitMessage()
 	}
 }
 

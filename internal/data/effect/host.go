@@ -134,6 +134,9 @@ const Blocked = "host:blocked"
 // it does not support them or cannot read them.
 const Refused = "host:refused"
 
+// RefusedRequest is the kind of the decisions about such requests.
+const RefusedRequest = "request"
+
 // DecidedAsked is the member of a decided or refused HostMessage that contains the original payload.
 const DecidedAsked = "asked"
 
@@ -158,6 +161,16 @@ func (m *HostMessage) IsRuling() bool { return m.Decided && m.Type == Decided }
 
 // IsRefusal reports whether the message is a request that Concerto has refused.
 func (m *HostMessage) IsRefusal() bool { return m.Decided && m.Type == Refused }
+
+// IsOutside reports whether the message is about a request that was decided while no exchange was
+// running.
+func (m *HostMessage) IsOutside() bool {
+	if !m.IsRuling() && !m.IsRefusal() {
+		return false
+	}
+	outside, _ := m.Payload.Map().GetString("outside")
+	return outside.Kind() == value.KindBool && outside.AsBool()
+}
 
 // IsSteered reports whether the message records a message of another process to the host.
 func (m *HostMessage) IsSteered() bool { return m.Decided && m.Type == Steered }

@@ -36,6 +36,9 @@ func (l Line) decisionText(s subject, d data) string {
 			parts = append(parts, about)
 		}
 	}
+	if s.Line != "" {
+		parts = append(parts, "outside an exchange")
+	}
 	by := "by " + strings.TrimSpace(l.Actor.Type+" "+l.Actor.Name)
 	if l.Actor.At != "" {
 		by += " at " + l.Actor.At

@@ -200,6 +200,7 @@ type subject struct {
 	Effect int64           `json:"effect"`
 	Host   string          `json:"host"`
 	ID     json.RawMessage `json:"id"`
+	Line   string          `json:"line"` // of the host, if no exchange was running
 }
 
 func (l Line) subject() subject {

@@ -3,6 +3,7 @@ package ledger
 import (
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/internal/text/jcs"
@@ -38,8 +39,9 @@ type existingRecord struct {
 // existingRecords contains the existing records of one run.
 type existingRecords map[place]*existingRecord
 
-// readExisting reads the existing records of a run from the ledger's file.
-func (l *Ledger) readExisting(run string) (existingRecords, error) {
+// readExisting reads the existing records of a run from the ledger's file. It adds the lines of
+// decisions outside of exchanges to outside.
+func (l *Ledger) readExisting(run string, outside map[string]bool) (existingRecords, error) {
 	f, err := l.log.Reader()
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", Name, err)
@@ -51,6 +53,10 @@ func (l *Ledger) readExisting(run string) (existingRecords, error) {
 			return nil, err
 		}
 		if line.Run != run {
+			continue
+		}
+		if at := outsideLine(line.Subject); at != "" {
+			outside[at] = true
 			continue
 		}
 		e := effectOf(line.Subject)
@@ -71,6 +77,16 @@ func effectOf(subject json.RawMessage) int64 {
 	}
 	_ = json.Unmarshal(subject, &s) // a subject without an effect leaves s empty
 	return s.Effect
+}
+
+// outsideLine returns the line of a decision outside of exchanges, as "HOST PROCESS:LINE", or "" for
+// another record.
+func outsideLine(subject json.RawMessage) string {
+	var s OutsideSubject
+	if json.Unmarshal(subject, &s) != nil || s.Line == "" {
+		return ""
+	}
+	return s.Host + " " + s.Line
 }
 
 // stablePart returns the content of a record without the parts that vary when it is written again.
@@ -126,22 +142,28 @@ func (s existingRecords) notReproduced() map[int64]bool {
 }
 
 // tail returns the number of records at the end of the ledger whose numbers are all in the set of,
-// and the position before them.
-func (l *Ledger) tail(of map[int64]bool) (at audit.Position, n int, err error) {
+// and the position before them. outside are the run's decisions outside of exchanges among them.
+func (l *Ledger) tail(run string, of map[int64]bool) (at audit.Position, n int, outside []audit.Record, err error) {
 	f, err := l.log.Reader()
 	if err != nil {
-		return at, 0, fmt.Errorf("read %s: %w", Name, err)
+		return at, 0, nil, fmt.Errorf("read %s: %w", Name, err)
 	}
 	defer f.Close()
 	for line, err := range audit.Lines(f, l.Path()) {
-		if err != nil {
-			return at, 0, err
-		}
-		if of[line.Seq] {
+		switch {
+		case err != nil:
+			return at, 0, nil, err
+		case of[line.Seq]:
 			n++
-		} else {
-			at, n = line.At, 0
+		case n > 0 && line.Run == run && outsideLine(line.Subject) != "":
+			at, err := time.Parse(time.RFC3339, line.Time)
+			if err != nil {
+				return audit.Position{}, 0, nil, fmt.Errorf("read %s: %w", Name, err)
+			}
+			outside = append(outside, audit.Record{Run: line.Run, Kind: line.Kind, Actor: line.Actor, Subject: line.Subject, Data: line.Data, At: at})
+		default:
+			at, n, outside = line.At, 0, nil
 		}
 	}
-	return at, n, nil
+	return at, n, outside, nil
 }

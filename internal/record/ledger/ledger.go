@@ -8,6 +8,7 @@ package ledger
 
 import (
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/record/audit"
@@ -62,12 +63,21 @@ type RunOptions struct {
 	Now    func() time.Time // returns the current time; nil means time.Now
 }
 
-// Run records the decisions of one run in a ledger. It is not safe for concurrent use.
+// outsideLines are the lines of hosts whose decisions outside of exchanges the ledger contains, as
+// "HOST PROCESS:LINE".
+type outsideLines struct {
+	mu    sync.Mutex
+	lines map[string]bool
+}
+
+// Run records the decisions of one run in a ledger. It is not safe for concurrent use, except
+// DecidedOutside.
 type Run struct {
 	l        *Ledger
 	o        RunOptions
 	seen     map[int64]int   // number of records by effect
 	existing existingRecords // existing records of a resumed run
+	outside  outsideLines
 }
 
 // Begin starts to record the decisions of a run.
@@ -78,12 +88,12 @@ func Begin(l *Ledger, o RunOptions) (*Run, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	r := &Run{l: l, o: o, seen: map[int64]int{}}
+	r := &Run{l: l, o: o, seen: map[int64]int{}, outside: outsideLines{lines: map[string]bool{}}}
 	if !o.Resumed {
 		return r, nil
 	}
 	var err error
-	if r.existing, err = l.readExisting(o.ID); err != nil {
+	if r.existing, err = l.readExisting(o.ID, r.outside.lines); err != nil {
 		return nil, err
 	}
 	return r, nil
@@ -119,18 +129,29 @@ func (r *Run) Add(e int64, x audit.Record) error {
 
 // EndReplay ends the replay and returns the number of records that it removed. It removes existing
 // records that the replay did not produce again, because the run will make these decisions again.
-// Such records remain if records of other runs follow them.
+// Such records remain if records of other runs follow them. Decisions outside of exchanges that
+// follow them are written again.
 func (r *Run) EndReplay() (cut int, err error) {
 	left := r.existing.notReproduced()
 	if len(left) == 0 {
 		return 0, nil
 	}
-	at, cut, err := r.l.tail(left)
+	r.outside.mu.Lock()
+	defer r.outside.mu.Unlock()
+	at, cut, outside, err := r.l.tail(r.o.ID, left)
 	if err != nil || cut == 0 {
 		return 0, err
 	}
 	r.existing = existingRecords{}
-	return cut, r.l.log.Cut(at)
+	if err := r.l.log.Cut(at); err != nil {
+		return 0, err
+	}
+	for _, x := range outside {
+		if _, err := r.l.log.Append(x); err != nil {
+			return 0, err
+		}
+	}
+	return cut, nil
 }
 
 // Head returns the hash of the ledger's last record.

@@ -30,6 +30,15 @@ type Subject struct {
 	ID     json.RawMessage `json:"id"`
 }
 
+// OutsideSubject identifies a request that a host made while no exchange was running. Effect is nil.
+// Line is the host's line, as "PROCESS:LINE".
+type OutsideSubject struct {
+	Effect *int64          `json:"effect"`
+	Host   string          `json:"host"`
+	ID     json.RawMessage `json:"id"`
+	Line   string          `json:"line"`
+}
+
 // Data contains the request and the decision, without secrets. Its members and those of Part are in
 // canonical order, so that their JSON needs no sorting.
 type Data struct {
@@ -68,14 +77,45 @@ func (r *Run) Decided(d *vm.Decision) error {
 	if d.Kind == KindAwait {
 		s.ID = json.RawMessage(fmt.Sprintf(`"q%d"`, d.Effect))
 	}
-	data := Data{Channel: d.Channel, Asked: d.Asked, Answer: d.Answer, Error: d.Problem, MS: d.MS, Path: path}
-	if hostmsg.Lookup(d.Kind).Form == hostmsg.YesNo {
-		r.addApproval(&data)
-	}
+	data := r.data(d, path)
 	if d.Call != nil {
 		r.addCall(&data, d.Call)
 	}
 	return r.record(d.Kind, who, s, &data)
+}
+
+func (r *Run) data(d *vm.Decision, path []Part) Data {
+	data := Data{Channel: d.Channel, Asked: d.Asked, Answer: d.Answer, Error: d.Problem, MS: d.MS, Path: path}
+	if hostmsg.Lookup(d.Kind).Form == hostmsg.YesNo {
+		r.addApproval(&data)
+	}
+	return data
+}
+
+// DecidedOutside records a decision on a request that a host made in a line while no exchange was
+// running, unless the ledger contains it. It may be called concurrently with the other methods.
+func (r *Run) DecidedOutside(d *vm.Decision, line string) error {
+	r.outside.mu.Lock()
+	defer r.outside.mu.Unlock()
+	key := d.Host + " " + line
+	if r.outside.lines[key] {
+		return nil
+	}
+	who, _ := Decider(d)
+	about, err := jsonwrite.Encode(OutsideSubject{Host: d.Host, ID: d.ID, Line: line})
+	if err != nil {
+		return fmt.Errorf("record of a %s: %w", Name, err)
+	}
+	text, err := jsonwrite.Encode(r.data(d, nil))
+	if err != nil {
+		return fmt.Errorf("record of a %s: %w", Name, err)
+	}
+	x := audit.Record{Kind: d.Kind, Actor: who, Subject: r.o.Clean(about), Data: r.o.Clean(text), At: r.o.Now(), Run: r.o.ID}
+	if _, err := r.l.log.Append(x); err != nil {
+		return err
+	}
+	r.outside.lines[key] = true
+	return nil
 }
 
 // Record records a decision that was made outside the program: about an effect with an unknown

@@ -24,9 +24,9 @@ var (
 	ids    = regexp.MustCompile(`\b(?:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|(?:ses|msg|prt|req|call)_[0-9a-zA-Z]{12,})\b`)
 	stamps = regexp.MustCompile(`\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z`)
 	// Dates in paths, and times in file names.
-	days   = regexp.MustCompile(`/20\d\d/\d\d/\d\d/`)
-	named  = regexp.MustCompile(`\b20\d\d-\d\d-\d\dT\d\d-\d\d-\d\d`)
-	moment = regexp.MustCompile(`1[78]\d{11}`) // milliseconds since 1970, as in ids
+	days    = regexp.MustCompile(`/20\d\d/\d\d/\d\d/`)
+	named   = regexp.MustCompile(`\b20\d\d-\d\d-\d\dT\d\d-\d\d-\d\d`)
+	moment  = regexp.MustCompile(`1[78]\d{11}`)       // milliseconds since 1970, as in ids
 	sockets = regexp.MustCompile(`/tmp/cc-socks/\d+`) // of Claude Code, with the id of its process
 	// Members with times or process ids.
 	times     = regexp.MustCompile(`("(?:\w+(?:Ms|_ms|At|AtMs)|duration|timestamp|created|updated|start|end|time|pid)":\s*)\d+(?:\.\d+)?`)

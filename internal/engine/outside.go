@@ -1,0 +1,43 @@
+package engine
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/record/ledger"
+	"github.com/concerto-lang/concerto/runtime/host"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// outsideDecisions records in the run's ledgers what was decided about requests of hosts outside of
+// exchanges. It is safe for concurrent use.
+type outsideDecisions struct {
+	mu      sync.Mutex
+	ready   bool // ledgers is complete
+	ledgers []*ledger.Run
+}
+
+func (x *outsideDecisions) begin(all ...*ledger.Run) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.ready, x.ledgers = true, all
+}
+
+func (x *outsideDecisions) record(d *host.OutsideDecision) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.ready {
+		return errors.New("the run has no ledger yet")
+	}
+	decided := &vm.Decision{Kind: d.Kind, Host: d.Host, ID: d.ID, Asked: d.Asked, Problem: d.Problem, By: effect.ByRules, Name: d.Rules}
+	if d.Verdict != "" {
+		decided.Answer = []byte(`"` + d.Verdict + `"`)
+	}
+	for _, l := range x.ledgers {
+		if err := l.DecidedOutside(decided, d.Line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
