@@ -280,6 +280,8 @@ func recordOwn(m *VM, host *Host, x *effect.HostMessage, e int64) {
 		m.recordRuleDecisions(host, x, e)
 	case x.IsRefusal():
 		m.recordRefusal(host, x, e)
+	case x.IsUndelivered():
+		m.recordUndelivered(host, x, e)
 	case x.IsSteered():
 		recordSteered(m, host, x, e)
 	}
@@ -316,6 +318,16 @@ func (m *VM) recordRefusal(host *Host, x *effect.HostMessage, e int64) {
 	reason, _ := x.Payload.Map().GetString("reason")
 	id, _ := x.Payload.Map().GetString("id")
 	m.recordDecision(&Decision{Kind: effect.RefusedRequest, Effect: e, Host: host.Name, ID: value.AppendJSON(nil, id), Asked: value.AppendJSON(nil, asked), Problem: reason.AsString(), By: effect.ByRules, Name: "concerto"})
+}
+
+// recordUndelivered reports a decision that the host did not receive.
+func (m *VM) recordUndelivered(host *Host, x *effect.HostMessage, e int64) {
+	if m.observed.decisions == nil {
+		return
+	}
+	reason, _ := x.Payload.Map().GetString("reason")
+	id, _ := x.Payload.Map().GetString("id")
+	m.recordDecision(&Decision{Kind: effect.UndeliveredDecision, Effect: e, Host: host.Name, ID: value.AppendJSON(nil, id), Problem: reason.AsString(), By: effect.ByHost, Name: host.Name})
 }
 
 // recordWithdrawal reports that a host has withdrawn its message.

@@ -31,6 +31,9 @@ func (x *outsideDecisions) record(d *host.OutsideDecision) error {
 		return errors.New("the run has no ledger yet")
 	}
 	decided := &vm.Decision{Kind: d.Kind, Host: d.Host, ID: d.ID, Asked: d.Asked, Problem: d.Problem, By: effect.ByRules, Name: d.Rules}
+	if d.Kind == effect.UndeliveredDecision {
+		decided.By, decided.Name = effect.ByHost, d.Host
+	}
 	if d.Verdict != "" {
 		decided.Answer = []byte(`"` + d.Verdict + `"`)
 	}

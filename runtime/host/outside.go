@@ -164,3 +164,63 @@ func (p *process) injectNotices() {
 		p.injectNotice(m)
 	}
 }
+
+// Decisions that an agent has not received.
+
+func (p *process) logUndelivered(x adapter.Undelivered) {
+	p.hosts.logf(slog.LevelWarn, p.cfg, "did not receive the decision on its request %s: %s", x.ID, x.Reason)
+}
+
+func undeliveredMessage(host string, x adapter.Undelivered) effect.HostMessage {
+	o := jsonobject.New(effect.Undelivered)
+	o.Text("host", host)
+	o.Text("id", x.ID)
+	o.Text("reason", x.Reason)
+	return noticeMessage(o.End())
+}
+
+// reportUndelivered reports the decisions that, by the line l, the agent has not received.
+func (r *reader) reportUndelivered(l ndjson.Line) {
+	all := r.lost
+	r.lost = nil
+	for _, x := range all {
+		r.process.logUndelivered(x)
+		if !r.isRunning(l) {
+			r.process.loseOutside(x, l.Number)
+			continue
+		}
+		*r.batch.nextMessage() = undeliveredMessage(r.process.cfg.Name, x)
+		r.batch.commitMessage()
+	}
+}
+
+// loseUnconfirmed reports the decisions that the agent had not confirmed when its output ended.
+func (r *reader) loseUnconfirmed() {
+	p := r.process
+	if p.translation == nil || p.hosts.suspended.Load() {
+		return
+	}
+	a, ok := p.translation.adapter.(adapter.Confirmer)
+	if !ok {
+		return
+	}
+	p.translation.mu.Lock()
+	ids, line := a.Unconfirmed(), p.translation.lastLine
+	p.translation.mu.Unlock()
+	for _, id := range ids {
+		x := adapter.Undelivered{ID: id, Reason: adapter.ReasonExited}
+		p.logUndelivered(x)
+		if p.injectNotice(undeliveredMessage(p.cfg.Name, x)) != "" {
+			p.loseOutside(x, line)
+		}
+	}
+}
+
+// loseOutside records that a decision did not arrive, while no exchange is running. line is the
+// number of the agent's last line.
+func (p *process) loseOutside(x adapter.Undelivered, line int64) {
+	d := &OutsideDecision{Host: p.cfg.Name, Kind: effect.UndeliveredDecision, ID: jsonwrite.MustEncode(x.ID), Problem: x.Reason, Line: fmt.Sprintf("%d:%d", p.number, line)}
+	if err := p.recordOutside(d); err != nil {
+		p.hosts.logf(slog.LevelWarn, p.cfg, "did not receive a decision, which could not be recorded: %v", err)
+	}
+}

@@ -44,6 +44,7 @@ type reader struct {
 	batch       batch                    // messages of the current segment that are not yet delivered to its inbox
 	steered     []adapter.Steered        // answers of the agent to messages, in the line that is being handled
 	refused     []adapter.RefusedRequest // requests in this line that were refused
+	lost        []adapter.Undelivered    // decisions that this line shows not to have arrived
 
 	closed   bool // the output has ended
 	err      error
@@ -57,6 +58,7 @@ func (r *reader) readLoop() {
 			r.lease.awaitReturn()
 		}
 	}
+	r.loseUnconfirmed()
 	r.process.handleOutputEnd(r.err, r.lastLine)
 }
 
@@ -158,8 +160,9 @@ func (r *reader) handleLine(l ndjson.Line, own bool) error {
 	if len(r.steered) > 0 {
 		r.settleSteered()
 	}
-	if len(r.refused) > 0 {
+	if len(r.refused) > 0 || len(r.lost) > 0 {
 		r.reportRefused(l)
+		r.reportUndelivered(l)
 	}
 	for _, text := range all {
 		if r.process.keeper.conn == nil && (r.batch.isFull() || r.batch.size+len(text) > batchBytes) {

@@ -68,8 +68,9 @@ func (r *restoredProcess) replayAdapter(t *segment, journaled int64) {
 				continue
 			}
 			read.handleBlocked(l)
-			read.refused = s.Refused
+			read.refused, read.lost = s.Refused, s.Lost
 			read.reportRefused(l)
+			read.reportUndelivered(l)
 			for _, text := range s.Messages {
 				line := l
 				line.Text = text

@@ -162,6 +162,12 @@ func (p *process) sendLine(l line, force bool) (offset int64, ok bool) {
 	offset, ok = p.out.enqueueLine(line{short: adapter.JoinLines(s.Lines), frame: f}, true)
 	p.service.PerformRequests(t.stampLastLine(s.Requests))
 	p.bridge.sendLines(s.Bridge)
+	for _, x := range s.Lost {
+		p.logUndelivered(x)
+		if p.injectNotice(undeliveredMessage(p.cfg.Name, x)) != "" {
+			p.loseOutside(x, t.lastLine)
+		}
+	}
 	return offset, ok
 }
 

@@ -134,6 +134,12 @@ const Blocked = "host:blocked"
 // it does not support them or cannot read them.
 const Refused = "host:refused"
 
+// Undelivered is the channel on which a program receives the decisions that a host did not receive.
+const Undelivered = "host:undelivered"
+
+// UndeliveredDecision is the kind of the records about such decisions.
+const UndeliveredDecision = "undelivered"
+
 // RefusedRequest is the kind of the decisions about such requests.
 const RefusedRequest = "request"
 
@@ -161,6 +167,9 @@ func (m *HostMessage) IsRuling() bool { return m.Decided && m.Type == Decided }
 
 // IsRefusal reports whether the message is a request that Concerto has refused.
 func (m *HostMessage) IsRefusal() bool { return m.Decided && m.Type == Refused }
+
+// IsUndelivered reports whether the message is about a decision that the host did not receive.
+func (m *HostMessage) IsUndelivered() bool { return m.Decided && m.Type == Undelivered }
 
 // IsOutside reports whether the message is about a request that was decided while no exchange was
 // running.

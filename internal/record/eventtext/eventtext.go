@@ -144,6 +144,9 @@ var events = map[string]func(*payload) (Event, bool){
 	"host:refused": func(p *payload) (Event, bool) {
 		return Event{Text: fmt.Sprintf("%s: refused: %s", p.Host, p.Reason)}, p.Host != "" && p.Reason != ""
 	},
+	"host:undelivered": func(p *payload) (Event, bool) {
+		return Event{Text: fmt.Sprintf("%s: a decision did not arrive: %s", p.Host, p.Reason)}, p.Host != "" && p.Reason != ""
+	},
 	"host:blocked": func(p *payload) (Event, bool) {
 		return Event{Text: fmt.Sprintf("%s: blocked: %s", p.Host, p.Address)}, p.Host != "" && p.Address != ""
 	},

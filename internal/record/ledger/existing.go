@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/internal/text/jcs"
 )
@@ -39,35 +40,35 @@ type existingRecord struct {
 // existingRecords contains the existing records of one run.
 type existingRecords map[place]*existingRecord
 
-// readExisting reads the existing records of a run from the ledger's file. It adds the lines of
-// decisions outside of exchanges to outside.
-func (l *Ledger) readExisting(run string, outside map[string]bool) (existingRecords, error) {
-	f, err := l.log.Reader()
+// readExisting reads the existing records of the run from the ledger's file.
+func (r *Run) readExisting() error {
+	f, err := r.l.log.Reader()
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", Name, err)
+		return fmt.Errorf("read %s: %w", Name, err)
 	}
 	defer f.Close()
-	all, count := existingRecords{}, map[int64]int{}
-	for line, err := range audit.Lines(f, l.Path()) {
+	r.existing = existingRecords{}
+	count := map[int64]int{}
+	for line, err := range audit.Lines(f, r.l.Path()) {
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if line.Run != run {
+		if line.Run != r.o.ID {
 			continue
 		}
-		if at := outsideLine(line.Subject); at != "" {
-			outside[at] = true
+		if key, s := outsideKeyOf(line.Kind, line.Subject); key != "" {
+			r.outside[key], r.answered[answerKey(s.Host, s.ID)] = true, line.Seq
 			continue
 		}
 		e := effectOf(line.Subject)
 		text, err := stablePart(line.Kind, line.Actor, line.Subject, line.Data)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		all[place{e, count[e]}] = &existingRecord{seq: line.Seq, text: text}
+		r.existing[place{e, count[e]}] = &existingRecord{seq: line.Seq, text: text}
 		count[e]++
 	}
-	return all, nil
+	return nil
 }
 
 // effectOf returns the number of the effect in a record's subject, or 0.
@@ -79,14 +80,26 @@ func effectOf(subject json.RawMessage) int64 {
 	return s.Effect
 }
 
-// outsideLine returns the line of a decision outside of exchanges, as "HOST PROCESS:LINE", or "" for
-// another record.
-func outsideLine(subject json.RawMessage) string {
-	var s OutsideSubject
-	if json.Unmarshal(subject, &s) != nil || s.Line == "" {
-		return ""
+// key identifies a decision outside of exchanges. Several decisions may be undelivered by one line.
+func (s *OutsideSubject) key(kind string) string {
+	if kind == effect.UndeliveredDecision {
+		return fmt.Sprintf("%s %s %s", s.Host, s.Line, s.ID)
 	}
 	return s.Host + " " + s.Line
+}
+
+// outsideKeyOf returns the key of a record about a decision outside of exchanges, or "" for another
+// record.
+func outsideKeyOf(kind string, subject json.RawMessage) (key string, s OutsideSubject) {
+	if json.Unmarshal(subject, &s) != nil || s.Line == "" {
+		return "", s
+	}
+	return s.key(kind), s
+}
+
+func isOutside(subject json.RawMessage) bool {
+	key, _ := outsideKeyOf("", subject)
+	return key != ""
 }
 
 // stablePart returns the content of a record without the parts that vary when it is written again.
@@ -155,7 +168,7 @@ func (l *Ledger) tail(run string, of map[int64]bool) (at audit.Position, n int, 
 			return at, 0, nil, err
 		case of[line.Seq]:
 			n++
-		case n > 0 && line.Run == run && outsideLine(line.Subject) != "":
+		case n > 0 && line.Run == run && isOutside(line.Subject):
 			at, err := time.Parse(time.RFC3339, line.Time)
 			if err != nil {
 				return audit.Position{}, 0, nil, fmt.Errorf("read %s: %w", Name, err)

@@ -63,21 +63,16 @@ type RunOptions struct {
 	Now    func() time.Time // returns the current time; nil means time.Now
 }
 
-// outsideLines are the lines of hosts whose decisions outside of exchanges the ledger contains, as
-// "HOST PROCESS:LINE".
-type outsideLines struct {
-	mu    sync.Mutex
-	lines map[string]bool
-}
-
-// Run records the decisions of one run in a ledger. It is not safe for concurrent use, except
-// DecidedOutside.
+// Run records the decisions of one run in a ledger. It is safe for concurrent use.
 type Run struct {
-	l        *Ledger
-	o        RunOptions
-	seen     map[int64]int   // number of records by effect
-	existing existingRecords // existing records of a resumed run
-	outside  outsideLines
+	l *Ledger
+	o RunOptions
+
+	mu       sync.Mutex
+	seen     map[int64]int    // number of records by effect
+	existing existingRecords  // existing records of a resumed run
+	outside  map[string]bool  // decisions outside of exchanges; see OutsideSubject.key
+	answered map[string]int64 // number of the last record about a request; see answerKey
 }
 
 // Begin starts to record the decisions of a run.
@@ -88,43 +83,43 @@ func Begin(l *Ledger, o RunOptions) (*Run, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	r := &Run{l: l, o: o, seen: map[int64]int{}, outside: outsideLines{lines: map[string]bool{}}}
+	r := &Run{l: l, o: o, seen: map[int64]int{}, outside: map[string]bool{}, answered: map[string]int64{}}
 	if !o.Resumed {
 		return r, nil
 	}
-	var err error
-	if r.existing, err = l.readExisting(o.ID, r.outside.lines); err != nil {
+	if err := r.readExisting(); err != nil {
 		return nil, err
 	}
 	return r, nil
 }
 
-// Add records a decision of effect e, unless the ledger already contains the record. Records of the
-// same effect are identified by their order. The error is a *ConflictError if the existing record
-// differs.
-func (r *Run) Add(e int64, x audit.Record) error {
+// add records a decision of effect e, unless the ledger already contains the record, and returns
+// the number of the record. Records of the same effect are identified by their order. The error is a
+// *ConflictError if the existing record differs.
+func (r *Run) add(e int64, x audit.Record) (int64, error) {
 	n := r.seen[e]
 	if r.existing.has(e, n) {
 		if err := r.existing.compare(r.l.Path(), e, n, x); err != nil {
-			return err
+			return 0, err
 		}
 		r.seen[e]++
-		return nil
+		return r.existing[place{e, n}].seq, nil
 	}
 	if r.o.Before != nil {
 		if err := r.o.Before(); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	if x.At.IsZero() {
 		x.At = r.o.Now()
 	}
 	x.Run = r.o.ID
-	if _, err := r.l.log.Append(x); err != nil {
-		return err
+	line, err := r.l.log.Append(x)
+	if err != nil {
+		return 0, err
 	}
 	r.seen[e]++
-	return nil
+	return line.Seq, nil
 }
 
 // EndReplay ends the replay and returns the number of records that it removed. It removes existing
@@ -132,12 +127,12 @@ func (r *Run) Add(e int64, x audit.Record) error {
 // Such records remain if records of other runs follow them. Decisions outside of exchanges that
 // follow them are written again.
 func (r *Run) EndReplay() (cut int, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	left := r.existing.notReproduced()
 	if len(left) == 0 {
 		return 0, nil
 	}
-	r.outside.mu.Lock()
-	defer r.outside.mu.Unlock()
 	at, cut, outside, err := r.l.tail(r.o.ID, left)
 	if err != nil || cut == 0 {
 		return 0, err

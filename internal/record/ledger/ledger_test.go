@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -246,5 +247,75 @@ func TestRecordFollowsItsCause(t *testing.T) {
 	decideAll(t, r, decisions()[1:2])
 	if kinds, _, err := readBack(readFile(t, path)); err != nil || len(kinds) != 2 {
 		t.Errorf("records = %q, error %v, want 2 records", kinds, err)
+	}
+}
+
+// outside returns a decision on a request outside of exchanges.
+func outside(id string) *vm.Decision {
+	return &vm.Decision{Kind: hostmsg.Approval, Host: "W", ID: json.RawMessage(`"` + id + `"`), Asked: json.RawMessage(`{"tool":"rm"}`), Answer: json.RawMessage(`"deny"`), Problem: "no", By: effect.ByRules, Name: "concerto"}
+}
+
+// TestOutside checks that a resumed run records each decision outside of exchanges once, also if it
+// makes the decisions before it again.
+func TestOutside(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger")
+	l := openLedger(t, path)
+	all := decisions()
+	r := beginRun(t, l, RunOptions{})
+	for _, line := range []string{"1:4", "1:4", "2:4"} {
+		if err := r.DecidedOutside(outside("a"+line), line); err != nil {
+			t.Fatal(err)
+		}
+	}
+	decideAll(t, r, all[:2])
+	if err := r.DecidedOutside(outside("late"), "1:9"); err != nil {
+		t.Fatal(err)
+	}
+
+	again := beginRun(t, l, RunOptions{Resumed: true, Now: testClock(30)})
+	decideAll(t, again, all[:1])
+	for _, line := range []string{"1:4", "1:9"} {
+		if err := again.DecidedOutside(outside("again"), line); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if cut, err := again.EndReplay(); cut != 1 || err != nil {
+		t.Fatalf("cut %d, error %v; want 1", cut, err)
+	}
+	if err := again.DecidedOutside(outside("again"), "1:9"); err != nil {
+		t.Fatal(err)
+	}
+	other := *all[1]
+	other.Answer = json.RawMessage(`"another answer"`)
+	decideAll(t, again, []*vm.Decision{&other})
+	got, _, err := readBack(readFile(t, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"approval 0 a1:4 by rule concerto ", "approval 0 a2:4 by rule concerto ", "await 3 q3 by human eve ", "approval 0 late by rule concerto ", "question 5 q by human  main.conc:4:9"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("records (-want +got):\n%s", diff)
+	}
+}
+
+// TestOutsideConcurrently records decisions outside of exchanges while the run decides.
+func TestOutsideConcurrently(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger")
+	r := beginRun(t, openLedger(t, path), RunOptions{Now: time.Now})
+	var group sync.WaitGroup
+	for n := range 8 {
+		group.Go(func() {
+			for i := range 50 {
+				if err := r.DecidedOutside(outside("x"), fmt.Sprintf("%d:%d", n%4, i)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	decideAll(t, r, decisions())
+	group.Wait()
+	got, _, err := readBack(readFile(t, path))
+	if want := 4*50 + len(decisions()); len(got) != want || err != nil {
+		t.Errorf("%d records, error %v; want %d", len(got), err, want)
 	}
 }

@@ -50,6 +50,7 @@ type Data struct {
 	Error          string          `json:"error,omitempty"`
 	ExecutedSHA256 string          `json:"executed_sha256,omitempty"`
 	MS             int64           `json:"ms"`
+	Of             int64           `json:"of,omitempty"` // of an undelivered decision: the number of its record
 	Path           []Part          `json:"path,omitempty"`
 	Reason         string          `json:"reason,omitempty"`
 	Scope          string          `json:"scope,omitempty"`
@@ -69,6 +70,8 @@ func (r *Run) Now() int64 { return r.o.Now().UnixMilli() }
 
 // Decided records a decision of the run.
 func (r *Run) Decided(d *vm.Decision) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	who, path := Decider(d)
 	s := Subject{Effect: d.Effect, ID: d.ID}
 	if d.Host != "" {
@@ -81,11 +84,18 @@ func (r *Run) Decided(d *vm.Decision) error {
 	if d.Call != nil {
 		r.addCall(&data, d.Call)
 	}
-	return r.record(d.Kind, who, s, &data)
+	seq, err := r.record(d.Kind, who, s, &data)
+	if err == nil && d.Host != "" {
+		r.answered[answerKey(d.Host, d.ID)] = seq
+	}
+	return err
 }
 
 func (r *Run) data(d *vm.Decision, path []Part) Data {
 	data := Data{Channel: d.Channel, Asked: d.Asked, Answer: d.Answer, Error: d.Problem, MS: d.MS, Path: path}
+	if d.Kind == effect.UndeliveredDecision {
+		data.Of, data.Reason, data.Error = r.answered[answerKey(d.Host, d.ID)], d.Problem, ""
+	}
 	if hostmsg.Lookup(d.Kind).Form == hostmsg.YesNo {
 		r.addApproval(&data)
 	}
@@ -94,15 +104,16 @@ func (r *Run) data(d *vm.Decision, path []Part) Data {
 
 // DecidedOutside records a decision on a request that a host made in a line while no exchange was
 // running, unless the ledger contains it. It may be called concurrently with the other methods.
-func (r *Run) DecidedOutside(d *vm.Decision, line string) error {
-	r.outside.mu.Lock()
-	defer r.outside.mu.Unlock()
-	key := d.Host + " " + line
-	if r.outside.lines[key] {
+func (r *Run) DecidedOutside(d *vm.Decision, at string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	subject := OutsideSubject{Host: d.Host, ID: d.ID, Line: at}
+	key := subject.key(d.Kind)
+	if r.outside[key] {
 		return nil
 	}
 	who, _ := Decider(d)
-	about, err := jsonwrite.Encode(OutsideSubject{Host: d.Host, ID: d.ID, Line: line})
+	about, err := jsonwrite.Encode(subject)
 	if err != nil {
 		return fmt.Errorf("record of a %s: %w", Name, err)
 	}
@@ -111,29 +122,38 @@ func (r *Run) DecidedOutside(d *vm.Decision, line string) error {
 		return fmt.Errorf("record of a %s: %w", Name, err)
 	}
 	x := audit.Record{Kind: d.Kind, Actor: who, Subject: r.o.Clean(about), Data: r.o.Clean(text), At: r.o.Now(), Run: r.o.ID}
-	if _, err := r.l.log.Append(x); err != nil {
+	line, err := r.l.log.Append(x)
+	if err != nil {
 		return err
 	}
-	r.outside.lines[key] = true
+	r.outside[key] = true
+	r.answered[answerKey(d.Host, d.ID)] = line.Seq
 	return nil
 }
+
+// answerKey identifies a request of a host.
+func answerKey(host string, id json.RawMessage) string { return host + " " + string(id) }
 
 // Record records a decision that was made outside the program: about an effect with an unknown
 // outcome, or by a fork.
 func (r *Run) Record(kind string, who audit.Actor, s Subject, data *Data) error {
-	return r.record(kind, who, s, data)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, err := r.record(kind, who, s, data)
+	return err
 }
 
-func (r *Run) record(kind string, who audit.Actor, s Subject, data *Data) error {
+// record returns the number of the record.
+func (r *Run) record(kind string, who audit.Actor, s Subject, data *Data) (int64, error) {
 	about, err := jsonwrite.Encode(s)
 	if err != nil {
-		return fmt.Errorf("record of a %s: %w", Name, err)
+		return 0, fmt.Errorf("record of a %s: %w", Name, err)
 	}
 	text, err := jsonwrite.Encode(data)
 	if err != nil {
-		return fmt.Errorf("record of a %s: %w", Name, err)
+		return 0, fmt.Errorf("record of a %s: %w", Name, err)
 	}
-	return r.Add(s.Effect, audit.Record{Kind: kind, Actor: who, Subject: r.o.Clean(about), Data: r.o.Clean(text)})
+	return r.add(s.Effect, audit.Record{Kind: kind, Actor: who, Subject: r.o.Clean(about), Data: r.o.Clean(text)})
 }
 
 // personal lists the types of actors in decreasing order of personal responsibility. Decisions

@@ -70,9 +70,12 @@ func (a *ACP) respond(s *Output, o *ours) {
 	if a.answerBridged(s, o) {
 		return
 	}
-	if q, ok := a.RPC.removeRequest(o.AnswerTo); ok {
-		acpRequestOf(q.Method).answer(s, &q, o)
+	q, ok := a.RPC.removeRequest(o.AnswerTo)
+	if !ok {
+		s.Lost = append(s.Lost, Undelivered{o.AnswerTo, ReasonClosed})
+		return
 	}
+	acpRequestOf(q.Method).answer(s, &q, o)
 }
 
 // acpChoice is one option of a permission request.

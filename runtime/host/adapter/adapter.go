@@ -42,6 +42,7 @@ type Output struct {
 	Requests []Request        // requests to perform for the agent, which expects their results
 	Bridge   []BridgeLine     // lines to send to clients of the tool bridge
 	Steered  []Steered        // answers of the agent to messages of the type steer
+	Lost     []Undelivered    // decisions that the agent has not received
 	Refused  []RefusedRequest // requests of the agent that were answered with an error
 	Quiet    string           // name of the agent's message if the program does not receive it; otherwise ""
 }
@@ -66,6 +67,62 @@ func (s *Output) refused(id, name, problem string, line []byte) string {
 	}
 	s.Refused = append(s.Refused, RefusedRequest{ID: id, Name: name, Reason: reason, Request: line})
 	return reason
+}
+
+// Undelivered is a decision that an agent has not received. Reason is one of the constants below.
+type Undelivered struct{ ID, Reason string }
+
+const (
+	ReasonExited      = "the process has exited"
+	ReasonClosed      = "the request was no longer open"
+	ReasonUnconfirmed = "the agent did not confirm it"
+)
+
+// Confirmer is an Adapter of an agent that confirms the decisions which it receives.
+type Confirmer interface {
+	// Unconfirmed returns the IDs of the requests whose decisions the agent has not confirmed,
+	// sorted.
+	Unconfirmed() []string
+}
+
+// confirmations are the decisions that an agent has not confirmed.
+type confirmations struct {
+	Answered map[string]bool `json:",omitempty"` // IDs of the requests
+	Knows    bool            // the agent has confirmed a decision: it is a version that does
+}
+
+func (c *confirmations) add(id string) {
+	if c.Answered == nil {
+		c.Answered = map[string]bool{}
+	}
+	c.Answered[id] = true
+}
+
+// confirm reports whether a decision was waiting for its confirmation.
+func (c *confirmations) confirm(id string) bool {
+	if !c.Answered[id] {
+		return false
+	}
+	if delete(c.Answered, id); len(c.Answered) == 0 {
+		c.Answered = nil
+	}
+	c.Knows = true
+	return true
+}
+
+func (c *confirmations) Unconfirmed() []string {
+	if !c.Knows {
+		return nil
+	}
+	return sortedKeys(c.Answered)
+}
+
+// endTurn reports the decisions that the agent has not confirmed in its turn.
+func (c *confirmations) endTurn(s *Output) {
+	for _, id := range c.Unconfirmed() {
+		s.Lost = append(s.Lost, Undelivered{id, ReasonUnconfirmed})
+	}
+	c.Answered = nil
 }
 
 // Steered is the answer of an agent to a message of the type steer. A refused message becomes the
@@ -94,6 +151,7 @@ func (s Output) then(more Output) Output {
 	s.Messages, s.Lines = append(s.Messages, more.Messages...), append(s.Lines, more.Lines...)
 	s.Requests, s.Bridge = append(s.Requests, more.Requests...), append(s.Bridge, more.Bridge...)
 	s.Steered, s.Refused = append(s.Steered, more.Steered...), append(s.Refused, more.Refused...)
+	s.Lost = append(s.Lost, more.Lost...)
 	return s
 }
 

@@ -27,6 +27,7 @@ type claude struct {
 	Turns     int64                    // number of those replies, without the replies of subagents
 	Plan      planLimits
 	claudeTurns
+	confirmations
 }
 
 // claudeTurns distinguishes the turns of an exchange from those that Claude Code begins by itself,

@@ -226,6 +226,7 @@ func (c *claude) handleResponse(s *Output, m *claudeLine) {
 		Error     string `json:"error"`
 	}
 	if json.Unmarshal(m.Response, &r) != nil || r.RequestID != claudeFirst {
+		c.confirm(r.RequestID) // Claude Code repeats each answer that it receives
 		s.Quiet = m.Type
 		return
 	}
@@ -313,6 +314,7 @@ func (c *claude) result(s *Output, m *claudeLine) {
 		s.foreignTurn(text, m.line)
 		return
 	}
+	c.endTurn(s)
 	clear(c.Open)
 	clear(c.Replies) // Claude Code may begin the next turn by itself
 	c.Turns = 0

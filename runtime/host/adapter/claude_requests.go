@@ -196,9 +196,13 @@ func (c *claude) mcp(s *Output, id string, request, line []byte) error {
 func (c *claude) respond(s *Output, o *ours) {
 	q, ok := c.Open[o.AnswerTo]
 	if !ok {
+		s.Lost = append(s.Lost, Undelivered{o.AnswerTo, ReasonClosed})
 		return
 	}
 	delete(c.Open, o.AnswerTo)
+	if q.Tool != "" || q.Elicits != nil {
+		c.add(o.AnswerTo)
+	}
 	switch {
 	case q.Elicits != nil:
 		s.addLines(controlled(o.AnswerTo, q.Elicits.answer(o)))

@@ -35,6 +35,7 @@ type codex struct {
 	Plan     planLimits
 	Busy     bool // an exchange is running
 	codexSteering
+	confirmations
 }
 
 // codexSteering is the state of messages to the running turn.

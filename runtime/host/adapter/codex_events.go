@@ -166,6 +166,7 @@ func (c *codex) completed(s *Output, e *codexEvent) {
 		return
 	}
 	c.Turn, c.Cancel, c.Busy = "", false, false
+	c.endTurn(s)
 	clear(c.RPC.Open)
 	clear(c.Streamed)
 	clear(c.Items)
@@ -202,6 +203,7 @@ func (c *codex) withdrawResolved(s *Output, e *codexEvent) {
 		s.withdraw(id)
 		return
 	}
+	c.confirm(id)
 	s.Quiet = e.method
 }
 

@@ -48,9 +48,15 @@ func (c *codex) handleRequest(s *Output, m *rpcMessage, line []byte) {
 
 // respond sends the response to a request of the agent, if the request is still open.
 func (c *codex) respond(s *Output, o *ours) {
-	if q, ok := c.RPC.removeRequest(o.AnswerTo); ok {
-		s.addLines(rpcResult(q.ID, codexRequestOf(q.Method).answer(&q, o)))
+	q, ok := c.RPC.removeRequest(o.AnswerTo)
+	if !ok {
+		s.Lost = append(s.Lost, Undelivered{o.AnswerTo, ReasonClosed})
+		return
 	}
+	if q.Method != "item/tool/call" {
+		c.add(o.AnswerTo)
+	}
+	s.addLines(rpcResult(q.ID, codexRequestOf(q.Method).answer(&q, o)))
 }
 
 // codexApproval contains the fields of all requests for approval.

@@ -357,3 +357,56 @@ func TestErrorDetails(t *testing.T) {
 		t.Errorf("text = %q", got)
 	}
 }
+
+// TestUndelivered checks which decisions are reported as not received.
+func TestUndelivered(t *testing.T) {
+	const (
+		asks   = `{"type":"control_request","request_id":"%s","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{}}}`
+		echo   = `{"type":"control_response","response":{"subtype":"success","request_id":"%s"}}`
+		answer = `> {"type":"response","answer_to":"%s","value":"yes"}`
+		ends   = `{"type":"result","subtype":"success","result":""}`
+		cancel = `{"type":"control_cancel_request","request_id":"%s"}`
+		codex  = `{"method":"item/commandExecution/requestApproval","id":%s,"params":{"command":"x"}}`
+		solved = `{"method":"serverRequest/resolved","params":{"requestId":%s}}`
+		turned = `{"method":"turn/completed","params":{"turn":{"status":"completed"}}}`
+		acp    = `{"method":"session/request_permission","id":%s,"params":{"sessionId":"S","toolCall":{"toolCallId":"1","kind":"execute"},"options":[]}}`
+	)
+	for _, c := range []struct {
+		name, transport string
+		lines           [][2]string // a format and an id
+		want            []Undelivered
+		pending         []string
+	}{
+		{"all are confirmed", "claude-code", [][2]string{{asks, "a"}, {answer, "a"}, {echo, "a"}, {ends}}, nil, nil},
+		{"one is not", "claude-code", [][2]string{{asks, "a"}, {answer, "a"}, {echo, "a"}, {asks, "b"}, {answer, "b"}, {ends}}, []Undelivered{{"b", ReasonUnconfirmed}}, nil},
+		{"a version that confirms nothing", "claude-code", [][2]string{{asks, "a"}, {answer, "a"}, {ends}}, nil, nil},
+		{"withdrawn before the answer", "claude-code", [][2]string{{asks, "a"}, {cancel, "a"}, {answer, "a"}}, []Undelivered{{"a", ReasonClosed}}, nil},
+		{"answered after the turn", "claude-code", [][2]string{{asks, "a"}, {ends}, {answer, "a"}}, []Undelivered{{"a", ReasonClosed}}, nil},
+		{"the process is about to exit", "claude-code", [][2]string{{asks, "a"}, {answer, "a"}, {echo, "a"}, {asks, "c"}, {asks, "b"}, {answer, "c"}, {answer, "b"}}, nil, []string{"b", "c"}},
+		{"all are confirmed", "codex", [][2]string{{codex, "1"}, {answer, "1"}, {solved, "1"}, {turned}}, nil, nil},
+		{"one is not", "codex", [][2]string{{codex, "1"}, {answer, "1"}, {solved, "1"}, {codex, "2"}, {answer, "2"}, {turned}}, []Undelivered{{"2", ReasonUnconfirmed}}, nil},
+		{"withdrawn before the answer", "codex", [][2]string{{codex, "1"}, {solved, "1"}, {answer, "1"}}, []Undelivered{{"1", ReasonClosed}}, nil},
+		{"read is enough", "acp", [][2]string{{acp, "1"}, {answer, "1"}}, nil, nil},
+		{"answered twice", "acp", [][2]string{{acp, "1"}, {answer, "1"}, {answer, "1"}}, []Undelivered{{"1", ReasonClosed}}, nil},
+	} {
+		a := newAdapter(t, c.transport, Vendor{}, "")
+		var got []Undelivered
+		for _, l := range c.lines {
+			line := l[0]
+			if l[1] != "" {
+				line = fmt.Sprintf(l[0], l[1])
+			}
+			if ours, ok := strings.CutPrefix(line, "> "); ok {
+				got = append(got, a.ToAgent([]byte(ours)).Lost...)
+			} else {
+				got = append(got, a.FromAgent([]byte(line)).Lost...)
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s, %s: undelivered %v, want %v", c.transport, c.name, got, c.want)
+		}
+		if x, ok := a.(Confirmer); ok && !slices.Equal(x.Unconfirmed(), c.pending) {
+			t.Errorf("%s, %s: unconfirmed %v, want %v", c.transport, c.name, x.Unconfirmed(), c.pending)
+		}
+	}
+}
