@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 func (c *claude) stream(s *Output, m *claudeLine) {
@@ -218,12 +219,17 @@ func (c *claude) retries(s *Output, m *claudeLine) {
 	s.progress("retry", fmt.Sprintf("model call failed (%s), attempt %d of %d", idText(why), r.Attempt, r.Of), m.line)
 }
 
-// handleResponse handles the response that ends the handshake. It ignores other responses.
+// handleResponse handles the response that ends the handshake, and the repetition of an answer.
 func (c *claude) handleResponse(s *Output, m *claudeLine) {
 	var r struct {
 		Subtype   string `json:"subtype"`
 		RequestID string `json:"request_id"`
 		Error     string `json:"error"`
+		Response  struct {
+			Permissions  []claudePending `json:"pending_permission_requests"`
+			Dialogs      []claudePending `json:"pending_user_dialog_requests"`
+			Elicitations []claudePending `json:"pending_elicitation_requests"`
+		} `json:"response"`
 	}
 	if json.Unmarshal(m.Response, &r) != nil || r.RequestID != claudeFirst {
 		c.confirm(r.RequestID) // Claude Code repeats each answer that it receives
@@ -235,6 +241,15 @@ func (c *claude) handleResponse(s *Output, m *claudeLine) {
 		return
 	}
 	s.ready("", true)
+	for _, q := range slices.Concat(r.Response.Permissions, r.Response.Dialogs, r.Response.Elicitations) {
+		c.request(s, q.ID, q.Request, jsonwrite.MustEncode(obj{"type": "control_request", "request_id": q.ID, "request": q.Request}))
+	}
+}
+
+// claudePending is a request that Claude Code made before the handshake.
+type claudePending struct {
+	ID      string          `json:"request_id"`
+	Request json.RawMessage `json:"request"`
 }
 
 // claudeStatus maps Claude Code's states of a limit to those of plan_limit.

@@ -25,7 +25,12 @@ func (c *claude) handleRequest(s *Output, m *claudeLine) {
 	c.request(s, m.RequestID, m.Request, m.line)
 }
 
+// request handles a request. Claude Code may send one again that is open.
 func (c *claude) request(s *Output, id string, request, line []byte) {
+	if _, open := c.Open[id]; open || c.Answered[id] {
+		s.Quiet = "control_request"
+		return
+	}
 	var head struct {
 		Subtype string `json:"subtype"`
 	}

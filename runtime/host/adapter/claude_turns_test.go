@@ -107,3 +107,35 @@ func TestMessageUUID(t *testing.T) {
 		}
 	}
 }
+
+// TestPendingRequests checks that the requests in the answer to the handshake are handled like
+// others, each once.
+func TestPendingRequests(t *testing.T) {
+	const request = `{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"ls"}}`
+	c := newClaude(Config{Host: "H", Seed: "s"})
+	lines := []string{`> {"type":"init"}`,
+		`{"type":"control_response","response":{"subtype":"success","request_id":"i1","response":{"pending_permission_requests":[{"type":"control_request","request_id":"a","request":` + request + `}],` +
+			`"pending_user_dialog_requests":[{"request_id":"d","request":{"subtype":"request_user_dialog"}}],"pending_elicitation_requests":[]}}}`,
+		`{"type":"control_request","request_id":"a","request":` + request + `}`, `> {"type":"response","answer_to":"a","value":"yes"}`, `{"type":"control_request","request_id":"a","request":` + request + `}`}
+	var got []string
+	for _, line := range lines {
+		if ours, ok := strings.CutPrefix(line, "> "); ok {
+			c.ToAgent([]byte(ours))
+			continue
+		}
+		s := c.FromAgent([]byte(line))
+		for _, m := range s.Messages {
+			got = append(got, string(m)[:min(len(m), 28)])
+		}
+		for _, x := range s.Refused {
+			got = append(got, "refused "+x.Name)
+		}
+		if s.Quiet != "" {
+			got = append(got, "quiet "+s.Quiet)
+		}
+	}
+	want := []string{`{"type":"init_ack","capabili`, `{"type":"approval","id":"a",`, "refused request_user_dialog", "quiet control_request", "quiet control_request"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("results (-want +got):\n%s", diff)
+	}
+}
