@@ -240,6 +240,7 @@ var files = [...]file{
 		"HostPartial",
 		"HostQuestion",
 		"HostApproval",
+		"HostNetwork",
 		"HostToolCall",
 		"HostResult",
 		"HostAsk",

@@ -26,6 +26,7 @@ var sectionDocs = []struct{ section, doc string }{
 	{"hosts.*.workspace", "How the worktrees of a host with `isolate = \"worktree\"` are created; a key replaces that of [workspace]."},
 	{"hosts.*.permissions", "The rules that decide approvals of the host before any handler: actions that need no request to the program, and actions that are never allowed."},
 	{"hosts.*.permissions.commands", "The commands that it may run; `deny` takes precedence over `ask`, and both over `allow`."},
+	{"hosts.*.permissions.net", "The addresses that it may reach; `deny` takes precedence over `ask`, and both over `allow`."},
 	{"mcp.*", "The configuration of a tool server."},
 	{"tools.*", "An application tool, which every agent and host may call. Tool files (`--host-tools`) have the same keys. It has one of `command`, `http`, `mcp` and `concerto`."},
 	{"tools.*.command", "The tool is a command."},

@@ -18,6 +18,7 @@ type Rules struct {
 	Write    []string `json:"write"`    // roots of writable files
 	Deny     []string `json:"deny"`     // globs of files that may be neither read nor written
 	Commands Commands `json:"commands"` // commands that may be run
+	Net      Net      `json:"net"`      // addresses that may be reached
 	Default  string   `json:"default"`  // a Verdict, for requests that no rule matches; "" means Ask
 }
 
@@ -53,6 +54,7 @@ type Policy struct {
 	place Place
 	roots [areas][]string // directories with links resolved, by area
 	deny  []glob
+	net   addressRules
 }
 
 // area is the type of access that a request needs. It determines which rules apply.
@@ -63,8 +65,12 @@ const (
 	reads
 	writes
 	runs
+	reaches
 	areas
 )
+
+// kindFetch is the kind of approvals that reach an address.
+const kindFetch = "fetch"
 
 // areaOf maps the kinds of approvals (spec/08-hosts.md) to areas. Other kinds have the area
 // nothing.
@@ -72,12 +78,13 @@ var areaOf = map[string]area{
 	"read": reads, "search": reads,
 	"edit": writes, "delete": writes, "move": writes,
 	"execute": runs,
+	kindFetch: reaches,
 }
 
 // New returns a Policy. Links in the root directories are resolved now. If a root directory is
 // later replaced by a link, the policy does not allow paths below the link's target.
 func New(r Rules, p Place) *Policy {
-	policy := &Policy{rules: r, place: p}
+	policy := &Policy{rules: r, place: p, net: newAddressRules(r.Net)}
 	for _, root := range r.Read {
 		policy.roots[reads] = append(policy.roots[reads], p.resolveRoot(root)...)
 	}
@@ -96,6 +103,7 @@ type Request struct {
 	Command string   // command to run; may be ""
 	Paths   []string // paths to access, as the agent wrote them
 	Dir     string   // directory to which the paths are relative; "" means Place.Dir
+	address *address // address to reach, of the kind fetch; nil if it is unknown
 	// Opaque means that Command and Paths may not describe the whole action, so rules cannot allow
 	// it.
 	Opaque bool
@@ -111,7 +119,7 @@ func (p *Policy) Decide(q Request) Verdict {
 	switch {
 	case p.matchesDeny(&q, leads, line):
 		return Deny
-	case matchesAnyPart(rules.Ask, q.Command), line.matches(rules.Ask):
+	case matchesAnyPart(rules.Ask, q.Command), line.matches(rules.Ask), q.address.matches(p.net.ask):
 		return Ask
 	case p.isAllowed(&q, leads):
 		return Allow
@@ -119,6 +127,8 @@ func (p *Policy) Decide(q Request) Verdict {
 		return Ask
 	case Verdict(p.rules.Default) == Allow && len(rules.Deny)+len(rules.Ask) > 0 && q.area() == runs && (line.unclear || len(line.simple) == 0 || q.Opaque):
 		return Ask // the request could contain something that a deny rule matches
+	case Verdict(p.rules.Default) == Allow && len(p.net.deny)+len(p.net.ask) > 0 && q.Kind == kindFetch && q.address == nil:
+		return Ask // it could be an address that a deny rule matches
 	}
 	return Verdict(p.rules.Default)
 }
@@ -130,7 +140,7 @@ func (p *Policy) Forbids(q Request) bool {
 
 func (p *Policy) matchesDeny(q *Request, leads []pathMeanings, line *commandLine) bool {
 	rules := p.rules.Commands.Deny
-	return p.isDenied(leads) || matchesAnyPart(rules, q.Command) || line.matches(rules)
+	return p.isDenied(leads) || matchesAnyPart(rules, q.Command) || line.matches(rules) || q.address.matches(p.net.deny)
 }
 
 // isAllowed reports whether a rule allows the request.
@@ -141,6 +151,8 @@ func (p *Policy) isAllowed(q *Request, leads []pathMeanings) bool {
 	switch in := q.area(); in {
 	case runs:
 		return allows(p.rules.Commands.Allow, q.Command)
+	case reaches:
+		return q.address.isIn(p.net.allow)
 	case reads, writes:
 		return len(leads) > 0 && !slices.ContainsFunc(leads, func(l pathMeanings) bool { return !l.isWithin(p.roots[in]) })
 	}

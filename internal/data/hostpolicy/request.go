@@ -22,14 +22,18 @@ var patternNames = []string{"pattern", "glob", "query", "include"}
 // ParseRequest parses the action of an approval request, a message of a host in JSON.
 func ParseRequest(message []byte) Request {
 	var m struct {
-		Tool  string                     `json:"tool"`
-		Kind  string                     `json:"kind"`
-		Paths []string                   `json:"paths"`
-		Args  map[string]json.RawMessage `json:"args"`
+		Tool    string                     `json:"tool"`
+		Kind    string                     `json:"kind"`
+		Paths   []string                   `json:"paths"`
+		Args    map[string]json.RawMessage `json:"args"`
+		Network json.RawMessage            `json:"network"`
 	}
 	// If a member has another type, the action is not completely known, so no rule may allow it.
 	q := Request{Opaque: json.Unmarshal(message, &m) != nil, Kind: m.Kind, Paths: m.Paths}
 	q.Command = commandText(m.Args["command"])
+	if m.Kind == kindFetch || m.Kind == "" { // a changed input has no kind
+		q.address = parseAddress(m.Network, m.Args["url"])
+	}
 	seen := map[string]bool{}
 	for _, path := range q.Paths {
 		seen[path] = true

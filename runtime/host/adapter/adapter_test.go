@@ -292,6 +292,15 @@ var approvals = []struct {
 			{`"session"`, `{"decision":"accept"}`}, {`"no"`, `{"decision":"decline"}`}, {`{"decision":"deny","stop":true}`, `{"decision":"cancel"}`},
 			{`"always"`, `{"decision":{"acceptWithExecpolicyAmendment":{"execpolicy_amendment":["make"]}}}`},
 		}},
+	{"codex", `{"method":"item/commandExecution/requestApproval","id":0,"params":{"kind":"command","networkApprovalContext":{"host":"packages.example.org","protocol":"https"},"proposedExecpolicyAmendment":["curl"],"proposedNetworkPolicyAmendments":[{"action":"deny","host":"packages.example.org"},{"action":"allow","host":"packages.example.org"}]}}`,
+		`{"type":"approval","id":"0","description":"network: https packages.example.org:443","risk_level":"high","tool":"network","kind":"fetch","args":{"host":"packages.example.org","port":443,"protocol":"https"},"network":{"host":"packages.example.org","port":443,"protocol":"https"},"options":["once","session","always","deny"]`,
+		[][2]string{
+			{`"yes"`, `{"decision":"accept"}`}, {`"session"`, `{"decision":"acceptForSession"}`}, {`"no"`, `{"decision":"decline"}`},
+			{`"always"`, `{"decision":{"applyNetworkPolicyAmendment":{"network_policy_amendment":{"action":"allow","host":"packages.example.org"}}}}`},
+		}},
+	{"codex", `{"method":"item/commandExecution/requestApproval","id":0,"params":{"networkApprovalContext":{"host":"a.example","protocol":"socks5Tcp"},"proposedNetworkPolicyAmendments":[{"action":"allow","host":"*"}]}}`,
+		`{"type":"approval","id":"0","description":"network: socks5Tcp a.example","risk_level":"high","tool":"network","kind":"fetch","args":{"host":"a.example","protocol":"socks5Tcp"},"network":{"host":"a.example","protocol":"socks5Tcp"},"options":["once","session","deny"]`,
+		[][2]string{{`"always"`, `{"decision":"acceptForSession"}`}}},
 	{"codex", `{"method":"item/fileChange/requestApproval","id":0,"params":{"itemId":"i","reason":"why"}}`,
 		`{"type":"approval","id":"0","description":"fileChange: a, b","risk_level":"high","tool":"fileChange","kind":"delete","args":{"changes":[{"path":"a","kind":{"type":"delete"}},{"path":"b","kind":{"type":"delete"}}]},"paths":["a","b"],"reason":"why","options":["once","session","deny"]`,
 		[][2]string{

@@ -24,7 +24,8 @@ type approval struct {
 	Args        json.RawMessage // arguments as a JSON value; nil for none
 	paths       []string
 	reason      string
-	Options     []string // scopes that the user can choose, and decision.Deny
+	network     json.RawMessage // address to reach; nil for none
+	Options     []string        // scopes that the user can choose, and decision.Deny
 	payload     []byte
 }
 
@@ -47,6 +48,9 @@ func (s *Output) approval(a approval) {
 	}
 	if a.reason != "" {
 		o.Text("reason", a.reason)
+	}
+	if a.network != nil {
+		o.Raw("network", a.network)
 	}
 	o.Raw("options", jsonwrite.MustEncode(a.Options))
 	o.Raw("payload", a.payload)

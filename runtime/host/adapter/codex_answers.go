@@ -13,8 +13,10 @@ func decidedCommand(q *rpcRequest, o *ours) obj {
 		return obj{"decision": "cancel"}
 	case !d.Allow: // "decline" is always accepted, whereas "cancel" would end the turn
 		return obj{"decision": "decline"}
+	case d.Scope == decision.Always && p.Network != nil:
+		return obj{"decision": obj{codexAmendsNet: obj{"network_policy_amendment": p.amendment()}}}
 	case d.Scope == decision.Always:
-		return obj{"decision": obj{"acceptWithExecpolicyAmendment": obj{"execpolicy_amendment": p.Amendment}}}
+		return obj{"decision": obj{codexAmends: obj{"execpolicy_amendment": p.Amendment}}}
 	}
 	return obj{"decision": accepted(d)}
 }

@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -73,6 +74,34 @@ type codexApproval struct {
 	Decisions   []json.RawMessage          `json:"availableDecisions"`
 	Changes     map[string]json.RawMessage `json:"fileChanges"`
 	Permissions json.RawMessage            `json:"permissions"`
+	Network     *codexAddress              `json:"networkApprovalContext"`
+	Proposed    []codexAmendment           `json:"proposedNetworkPolicyAmendments"`
+}
+
+// codexAddress is an address that a command of the agent is about to reach. Codex reports no port.
+type codexAddress struct {
+	Host     string `json:"host"`
+	Protocol string `json:"protocol"`
+}
+
+// codexAmendment is a rule about a host that Codex would store.
+type codexAmendment struct {
+	Action string `json:"action"`
+	Host   string `json:"host"`
+}
+
+// codexPorts are the ports of the protocols that have one.
+var codexPorts = map[string]int{"https": 443, "http": 80}
+
+// args returns the address as arguments of an approval, and as a text.
+func (a *codexAddress) args() (args json.RawMessage, text string) {
+	out := obj{"host": a.Host, "protocol": a.Protocol}
+	text = a.Protocol + " " + a.Host
+	if port := codexPorts[a.Protocol]; port != 0 {
+		out["port"] = port
+		text += fmt.Sprintf(":%d", port)
+	}
+	return jsonwrite.MustEncode(out), text
 }
 
 type codexAction struct {
@@ -89,10 +118,17 @@ func (q *rpcRequest) approval() (p codexApproval) {
 var codexScopes = []struct{ theirs, ours string }{
 	{"accept", decision.Once},
 	{"acceptForSession", decision.Session},
-	{"acceptWithExecpolicyAmendment", decision.Always},
+	{codexAmends, decision.Always},
+	{codexAmendsNet, decision.Always},
 	{"decline", decision.Deny},
 	{"cancel", decision.Deny},
 }
+
+// Codex's decisions with which it stores a rule.
+const (
+	codexAmends    = "acceptWithExecpolicyAmendment"
+	codexAmendsNet = "applyNetworkPolicyAmendment"
+)
 
 // offers returns the scopes that the user can choose: those of the decisions in the request, or the
 // default scopes.
@@ -108,8 +144,11 @@ func (p *codexApproval) offers() []string {
 
 // has reports whether the request offers a decision.
 func (p *codexApproval) has(name string) bool {
-	amends := name == "acceptWithExecpolicyAmendment"
-	if amends && (len(p.Amendment) == 0 || string(p.Amendment) == "null") {
+	amends := name == codexAmends || name == codexAmendsNet
+	switch {
+	case name == codexAmends && (p.Network != nil || len(p.Amendment) == 0 || string(p.Amendment) == "null"):
+		return false
+	case name == codexAmendsNet && (p.Network == nil || !slices.Contains(p.Proposed, p.amendment())):
 		return false
 	}
 	if p.Decisions == nil {
@@ -118,6 +157,11 @@ func (p *codexApproval) has(name string) bool {
 	return slices.ContainsFunc(p.Decisions, func(d json.RawMessage) bool {
 		return idText(d) == name || amends && len(jsonobject.MembersOf(d)) == 1 && jsonobject.MembersOf(d)[0].Name == name
 	})
+}
+
+// amendment returns the rule that allows exactly the requested host.
+func (p *codexApproval) amendment() codexAmendment {
+	return codexAmendment{Action: "allow", Host: p.Network.Host}
 }
 
 // command returns the command as text. The words of a list are joined.
@@ -140,6 +184,11 @@ var codexReads = []string{"read", "listFiles", "list_files", "search"}
 
 func (c *codex) asksCommand(s *Output, q *rpcRequest, line []byte) {
 	p := q.approval()
+	if p.Network != nil {
+		args, text := p.Network.args()
+		c.approve(s, q, approval{tool: "network", kind: "fetch", description: described("network", text), Args: args, network: args, reason: p.Reason, Options: p.offers(), payload: line})
+		return
+	}
 	actions := slices.Concat(p.Actions, p.Parsed)
 	a := approval{tool: "command", kind: "execute", reason: p.Reason, Options: p.offers(), payload: line}
 	if len(actions) > 0 && !slices.ContainsFunc(actions, func(x codexAction) bool { return !slices.Contains(codexReads, x.Type) }) {
