@@ -128,8 +128,8 @@ type Listeners struct {
 	Wire func(hosttrace.Line)
 	// Logged is called for each log line, with secrets removed.
 	Logged func(level, message string)
-	// OnOutside is called for each decision on a request that an agent made outside an exchange. Its
-	// error denies the request.
+	// OnOutside is called for each decision on a request that an agent made outside an exchange.
+	// Its error denies the request.
 	OnOutside func(*host.OutsideDecision) error
 	// OnHostStart is called before the process of a host starts. It returns the variables with
 	// which the host exports its own telemetry.

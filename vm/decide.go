@@ -279,9 +279,9 @@ func recordOwn(m *VM, host *Host, x *effect.HostMessage, e int64) {
 	case x.IsRuling():
 		m.recordRuleDecisions(host, x, e)
 	case x.IsRefusal():
-		m.recordRefusal(host, x, e)
+		recordRefusal(m, host, x, e)
 	case x.IsUndelivered():
-		m.recordUndelivered(host, x, e)
+		recordUndelivered(m, host, x, e)
 	case x.IsSteered():
 		recordSteered(m, host, x, e)
 	}
@@ -310,7 +310,7 @@ func (m *VM) recordRuleDecisions(host *Host, x *effect.HostMessage, e int64) {
 }
 
 // recordRefusal reports a request of a host that Concerto has refused.
-func (m *VM) recordRefusal(host *Host, x *effect.HostMessage, e int64) {
+func recordRefusal(m *VM, host *Host, x *effect.HostMessage, e int64) {
 	asked, _ := x.Payload.Map().Delete(value.String(effect.DecidedAsked))
 	if m.observed.decisions == nil {
 		return
@@ -321,7 +321,7 @@ func (m *VM) recordRefusal(host *Host, x *effect.HostMessage, e int64) {
 }
 
 // recordUndelivered reports a decision that the host did not receive.
-func (m *VM) recordUndelivered(host *Host, x *effect.HostMessage, e int64) {
+func recordUndelivered(m *VM, host *Host, x *effect.HostMessage, e int64) {
 	if m.observed.decisions == nil {
 		return
 	}

@@ -151,7 +151,7 @@ var Policy = []Rule{
 	{Package: "internal/data/cron", Imports: "internal/data/value"},
 	{Package: "internal/data/decision", Imports: "internal/text/jcs internal/text/hexsum"},
 	{Package: "internal/text/jsonschema", Imports: "internal/text/suggest internal/text/utf8cut internal/text/jsonwrite"},
-	{Package: "internal/data/hostpolicy"},
+	{Package: "internal/data/hostpolicy", Imports: "internal/data/netallow"},
 	{Package: "internal/testkit/program", Tests: true},
 	{Package: "internal/data/schema", Imports: "internal/data/value internal/text/jsonschema internal/text/utf8cut"},
 	{Package: "relay/hostd/ingest", Imports: "internal/data/schema relay/hostd/approvals internal/text/hexsum relay/hostd/redact relay/hostd/spool relay/protocol"},

@@ -76,10 +76,10 @@ func harmless() []misdeed {
 		{n: 50, name: "a JSON-RPC answer to nothing", keys: `transport = "acp"`, host: acpBegins + "< {\"jsonrpc\":\"2.0\",\"id\":99,\"result\":{}}\n" + acpEnds,
 			out: []string{`[host:log] {"level":"warn","message":"a response to an unknown request: {\"jsonrpc\":\"2.0\",\"id\":99,\"result\":{}}"}`, "[ok] done"}},
 		{n: 51, name: "an unknown vendor request", keys: `transport = "acp"`, host: acpBegins + "< {\"jsonrpc\":\"2.0\",\"id\":50,\"method\":\"moon/phase\",\"params\":{}}\n" +
-			">~ {\"id\":50,\"error\":{\"code\":-32601,\"message\":\"concerto does not know moon/phase\"}}\n< {\"jsonrpc\":\"2.0\",\"method\":\"moon/rises\",\"params\":{}}\n" + acpEnds,
+			">~ {\"id\":50,\"error\":{\"code\":-32601,\"message\":\"concerto does not support moon/phase\"}}\n< {\"jsonrpc\":\"2.0\",\"method\":\"moon/rises\",\"params\":{}}\n" + acpEnds,
 			body: `
     listened(listen W.execute("go") { "progress" => |p| emit("p", [p.stage, p.message]), "question" => |q| "", "approval" => |a| "no" });`,
-			out: []string{`[p] ["other","moon/phase"]`, `[p] ["other","moon/rises"]`, "[ok] done"}},
+			out: []string{`[host:refused] {"host":"W","id":"50","name":"moon/phase","reason":"concerto does not support moon/phase"}`, `[p] ["other","moon/rises"]`, "[ok] done"}},
 		{n: 52, name: "text among a vendor's JSON", keys: `transport = "acp"`, host: acpBegins + "< npm warn deprecated\n" + acpEnds,
 			out: []string{`[host:log] {"level":"warn","message":"npm warn deprecated"}`, "[ok] done"}},
 	}

@@ -33,10 +33,11 @@ func (x *Dialer) Dial(ctx context.Context, stderr func(line []byte)) (Conn, erro
 	p := newProcess(h, c)
 	p.number = h.nextNumber(c.Name)
 	if proto := c.protocol(); proto.New != nil {
-		v, err := c.adapterConfig(acquireSpec{seed: procgroup.NewID()})
+		v, err := c.adapterConfig(acquireSpec{})
 		if err != nil {
 			return nil, err
 		}
+		v.Seed = procgroup.NewID()
 		v.Serves = false // requests of a dialled process are not served
 		p.translation = &translation{adapter: proto.New(v)}
 	}

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -29,6 +30,14 @@ type OutsideDecision struct {
 	Line    string          // "PROCESS:LINE", which identifies the agent's line in the run
 }
 
+// outside records and reports what happens at a process while no exchange is running.
+type outside struct {
+	process *process
+
+	mu      sync.Mutex
+	notices []effect.HostMessage // messages of Concerto for the process's next exchange
+}
+
 // Reasons for which requests are refused outside an exchange.
 const (
 	undecidable = "no exchange is running that could decide it"
@@ -40,7 +49,7 @@ const (
 // not be recorded. Everything else is refused.
 func (r *reader) answerOutside(m *effect.HostMessage, l ndjson.Line, reason string) error {
 	p := r.process
-	d := p.outsideDecision(l, m.Type, json.RawMessage(m.ID), l.Text, reason)
+	d := p.outside.decision(l.Number, m.Type, json.RawMessage(m.ID), l.Text, reason)
 	reply := &effect.ExchangeReply{InReplyTo: m.Type, AnswerTo: m.ID, Error: reason}
 	if m.Type == hostmsg.Approval {
 		d.Verdict = string(hostpolicy.Deny)
@@ -53,7 +62,7 @@ func (r *reader) answerOutside(m *effect.HostMessage, l ndjson.Line, reason stri
 			}
 		}
 	}
-	if err := p.recordOutside(d); err != nil {
+	if err := p.outside.record(d); err != nil {
 		d.Problem = fmt.Sprintf("its decision could not be recorded: %v", err)
 		if d.Verdict != "" {
 			d.Verdict = string(hostpolicy.Deny)
@@ -67,32 +76,34 @@ func (r *reader) answerOutside(m *effect.HostMessage, l ndjson.Line, reason stri
 	default:
 		reply.Error = d.Problem
 	}
-	p.reportOutside(d, m)
+	p.outside.report(d, m)
 	if _, ok := p.sendMessage(appendReply(nil, reply), false); !ok {
 		return errNotReading
 	}
 	return nil
 }
 
-// outsideDecision returns a decision that Concerto itself has made.
-func (p *process) outsideDecision(l ndjson.Line, kind string, id, asked json.RawMessage, problem string) *OutsideDecision {
-	return &OutsideDecision{Host: p.cfg.Name, Kind: kind, ID: id, Asked: asked, Problem: problem, Rules: "concerto", Line: fmt.Sprintf("%d:%d", p.number, l.Number)}
+// decision returns a decision that Concerto itself has made about a request in the line with a
+// number.
+func (o *outside) decision(line int64, kind string, id, asked json.RawMessage, problem string) *OutsideDecision {
+	p := o.process
+	return &OutsideDecision{Host: p.cfg.Name, Kind: kind, ID: id, Asked: asked, Problem: problem, Rules: "concerto", Line: fmt.Sprintf("%d:%d", p.number, line)}
 }
 
-func (p *process) recordOutside(d *OutsideDecision) error {
-	if p.hosts.opts.Outside == nil {
-		return nil
+func (o *outside) record(d *OutsideDecision) error {
+	if to := o.process.hosts.opts.Outside; to != nil {
+		return to(d)
 	}
-	return p.hosts.opts.Outside(d)
+	return nil
 }
 
-// reportOutside logs a decision, and emits it with the messages of the process's next exchange.
-func (p *process) reportOutside(d *OutsideDecision, m *effect.HostMessage) {
+// report logs a decision about a message, and emits it with the messages of the next exchange.
+func (o *outside) report(d *OutsideDecision, m *effect.HostMessage) {
 	what, _ := m.Payload.Map().GetString("description")
 	if what.Kind() != value.KindString {
 		what, _ = m.Payload.Map().GetString("question")
 	}
-	about := m.Type
+	about, p := m.Type, o.process
 	if what.Kind() == value.KindString {
 		about = what.AsString()
 	}
@@ -101,73 +112,68 @@ func (p *process) reportOutside(d *OutsideDecision, m *effect.HostMessage) {
 	} else {
 		p.hosts.logf(slog.LevelWarn, p.cfg, "was refused outside an exchange: %s: %s", about, d.Problem)
 	}
-	o := jsonobject.New(effect.Refused)
+	id := json.RawMessage(cmp.Or(string(d.ID), "null"))
+	notice := jsonobject.New(effect.Refused)
 	if m.Type == hostmsg.Approval {
-		o = jsonobject.New(effect.Decided)
-		o.Text("host", d.Host)
-		o.Raw("id", orNull(d.ID))
-		o.Text("decision", d.Verdict)
-		o.Raw("description", value.AppendJSON(nil, what))
+		notice = jsonobject.New(effect.Decided)
+		notice.Text("host", d.Host)
+		notice.Raw("id", id)
+		notice.Text("decision", d.Verdict)
+		notice.Raw("description", value.AppendJSON(nil, what))
 	} else {
-		o.Text("host", d.Host)
-		o.Raw("id", orNull(d.ID))
-		o.Text("name", m.Type)
-		o.Text("reason", d.Problem)
+		notice.Text("host", d.Host)
+		notice.Raw("id", id)
+		notice.Text("name", m.Type)
+		notice.Text("reason", d.Problem)
 	}
-	o.Raw("outside", []byte("true"))
-	p.addNotice(noticeMessage(o.End()))
+	notice.Raw("outside", []byte("true"))
+	o.add(noticeMessage(notice.End()))
 }
 
-func orNull(v json.RawMessage) json.RawMessage {
-	if len(v) == 0 {
-		return json.RawMessage("null")
-	}
-	return v
-}
-
-// refuseOutside records a request that the adapter has refused outside an exchange.
-func (p *process) refuseOutside(x *adapter.RefusedRequest, l ndjson.Line) {
-	if err := p.recordOutside(p.outsideDecision(l, effect.RefusedRequest, jsonwrite.MustEncode(x.ID), x.Request, x.Reason)); err != nil {
+// refuse records a request that the adapter has refused.
+func (o *outside) refuse(x *adapter.RefusedRequest, l ndjson.Line) {
+	p := o.process
+	if err := o.record(o.decision(l.Number, effect.RefusedRequest, jsonwrite.MustEncode(x.ID), x.Request, x.Reason)); err != nil {
 		p.hosts.logf(slog.LevelWarn, p.cfg, "made a request whose refusal could not be recorded: %v", err)
 	}
 	notice := refusedMessage(p.cfg.Name, x)
 	notice.Payload.Map().Delete(value.String(effect.DecidedAsked))
 	notice.Payload.Map().SetString("outside", value.Bool(true))
-	p.addNotice(notice)
+	o.add(notice)
 }
 
-// notices are messages of Concerto that wait for a process's next exchange.
-type notices struct {
-	mu  sync.Mutex
-	all []effect.HostMessage
+// lose records that a decision did not arrive. line is the number of the agent's last line.
+func (o *outside) lose(x adapter.Undelivered, line int64) {
+	d := o.decision(line, effect.UndeliveredDecision, jsonwrite.MustEncode(x.ID), nil, x.Reason)
+	if err := o.record(d); err != nil {
+		o.process.hosts.logf(slog.LevelWarn, o.process.cfg, "did not receive a decision, which could not be recorded: %v", err)
+	}
 }
 
 // maxNotices is the number of messages that wait for a process's next exchange.
 const maxNotices = 100
 
-// addNotice adds a message for the program to the process's next exchange.
-func (p *process) addNotice(m effect.HostMessage) {
-	p.notices.mu.Lock()
-	defer p.notices.mu.Unlock()
-	if len(p.notices.all) < maxNotices {
-		p.notices.all = append(p.notices.all, m)
+// add adds a message for the program to the process's next exchange.
+func (o *outside) add(m effect.HostMessage) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.notices) < maxNotices {
+		o.notices = append(o.notices, m)
 	}
 }
 
-// injectNotices adds the messages that wait to the exchange that has begun.
-func (p *process) injectNotices() {
-	p.notices.mu.Lock()
-	all := p.notices.all
-	p.notices.all = nil
-	p.notices.mu.Unlock()
+// inject adds the messages that wait to the exchange that has begun.
+func (o *outside) inject() {
+	o.mu.Lock()
+	all := o.notices
+	o.notices = nil
+	o.mu.Unlock()
 	for _, m := range all {
-		p.injectNotice(m)
+		o.process.injectNotice(m)
 	}
 }
 
-// Decisions that an agent has not received.
-
-func (p *process) logUndelivered(x adapter.Undelivered) {
+func logUndelivered(p *process, x adapter.Undelivered) {
 	p.hosts.logf(slog.LevelWarn, p.cfg, "did not receive the decision on its request %s: %s", x.ID, x.Reason)
 }
 
@@ -184,9 +190,9 @@ func (r *reader) reportUndelivered(l ndjson.Line) {
 	all := r.lost
 	r.lost = nil
 	for _, x := range all {
-		r.process.logUndelivered(x)
+		logUndelivered(r.process, x)
 		if !r.isRunning(l) {
-			r.process.loseOutside(x, l.Number)
+			r.process.outside.lose(x, l.Number)
 			continue
 		}
 		*r.batch.nextMessage() = undeliveredMessage(r.process.cfg.Name, x)
@@ -209,18 +215,9 @@ func (r *reader) loseUnconfirmed() {
 	p.translation.mu.Unlock()
 	for _, id := range ids {
 		x := adapter.Undelivered{ID: id, Reason: adapter.ReasonExited}
-		p.logUndelivered(x)
+		logUndelivered(p, x)
 		if p.injectNotice(undeliveredMessage(p.cfg.Name, x)) != "" {
-			p.loseOutside(x, line)
+			p.outside.lose(x, line)
 		}
-	}
-}
-
-// loseOutside records that a decision did not arrive, while no exchange is running. line is the
-// number of the agent's last line.
-func (p *process) loseOutside(x adapter.Undelivered, line int64) {
-	d := &OutsideDecision{Host: p.cfg.Name, Kind: effect.UndeliveredDecision, ID: jsonwrite.MustEncode(x.ID), Problem: x.Reason, Line: fmt.Sprintf("%d:%d", p.number, line)}
-	if err := p.recordOutside(d); err != nil {
-		p.hosts.logf(slog.LevelWarn, p.cfg, "did not receive a decision, which could not be recorded: %v", err)
 	}
 }

@@ -125,11 +125,11 @@ func (c *Config) rulesName() string { return "[hosts." + c.Connector + ".permiss
 // denialReason returns the text with which a denied approval is answered.
 func (c *Config) denialReason() string { return "denied by " + c.rulesName() }
 
-// applyRules answers a request of a vendor's agent that no exchange can decide, and an approval that
-// the rules decide, and replaces the message by the decision,
-// which the program receives. It runs when the approval is read, so that a running handler of the
-// program does not delay the answer. The rules inspect the kind, paths and arguments of an action,
-// so they decide only approvals, and no other yes/no questions.
+// applyRules answers a request of a vendor's agent that no exchange can decide, and an approval
+// that the rules decide, and replaces the message by the decision, which the program receives. It
+// runs when the approval is read, so that a running handler of the program does not delay the
+// answer. The rules inspect the kind, paths and arguments of an action, so they decide only
+// approvals, and no other yes/no questions.
 func (r *reader) applyRules(x *incomingLine) error {
 	t, m, line := x.segment, x.msg, x.line.Text
 	if r.process.translation != nil && hostmsg.Lookup(m.Type).Waits() {

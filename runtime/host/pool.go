@@ -281,7 +281,7 @@ func (c *Config) connectVia(table map[string]Transport, s Surroundings) (Conn, e
 func (h *Hosts) startProcess(c *Config, w acquireSpec, work workspace.Directory) (*process, error) {
 	p := newProcess(h, c)
 	p.workDir, p.workspace, p.dir = work, w.workspace, w.dir
-	p.number, w.seed = h.nextNumber(c.Name), procgroup.NewID()
+	p.number, p.seed = h.nextNumber(c.Name), procgroup.NewID()
 	if err := p.prepareAdapter(w); err != nil {
 		return nil, err
 	}
@@ -336,6 +336,7 @@ func (p *process) prepareAdapter(w acquireSpec) (err error) {
 	if err != nil {
 		return err
 	}
+	v.Seed = p.seed
 	if c.Transport == adapter.TransportACP {
 		if p.rules != nil {
 			p.service = service.New(p.serviceOptions())

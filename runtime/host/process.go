@@ -38,7 +38,8 @@ var errCutOff = errors.New("output ended within a message")
 type process struct {
 	hosts       *Hosts
 	cfg         *Config
-	number      int // number among the host's processes, from 1
+	number      int    // number among the host's processes, from 1
+	seed        string // see adapter.Config.Seed
 	conn        Conn
 	out         *outbox
 	reader      *reader
@@ -62,7 +63,7 @@ type process struct {
 
 	session atomic.Pointer[string] // name of the session that the host reported last; nil before the first report
 
-	notices   notices
+	outside   outside
 	lifecycle lifecycle
 	stages    stages
 	keeper    keeperState
@@ -83,6 +84,7 @@ func newProcess(h *Hosts, c *Config) *process {
 		hosts: h, cfg: c, silence: newSilenceTimer(c, h.opts.Clock), stderrLines: stderrlog.Lines{Log: func(line string) { h.opts.Stderr(c.Name, line) }},
 		stages: stages{readWanted: make(chan struct{}), readDone: make(chan struct{}), writeDone: make(chan struct{}), terminated: make(chan struct{})},
 	}
+	p.outside.process = p
 	p.reader = &reader{process: p, budget: decodeBudget{limit: h.opts.MaxMemory}}
 	return p
 }
@@ -118,7 +120,7 @@ func (p *process) startIO() {
 func (p *process) beginExchange(in *inbox, opens string, l line) {
 	p.beginSegment(&segment{inbox: in, requestDigest: opens}, l)
 	reportUnconfined(p)
-	p.injectNotices()
+	p.outside.inject()
 }
 
 // continueExchange assigns the process to an exchange that a lost process had begun.

@@ -163,9 +163,9 @@ func (p *process) sendLine(l line, force bool) (offset int64, ok bool) {
 	p.service.PerformRequests(t.stampLastLine(s.Requests))
 	p.bridge.sendLines(s.Bridge)
 	for _, x := range s.Lost {
-		p.logUndelivered(x)
+		logUndelivered(p, x)
 		if p.injectNotice(undeliveredMessage(p.cfg.Name, x)) != "" {
-			p.loseOutside(x, t.lastLine)
+			p.outside.lose(x, t.lastLine)
 		}
 	}
 	return offset, ok

@@ -312,8 +312,8 @@ func (r *restoredProcess) prepareFromNote(c *Config, text []byte) error {
 			r.process.hosts.logf(slog.LevelWarn, c, "works in a directory that is not available: %v", err)
 		}
 	}
-	r.process.box = note.Box
-	return r.process.prepareAdapter(acquireSpec{session: note.Session, tools: note.Tools, bridgePath: note.Bridge, seed: note.Seed})
+	r.process.box, r.process.seed = note.Box, note.Seed
+	return r.process.prepareAdapter(acquireSpec{session: note.Session, tools: note.Tools, bridgePath: note.Bridge})
 }
 
 // restoreWorkDir restores the directory in which the process works.

@@ -41,7 +41,7 @@ func (c *Config) adapterConfig(w acquireSpec) (adapter.Config, error) {
 		return adapter.Config{}, c.errorf("cannot be started in '%s': %v", c.Dir, err)
 	}
 	v := c.Vendor.AdapterConfig(c.Name, dir)
-	v.Serves, v.Resume, v.Tools, v.Seed = c.Access.Permissions != nil, w.session, w.tools, w.seed
+	v.Serves, v.Resume, v.Tools = c.Access.Permissions != nil, w.session, w.tools
 	return v, nil
 }
 
@@ -125,7 +125,7 @@ func (r *reader) reportRefused(l ndjson.Line) {
 		x := &all[i]
 		r.process.hosts.logf(slog.LevelWarn, r.process.cfg, "made a request that was refused: %s", x.Reason)
 		if !r.isRunning(l) {
-			r.process.refuseOutside(x, l)
+			r.process.outside.refuse(x, l)
 			continue
 		}
 		*r.batch.nextMessage() = refusedMessage(r.process.cfg.Name, x)

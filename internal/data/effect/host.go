@@ -130,8 +130,8 @@ const Decided = "host:decided"
 // Blocked is the channel on which a program receives the addresses that a host may not reach.
 const Blocked = "host:blocked"
 
-// Refused is the channel on which a program receives the requests that Concerto has refused, because
-// it does not support them or cannot read them.
+// Refused is the channel on which a program receives the requests that Concerto has refused,
+// because it does not support them or cannot read them.
 const Refused = "host:refused"
 
 // Undelivered is the channel on which a program receives the decisions that a host did not receive.
@@ -143,7 +143,8 @@ const UndeliveredDecision = "undelivered"
 // RefusedRequest is the kind of the decisions about such requests.
 const RefusedRequest = "request"
 
-// DecidedAsked is the member of a decided or refused HostMessage that contains the original payload.
+// DecidedAsked is the member of a decided or refused HostMessage that contains the original
+// payload.
 const DecidedAsked = "asked"
 
 // Steered is the type of the message that records a message of another process to the host.

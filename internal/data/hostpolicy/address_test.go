@@ -11,7 +11,9 @@ func TestAddresses(t *testing.T) {
 	network := func(host, protocol, port string) string {
 		return fmt.Sprintf(`{"kind":"fetch","tool":"network","network":{"host":%q,"protocol":%q%s},"args":{}}`, host, protocol, port)
 	}
-	link := func(url string) string { return fmt.Sprintf(`{"kind":"fetch","tool":"WebFetch","args":{"url":%q}}`, url) }
+	link := func(url string) string {
+		return fmt.Sprintf(`{"kind":"fetch","tool":"WebFetch","args":{"url":%q}}`, url)
+	}
 	rules := Net{Allow: []string{"packages.example.org", "*.docs.example.org:8443", "10.0.0.5", "*.example.net"}, Ask: []string{"ask.example.net"}, Deny: []string{"*.evil.example", "deny.example.net:8080", "[fd00::1]"}}
 	for _, c := range []struct {
 		request string

@@ -51,8 +51,7 @@ type payload struct {
 	Kind        string
 	OK          *bool
 	Commit      string
-	Address     string
-	Reason      string
+	refusal     refusal
 	CallID      string `json:"call_id"`
 	Done        *int64
 	Of          *int64
@@ -64,12 +63,15 @@ type payload struct {
 	Total       float64
 }
 
+// refusal contains the members of the events about what was refused.
+type refusal struct{ Address, Reason string }
+
 // Read returns the text of an emit. ok is false if the emit does not come from the runtime or the
 // library, or its payload has another form, because programs may emit on any channel.
 func Read(channel string, data []byte) (Event, bool) {
 	write := events[channel]
 	var p payload
-	if write == nil || json.Unmarshal(data, &p) != nil {
+	if write == nil || json.Unmarshal(data, &p) != nil || json.Unmarshal(data, &p.refusal) != nil {
 		return Event{}, false
 	}
 	return write(&p)
@@ -142,13 +144,13 @@ var events = map[string]func(*payload) (Event, bool){
 		return Event{Text: fmt.Sprintf("%s: %s: %s", p.Host, decisions[p.Decision], p.Description)}, p.Host != "" && decisions[p.Decision] != ""
 	},
 	"host:refused": func(p *payload) (Event, bool) {
-		return Event{Text: fmt.Sprintf("%s: refused: %s", p.Host, p.Reason)}, p.Host != "" && p.Reason != ""
+		return Event{Text: fmt.Sprintf("%s: refused: %s", p.Host, p.refusal.Reason)}, p.Host != "" && p.refusal.Reason != ""
 	},
 	"host:undelivered": func(p *payload) (Event, bool) {
-		return Event{Text: fmt.Sprintf("%s: a decision did not arrive: %s", p.Host, p.Reason)}, p.Host != "" && p.Reason != ""
+		return Event{Text: fmt.Sprintf("%s: a decision did not arrive: %s", p.Host, p.refusal.Reason)}, p.Host != "" && p.refusal.Reason != ""
 	},
 	"host:blocked": func(p *payload) (Event, bool) {
-		return Event{Text: fmt.Sprintf("%s: blocked: %s", p.Host, p.Address)}, p.Host != "" && p.Address != ""
+		return Event{Text: fmt.Sprintf("%s: blocked: %s", p.Host, p.refusal.Address)}, p.Host != "" && p.refusal.Address != ""
 	},
 	"tool:approval": func(p *payload) (Event, bool) {
 		message := p.Tool

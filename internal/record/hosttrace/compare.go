@@ -83,9 +83,9 @@ type comparer struct {
 	at, want, got string
 }
 
-// mayVary reports whether the value of a member may differ between runs: the position in a trace, the
-// UUID of a message, and unless the comparison is strict also the working directory, the client, its version and its capabilities, the
-// model of a session, or the key of a prompt.
+// mayVary reports whether the value of a member may differ between runs: the position in a trace,
+// the UUID of a message, and unless the comparison is strict also the working directory, the
+// client, its version and its capabilities, the model of a session, or the key of a prompt.
 func (c *comparer) mayVary(p place) bool {
 	if len(p) == 1 && (p[0] == ".trace" || p[0] == ".uuid") || len(p) == 2 && p[0] == ".params" && p[1] == "._meta" {
 		return true

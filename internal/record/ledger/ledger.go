@@ -94,8 +94,8 @@ func Begin(l *Ledger, o RunOptions) (*Run, error) {
 }
 
 // add records a decision of effect e, unless the ledger already contains the record, and returns
-// the number of the record. Records of the same effect are identified by their order. The error is a
-// *ConflictError if the existing record differs.
+// the number of the record. Records of the same effect are identified by their order. The error is
+// a *ConflictError if the existing record differs.
 func (r *Run) add(e int64, x audit.Record) (int64, error) {
 	n := r.seen[e]
 	if r.existing.has(e, n) {

@@ -30,8 +30,8 @@ type Subject struct {
 	ID     json.RawMessage `json:"id"`
 }
 
-// OutsideSubject identifies a request that a host made while no exchange was running. Effect is nil.
-// Line is the host's line, as "PROCESS:LINE".
+// OutsideSubject identifies a request that a host made while no exchange was running. Effect is
+// nil. Line is the host's line, as "PROCESS:LINE".
 type OutsideSubject struct {
 	Effect *int64          `json:"effect"`
 	Host   string          `json:"host"`

@@ -262,11 +262,11 @@ func TestManualTableMatchesScenarios(t *testing.T) {
 		}
 		b.WriteString("\n")
 	}
-	manual, err := os.ReadFile("../../../spec/08-hosts.md")
+	manual, err := os.ReadFile("../../../spec/50-agents.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(manual), b.String()) {
-		t.Errorf("spec/08-hosts.md does not have this table:\n%s", b.String())
+		t.Errorf("spec/50-agents.md does not have this table:\n%s", b.String())
 	}
 }

@@ -223,9 +223,9 @@ func (o *acpOption) values() []string {
 // acpDefaultMode is the mode in which agents request permission.
 const acpDefaultMode = "default"
 
-// applySettings sets the configured model and mode in a new session. An agent may begin in a mode in
-// which it decides itself what it may do; without a configured mode, it is set to one in which it
-// asks, if it offers that.
+// applySettings sets the configured model and mode in a new session. An agent may begin in a mode
+// in which it decides itself what it may do; without a configured mode, it is set to one in which
+// it asks, if it offers that.
 func (a *ACP) applySettings(s *Output, r *acpAnswer) {
 	mode := cmp.Or(a.cfg.Mode, acpDefaultMode)
 	isOptional := mode == acpDefaultMode && (r.Modes.Current == mode || !r.offersMode(mode))

@@ -50,8 +50,8 @@ type Output struct {
 func (s *Output) addMessage(o *jsonobject.Object) { s.Messages = append(s.Messages, o.End()) }
 func (s *Output) addLines(lines ...[]byte)        { s.Lines = append(s.Lines, lines...) }
 
-// RefusedRequest is a request of an agent that an adapter has refused, because Concerto does not support it
-// or cannot read it. The lines of the Output contain the answer.
+// RefusedRequest is a request of an agent that an adapter has refused, because Concerto does not
+// support it or cannot read it. The lines of the Output contain the answer.
 type RefusedRequest struct {
 	ID      string // of the request
 	Name    string // method or subtype

@@ -25,7 +25,7 @@ func TestClaudeTurns(t *testing.T) {
 	ended := func(text, members string) string {
 		return `{"type":"result","subtype":"success","result":"` + text + `"` + members + `}`
 	}
-	said := func(id, text, members string) string {
+	reply := func(id, text, members string) string {
 		return `{"type":"assistant","message":{"id":"` + id + `","content":[{"type":"text","text":"` + text + `"}]}` + members + `}`
 	}
 	mine, theirs, task := `,"user_message_uuids":["U1"]`, `,"user_message_uuids":["another"]`, `,"origin":{"kind":"task-notification","runId":"r"}`
@@ -41,8 +41,8 @@ func TestClaudeTurns(t *testing.T) {
 		{"the turn continues", []string{prompt, started, ended("mine", `,"origin":{"kind":"auto-continuation"}`)}, []string{`quiet command_lifecycle/started`, `{"type":"result","text":"mine"`}},
 		{"another turn continues", []string{prompt, ended("other", `,"origin":{"kind":"auto-continuation"}`)}, []string{foreign}},
 		{"the prompt waits behind another turn", []string{prompt, `{"type":"command_lifecycle","command_uuid":"U1","state":"queued"}`,
-			begins, said("m1", "other text", ""), `{"type":"stream_event","event":{"delta":{"type":"text_delta","text":"other text"}}}`, ended("other", ""),
-			started, begins, said("m2", "mine", ""), ended("", ""),
+			begins, reply("m1", "other text", ""), `{"type":"stream_event","event":{"delta":{"type":"text_delta","text":"other text"}}}`, ended("other", ""),
+			started, begins, reply("m2", "mine", ""), ended("", ""),
 		}, []string{`quiet command_lifecycle/queued`, `quiet system/init`, `quiet assistant`, `quiet stream_event`, foreign,
 			`quiet command_lifecycle/started`, `{"type":"progress","message":"M, Claude Code","stage":"start"`, `{"type":"partial","text":"mine"}`, `{"type":"result","text":"mine"`}},
 		{"an earlier version repeats the prompt alone", []string{prompt, replay("x", "go"), ended("one", ""), prompt, ended("other", ""), replay("x", "go"), ended("two", "")},
@@ -67,9 +67,9 @@ func TestClaudeTurns(t *testing.T) {
 			[]string{`stop {"request":{"subtype":"stop_task","task_id":"a"},"request_id":"t1","type":"control_request"}`, `quiet system/background_tasks_changed`,
 				`stop {"request":{"subtype":"stop_task","task_id":"b"},"request_id":"t2","type":"control_request"}`, `quiet system/background_tasks_changed`, `quiet system/background_tasks_changed`,
 				`{"type":"error","message":"host 'H' started background work, which was stopped: agent \"review\", command \"npm run dev\"","code":"background"`, `{"type":"result","text":"mine"`}},
-		{"the text of the agent itself", []string{prompt, said("m1", "first", ""), said("m2", "se", ""), said("s1", "chatter", `,"parent_tool_use_id":"t"`), said("m2", "cond", ""), ended("", mine)},
+		{"the text of the agent itself", []string{prompt, reply("m1", "first", ""), reply("m2", "se", ""), reply("s1", "chatter", `,"parent_tool_use_id":"t"`), reply("m2", "cond", ""), ended("", mine)},
 			[]string{`{"type":"partial","text":"first"}`, `{"type":"partial","text":"se"}`, `{"type":"log","level":"agent","message":"chatter"}`, `{"type":"partial","text":"cond"}`, `{"type":"result","text":"second"`}},
-		{"the text of the turn alone", []string{prompt, said("m1", "one", ""), ended("", mine), prompt, ended("", `,"user_message_uuids":["U2"]`)},
+		{"the text of the turn alone", []string{prompt, reply("m1", "one", ""), ended("", mine), prompt, ended("", `,"user_message_uuids":["U2"]`)},
 			[]string{`{"type":"partial","text":"one"}`, `{"type":"result","text":"one"`, `{"type":"result","text":""`}},
 		{"a value with a schema", []string{typed, ended("words", mine+`,"structured_output":{"a":1}`)}, []string{`{"type":"result","text":"{\"a\":1}"`}},
 		{"a value that nobody asked for", []string{prompt, ended("words", mine+`,"structured_output":{"a":1}`)}, []string{`{"type":"result","text":"words"`}},

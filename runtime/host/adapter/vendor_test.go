@@ -325,8 +325,8 @@ func TestHeldMessage(t *testing.T) {
 	}
 }
 
-// TestLateText checks that a text which an ACP agent wrote before it was sent the prompt is not part
-// of the result, and that its requests are passed on.
+// TestLateText checks that a text which an ACP agent wrote before it was sent the prompt is not
+// part of the result, and that its requests are passed on.
 func TestLateText(t *testing.T) {
 	a := begun(t, "acp")
 	late := a.(LateReader)
