@@ -115,8 +115,8 @@ func once[K comparable, V any](all *sync.Map, k K, build func() V) V {
 // nil if the file does not declare name.
 func load(file, name string) *ast.File {
 	return once(&trees, key{file, name}, func() *ast.File {
-		if data, ok := encodedPart(file, name); ok {
-			return ast.Decode(data, textOf(file))
+		if part := readPart(file, name); part != nil {
+			return part
 		}
 		if name != "" {
 			return nil

@@ -132,7 +132,7 @@ func (c *Config) denialReason() string { return "denied by " + c.rulesName() }
 // approvals, and no other yes/no questions.
 func (r *reader) applyRules(x *incomingLine) error {
 	t, m, line := x.segment, x.msg, x.line.Text
-	if r.process.translation != nil && hostmsg.Lookup(m.Type).Waits() {
+	if !inPage && r.process.translation != nil && hostmsg.Lookup(m.Type).Waits() {
 		switch {
 		case t.isInit:
 			return r.answerOutside(m, x.line, undecidable)

@@ -58,7 +58,9 @@ func (r *reader) readLoop() {
 			r.lease.awaitReturn()
 		}
 	}
-	r.loseUnconfirmed()
+	if !inPage {
+		r.loseUnconfirmed()
+	}
 	r.process.handleOutputEnd(r.err, r.lastLine)
 }
 
@@ -152,7 +154,7 @@ func (r *reader) handleLine(l ndjson.Line, own bool) error {
 	if r.handleBlocked(l) {
 		return nil
 	}
-	if r.process.translation == nil {
+	if inPage || r.process.translation == nil {
 		r.process.traceReceived(l.Text)
 		return r.handleMessage(l)
 	}
@@ -259,7 +261,7 @@ func (r *reader) routeLine(x *incomingLine) bool {
 
 // handleOutside handles a line that belongs to no running exchange.
 func (r *reader) handleOutside(x *incomingLine) error {
-	if x.decodeErr == nil && r.process.translation != nil && hostmsg.Lookup(x.msg.Type).Waits() {
+	if !inPage && x.decodeErr == nil && r.process.translation != nil && hostmsg.Lookup(x.msg.Type).Waits() {
 		return r.answerOutside(x.msg, x.line, undecidable)
 	}
 	r.logOutside(x)

@@ -144,7 +144,7 @@ func (p *process) sendLine(l line, force bool) (offset int64, ok bool) {
 		return 0, true
 	}
 	t := p.translation
-	if t == nil {
+	if inPage || t == nil {
 		return p.out.enqueueLine(l, force)
 	}
 	t.mu.Lock()
