@@ -1,6 +1,7 @@
 package stdlib
 
 import (
+	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/stdlib/fleet"
 	"github.com/concerto-lang/concerto/stdlib/formats"
 	"github.com/concerto-lang/concerto/stdlib/native"
@@ -33,4 +34,12 @@ func Native(name string) vm.Native {
 		}
 	}
 	return nil
+}
+
+var taskNatives = native.Table{
+	{"Task.is_done", func(a *vm.Args) (value.Slot, error) { return value.Bool(a.Task(0).Done()), nil }},
+	{"Task.cancel", func(a *vm.Args) (value.Slot, error) {
+		a.Task(0).Cancel()
+		return value.Nil, nil
+	}},
 }
