@@ -128,7 +128,9 @@ func (p *process) injectNotice(m effect.HostMessage) (problem string) {
 	var b batch
 	*b.nextMessage() = m
 	b.commitMessage()
-	in.addBatch(b, false)
+	if !in.addBatch(b, false) {
+		return noExchange
+	}
 	p.reader.lease.interruptReading()
 	return ""
 }

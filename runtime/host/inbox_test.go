@@ -80,7 +80,10 @@ func TestInbox(t *testing.T) {
 		}
 	}
 	in := newInbox()
-	if !in.failOnTimeout(broke) || in.failOnTimeout(broke) || !in.hasTimedOut() || in.failureError() != broke || in.requestProcess(false) || in.discardAll() {
+	_, first := in.failOnTimeout(broke)
+	_, second := in.failOnTimeout(broke)
+	_, unfinished := in.discardAll()
+	if !first || second || !in.hasTimedOut() || in.failureError() != broke || in.requestProcess(false) || unfinished {
 		t.Error("after a timeout, another timeout, discard or request for a process had an effect")
 	}
 	if in = newInbox(); in.hasTimedOut() || in.failureError() != nil || !in.requestProcess(false) || in.requestProcess(false) {
