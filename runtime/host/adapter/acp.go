@@ -132,7 +132,7 @@ func (a *ACP) handleNotification(s *Output, m *rpcMessage, line []byte) {
 			return
 		}
 		u.raw = p.Update
-		a.handleUpdate(s, &u, a.Loading || p.Session != a.Session)
+		a.handleUpdate(s, &u, a.Loading || a.Prompt != "" || p.Session != a.Session)
 	case "$/cancel_request":
 		a.withdrawRequest(s, m)
 	case "elicitation/complete":

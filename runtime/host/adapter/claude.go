@@ -28,6 +28,8 @@ type claude struct {
 	Plan      planLimits
 	claudeTurns
 	confirmations
+
+	late bool // the line that is being translated is older than the newest prompt
 }
 
 // claudeTurns distinguishes the turns of an exchange from those that Claude Code begins by itself,
@@ -164,7 +166,7 @@ func (c *claude) Conversation() string { return c.Session }
 
 func (c *claude) FromAgent(line []byte) (s Output) {
 	m := claudeLine{line: line}
-	if json.Unmarshal(line, &m) != nil || m.Type == "" {
+	if !readMembers(line, &m) || m.Type == "" {
 		return foreign(line)
 	}
 	if m.SessionID != "" {
@@ -183,6 +185,14 @@ func (c *claude) FromAgent(line []byte) (s Output) {
 	}
 	s.other(typeName(m.Type, m.Subtype), line)
 	return s
+}
+
+// FromAgentLate translates a line that was written before the newest prompt was sent. A result in it
+// is that of another turn.
+func (c *claude) FromAgentLate(line []byte) Output {
+	c.late = true
+	defer func() { c.late = false }()
+	return c.FromAgent(line)
 }
 
 // typeName returns the name of a message's type and subtype.
@@ -241,6 +251,7 @@ func (c *claude) interrupt(s *Output, whole bool) {
 	request := obj{"subtype": "interrupt"}
 	if whole {
 		request["cancel_queued"] = true
+		c.Unread = slices.DeleteFunc(c.Unread, func(u claudeInput) bool { return u.Steers }) // they begin no turn
 	}
 	s.addLines(jsonwrite.MustEncode(obj{"type": "control_request", "request_id": fmt.Sprintf("c%d", c.Interrupt), "request": request}))
 }
@@ -277,6 +288,7 @@ func (c *claude) handleLifecycle(s *Output, m *claudeLine) {
 // several messages in the text.
 func (c *claude) markRead(id, text string) {
 	c.Confirms = true
+	c.Read = c.Read || slices.Contains(c.Mine, id)
 	for _, is := range []func(u claudeInput) bool{
 		func(u claudeInput) bool { return id != "" && u.UUID == id },
 		func(u claudeInput) bool { return u.Text == text },
@@ -287,7 +299,7 @@ func (c *claude) markRead(id, text string) {
 		}
 	}
 	before := len(c.Unread)
-	c.Unread = slices.DeleteFunc(c.Unread, func(u claudeInput) bool { return strings.Contains(text, u.Text) })
+	c.Unread = slices.DeleteFunc(c.Unread, func(u claudeInput) bool { return u.Text != "" && strings.Contains(text, u.Text) })
 	c.Read = c.Read || len(c.Unread) < before
 }
 
