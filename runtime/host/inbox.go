@@ -171,12 +171,30 @@ func (in *inbox) addOwn(m effect.HostMessage, kept bool) bool {
 	if in.discard {
 		return false
 	}
+	in.mergeOwn(batch{msgs: []effect.HostMessage{m}, size: len(m.Text)}, kept)
+	return true
+}
+
+// addNotice is addOwn for a batch that is dropped if the exchange has ended.
+func (in *inbox) addNotice(b batch, kept bool) bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.isClosed() || in.discard {
+		return false
+	}
+	in.received = in.received || b.requests > 0
+	in.mergeOwn(b, kept)
+	return true
+}
+
+// mergeOwn adds messages that are in no line of the host to the pending batch. Only the lines of the
+// batch show a resumed run which lines of a kept process were received.
+func (in *inbox) mergeOwn(b batch, kept bool) {
 	if h := &in.pending; kept && h.lines == nil {
 		h.lines = &effect.HostLines{First: in.lastLine + 1}
 	}
-	in.mergeBatch(batch{msgs: []effect.HostMessage{m}, size: len(m.Text)})
+	in.mergeBatch(b)
 	wakeOne(in.ready)
-	return true
 }
 
 // unreadSteers returns the pending messages that the host did not send.
