@@ -226,7 +226,13 @@ func (c *claude) ToAgent(line []byte) (s Output) {
 	case hostmsg.Response:
 		c.respond(&s, &o)
 	case hostmsg.Cancel:
-		c.interrupt(&s, o.Reason != effect.SteerInterrupted || c.isForeign())
+		prompt := func(u claudeInput) bool { return !u.Steers }
+		steered := o.Reason == effect.SteerInterrupted
+		whole := !steered || c.isForeign() && slices.ContainsFunc(c.Unread, prompt)
+		c.interrupt(&s, whole)
+		if whole && steered { // the messages begin no turn
+			c.Unread = slices.DeleteFunc(c.Unread, func(u claudeInput) bool { return u.Steers })
+		}
 	}
 	return s
 }
@@ -251,7 +257,6 @@ func (c *claude) interrupt(s *Output, whole bool) {
 	request := obj{"subtype": "interrupt"}
 	if whole {
 		request["cancel_queued"] = true
-		c.Unread = slices.DeleteFunc(c.Unread, func(u claudeInput) bool { return u.Steers }) // they begin no turn
 	}
 	s.addLines(jsonwrite.MustEncode(obj{"type": "control_request", "request_id": fmt.Sprintf("c%d", c.Interrupt), "request": request}))
 }

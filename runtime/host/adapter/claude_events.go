@@ -331,6 +331,7 @@ func (c *claude) result(s *Output, m *claudeLine) {
 	clear(c.Replies) // Claude Code may begin the next turn by itself
 	c.Turns = 0
 	c.Unread = slices.DeleteFunc(c.Unread, func(u claudeInput) bool { return !u.Steers })
+	c.Read = c.Read && len(c.Unread) == 0 // another turn may precede that with the unread messages
 	if r.Cost != nil {
 		total := *r.Cost
 		*r.Cost, c.Cost = max(total-c.Cost, 0), total
