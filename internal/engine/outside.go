@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// outsideDecisions records in the run's ledgers what was decided about requests of hosts outside of
-// exchanges. It is safe for concurrent use.
+// outsideDecisions records in the run's ledgers what was decided about requests of hosts outside
+// of exchanges. It is safe for concurrent use.
 type outsideDecisions struct {
 	mu      sync.Mutex
 	ready   bool // ledgers is complete

@@ -45,9 +45,9 @@ func newInbox() *inbox {
 	return in
 }
 
-// addBatch adds a batch and takes ownership of it. If wait is true, addBatch blocks until the batch
-// fits. It drops the batch and returns false if the terminal message or a failure came before, or if
-// messages are dropped.
+// addBatch adds a batch and takes ownership of it. If wait is true, addBatch blocks until the
+// batch fits. It drops the batch and returns false if the terminal message or a failure came
+// before, or if messages are dropped.
 func (in *inbox) addBatch(b batch, wait bool) (kept bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -163,8 +163,8 @@ func (in *inbox) setUnbounded(on bool) {
 	in.space.Signal()
 }
 
-// addOwn adds a message that the host did not send. kept reports whether a keeper runs the process.
-// addOwn returns false if messages are dropped.
+// addOwn adds a message that the host did not send. kept reports whether a keeper runs the
+// process. addOwn returns false if messages are dropped.
 func (in *inbox) addOwn(m effect.HostMessage, kept bool) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -187,8 +187,8 @@ func (in *inbox) addNotice(b batch, kept bool) bool {
 	return true
 }
 
-// mergeOwn adds messages that are in no line of the host to the pending batch. Only the lines of the
-// batch show a resumed run which lines of a kept process were received.
+// mergeOwn adds messages that are in no line of the host to the pending batch. Only the lines of
+// the batch show a resumed run which lines of a kept process were received.
 func (in *inbox) mergeOwn(b batch, kept bool) {
 	if h := &in.pending; kept && h.lines == nil {
 		h.lines = &effect.HostLines{First: in.lastLine + 1}
@@ -256,8 +256,8 @@ func (in *inbox) setFailure(e *effect.Error) {
 	}
 }
 
-// failOnTimeout is like setFailure, but also drops the host's pending messages, which it returns. ok
-// is false if the exchange had already ended.
+// failOnTimeout is like setFailure, but also drops the host's pending messages, which it returns.
+// ok is false if the exchange had already ended.
 func (in *inbox) failOnTimeout(e *effect.Error) (dropped []effect.HostMessage, ok bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -85,8 +85,8 @@ func (s *OutsideSubject) key(kind string) string {
 	return fmt.Sprintf("%s %s %s %s", kind, s.Host, s.Line, s.ID)
 }
 
-// outsideKeyOf returns the key of a record about a decision outside of exchanges, or "" for another
-// record.
+// outsideKeyOf returns the key of a record about a decision outside of exchanges, or "" for
+// another record.
 func outsideKeyOf(kind string, subject json.RawMessage) (key string, s OutsideSubject) {
 	if json.Unmarshal(subject, &s) != nil || s.Line == "" {
 		return "", s

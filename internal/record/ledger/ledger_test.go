@@ -255,8 +255,8 @@ func outside(id string) *vm.Decision {
 	return &vm.Decision{Kind: hostmsg.Approval, Host: "W", ID: json.RawMessage(`"` + id + `"`), Asked: json.RawMessage(`{"tool":"rm"}`), Answer: json.RawMessage(`"deny"`), Problem: "no", By: effect.ByRules, Name: "concerto"}
 }
 
-// TestOutside checks that a resumed run records each decision outside of exchanges once, also if it
-// makes the decisions before it again.
+// TestOutside checks that a resumed run records each decision outside of exchanges once, also if
+// it makes the decisions before it again.
 func TestOutside(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger")
 	l := openLedger(t, path)

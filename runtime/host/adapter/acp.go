@@ -142,7 +142,8 @@ func (a *ACP) handleNotification(s *Output, m *rpcMessage, line []byte) {
 	}
 }
 
-// handleUpdate handles a session update. It ignores replayed updates and updates of other sessions.
+// handleUpdate handles a session update. It ignores replayed updates and updates of other
+// sessions.
 func (a *ACP) handleUpdate(s *Output, u *acpUpdate, elsewhere bool) {
 	at := slices.IndexFunc(acpRows, func(r acpRow) bool { return r.update == u.Kind })
 	switch {
@@ -377,8 +378,8 @@ func isSupported(capability json.RawMessage) bool {
 	return len(capability) > 0 && string(capability) != "null"
 }
 
-// handleFailure handles an error response. It ends the exchange or the handshake with an error. The
-// conversation that could not be closed is no longer needed.
+// handleFailure handles an error response. It ends the exchange or the handshake with an error.
+// The conversation that could not be closed is no longer needed.
 func (a *ACP) handleFailure(s *Output, method string, m *rpcMessage, line []byte) {
 	code := string(m.Error.Code)
 	switch method {

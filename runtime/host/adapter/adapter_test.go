@@ -368,8 +368,8 @@ func TestApprovals(t *testing.T) {
 	}
 }
 
-// TestOwnToolsAreAllowed checks that an ACP agent may call the program's tools without an approval.
-// A request whose name or kind does not belong to such a call needs an approval.
+// TestOwnToolsAreAllowed checks that an ACP agent may call the program's tools without an
+// approval. A request whose name or kind does not belong to such a call needs an approval.
 func TestOwnToolsAreAllowed(t *testing.T) {
 	ask := func(title, kind, option string) []byte {
 		return []byte(fmt.Sprintf(`{"method":"session/request_permission","id":5,"params":{"sessionId":"S","toolCall":{"toolCallId":"1","title":%q,"kind":%q},"options":[{"optionId":"x","kind":"allow_always"},{"optionId":"y","kind":%q},{"optionId":"n","kind":"reject_once"}]}}`, title, kind, option))
@@ -408,8 +408,8 @@ func TestOwnToolsAreAllowed(t *testing.T) {
 	}
 }
 
-// TestOwnToolsOfClaudeCode checks that Claude Code may call the program's tools without an approval,
-// but no other tool of a server that has the same name.
+// TestOwnToolsOfClaudeCode checks that Claude Code may call the program's tools without an
+// approval, but no other tool of a server that has the same name.
 func TestOwnToolsOfClaudeCode(t *testing.T) {
 	for tool, allowed := range map[string]bool{"Calc_add": true, "Calc_sub": false} {
 		s := newConfiguredAdapter(t, "claude-code", Vendor{}).FromAgent([]byte(`{"type":"control_request","request_id":"r","request":{"subtype":"can_use_tool","tool_name":"mcp__concerto__` + tool + `","input":{}}}`))

@@ -187,8 +187,8 @@ func (c *claude) FromAgent(line []byte) (s Output) {
 	return s
 }
 
-// FromAgentLate translates a line that was written before the newest prompt was sent. A result in it
-// is that of another turn.
+// FromAgentLate translates a line that was written before the newest prompt was sent. A result in
+// it is that of another turn.
 func (c *claude) FromAgentLate(line []byte) Output {
 	c.late = true
 	defer func() { c.late = false }()
@@ -251,7 +251,8 @@ func (c *claude) sendText(s *Output, text string, steers bool) {
 	s.addLines(jsonwrite.MustEncode(line))
 }
 
-// interrupt asks Claude Code to end its turn. whole also cancels the messages that it has not read.
+// interrupt asks Claude Code to end its turn. whole also cancels the messages that it has not
+// read.
 func (c *claude) interrupt(s *Output, whole bool) {
 	c.Interrupt++
 	request := obj{"subtype": "interrupt"}
@@ -308,8 +309,8 @@ func (c *claude) markRead(id, text string) {
 	c.Read = c.Read || len(c.Unread) < before
 }
 
-// isForeign reports whether Claude Code works on a turn that the running exchange has not begun: it
-// has not read the prompt. A version that never reports what it reads begins no such turns.
+// isForeign reports whether Claude Code works on a turn that the running exchange has not begun:
+// it has not read the prompt. A version that never reports what it reads begins no such turns.
 func (c *claude) isForeign() bool { return c.Confirms && !c.Read }
 
 // BeginsTurn reports whether Claude Code has not read all messages that steer it.

@@ -168,7 +168,7 @@ func (c *codex) handleNotification(s *Output, m *rpcMessage, line []byte) {
 			continue
 		}
 		e := codexEvent{method: m.Method, line: line}
-		if row.handle == nil || json.Unmarshal(m.Params, &e) != nil || c.keepEarly(&e) || c.elsewhere(&e) {
+		if row.handle == nil || json.Unmarshal(m.Params, &e) != nil || c.holdEarly(&e) || c.elsewhere(&e) {
 			s.Quiet = m.Method
 			return
 		}
@@ -178,12 +178,12 @@ func (c *codex) handleNotification(s *Output, m *rpcMessage, line []byte) {
 	s.other(m.Method, line)
 }
 
-// maxEarly is the number of notifications that are kept until the ID of the prompt's turn is known.
+// maxEarly is the number of notifications that wait for the ID of the prompt's turn.
 const maxEarly = 1000
 
-// keepEarly keeps a notification about a turn if it precedes the answer to turn/start, which tells
-// whether the turn is that of the prompt.
-func (c *codex) keepEarly(e *codexEvent) bool {
+// holdEarly holds a notification about a turn until the answer to turn/start, which shows whether
+// the turn is that of the prompt. It returns false for any other notification.
+func (c *codex) holdEarly(e *codexEvent) bool {
 	isOther := e.ThreadID != "" && c.Session != "" && e.ThreadID != c.Session
 	if isOther || c.Own != "" || !c.isForeign(e) || len(c.Early) == maxEarly {
 		return false

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestHostileLines checks that no order or form of an agent's lines makes an exchange wait for ever,
-// ends it by another turn, or leaves a request without exactly one answer.
+// TestHostileLines checks that no order or form of an agent's lines makes an exchange wait for
+// ever, ends it by another turn, or leaves a request without exactly one answer.
 func TestHostileLines(t *testing.T) {
 	const (
 		prompt = `> {"type":"prompt","text":"go"}`
@@ -72,8 +72,8 @@ func linesOf(a Adapter, lines []string) (out []string) {
 	return out
 }
 
-// TestFreshSessionStarts checks that nothing of the old session counts while a prompt waits for a new
-// one.
+// TestFreshSessionStarts checks that nothing of the old session counts while a prompt waits for a
+// new one.
 func TestFreshSessionStarts(t *testing.T) {
 	for transport, lines := range map[string][]string{
 		"codex": {`{"id":1,"result":{"userAgent":"x/0.169.0"}}`, `{"id":2,"result":{"thread":{"id":"T"}}}`, `> {"type":"prompt","text":"one"}`, `{"id":3,"result":{"turn":{"id":"U"}}}`,
@@ -110,8 +110,8 @@ func TestCancelledSteers(t *testing.T) {
 	}
 }
 
-// TestLateResult checks that a result which Claude Code wrote before it was sent the prompt neither
-// ends the exchange nor hides that the prompt was read.
+// TestLateResult checks that a result which Claude Code wrote before it was sent the prompt
+// neither ends the exchange nor hides that the prompt was read.
 func TestLateResult(t *testing.T) {
 	c := newClaude(Config{Host: "H", Seed: "s"})
 	replay := `{"type":"user","isReplay":true,"uuid":"x","message":{"role":"user","content":"go"}}`

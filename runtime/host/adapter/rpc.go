@@ -28,8 +28,8 @@ type RPCError struct {
 	Data    json.RawMessage `json:"data"`
 }
 
-// text returns the message, and the details in the error's data: a text, or one of the members that
-// agents use.
+// text returns the message, and the details in the error's data: a text, or one of the members
+// that agents use.
 func (e *RPCError) text() string {
 	var text string
 	var members struct {
@@ -141,8 +141,8 @@ func idText(id json.RawMessage) string {
 	return string(id)
 }
 
-// isRepeated reports whether a request has the ID of an open one, which alone is answered. A request
-// with the same text in another JSON type is refused.
+// isRepeated reports whether a request has the ID of an open one, which alone is answered. A
+// request with the same text in another JSON type is refused.
 func (r *rpc) isRepeated(s *Output, m *rpcMessage, line []byte) bool {
 	q, open := r.Open[idText(m.ID)]
 	switch {

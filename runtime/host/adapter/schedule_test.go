@@ -12,8 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
-// claudeModel is a simple model of Claude Code, of the version whose results have UUIDs: it works on
-// one turn at a time, begins turns of its own, and answers to messages in any order.
+// claudeModel is a simple model of Claude Code, of the version whose results have UUIDs: it works
+// on one turn at a time, begins turns of its own, and answers to messages in any order.
 type claudeModel struct {
 	r      *rand.Rand
 	queue  []string        // UUIDs of the messages that it has not read
@@ -126,10 +126,10 @@ func (m *claudeModel) step() []string {
 	return []string{m.end("success")}
 }
 
-// TestClaudeSchedules lets prompts, messages, interrupts, answers, requests and turns of the agent's
-// own interleave. Each exchange must end once, by a turn with one of its messages or because it was
-// interrupted; no text of another turn may be in it; and each request must have one answer unless
-// its turn has ended.
+// TestClaudeSchedules lets prompts, messages, interrupts, answers, requests and turns of the
+// agent's own interleave. Each exchange must end once, by a turn with one of its messages or
+// because it was interrupted; no text of another turn may be in it; and each request must have one
+// answer unless its turn has ended.
 func TestClaudeSchedules(t *testing.T) {
 	randtest.Run(t, "runtime/host/adapter", 2000, func(seed uint64) string { return "" }, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 0))
