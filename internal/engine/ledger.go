@@ -23,20 +23,22 @@ func (o *Options) decisions(world *runtime.Runtime) (vm.Decisions, error) {
 	d := o.own.running
 	if d == nil {
 		if o.Records.Ledger == nil {
-			o.own.outside.begin()
+			o.own.outside.begin(nil)
 			return nil, nil
 		}
 		run, err := ledger.Begin(o.Records.Ledger, how)
 		if err != nil {
 			return nil, err
 		}
-		o.own.outside.begin(run)
+		o.own.outside.begin(nil, run)
 		return run, nil
 	}
 	var err error
 	var options ledger.Options
+	var store func() error
 	if w, ok := d.writer.(journal.LedgerWriter); ok {
 		options.Store = func() (audit.File, error) { return openLedgerFile(w) }
+		store = func() error { return d.writer.Flush(journal.Written) }
 	}
 	if d.ledger, err = ledger.Open(filepath.Join(d.dir, rundir.LedgerFile), options); err != nil {
 		return nil, d.failBegin(ledgerError(err))
@@ -57,7 +59,7 @@ func (o *Options) decisions(world *runtime.Runtime) (vm.Decisions, error) {
 		}
 		all, runs = append(all, durableLedger{run}), append(runs, run)
 	}
-	o.own.outside.begin(runs...)
+	o.own.outside.begin(store, runs...)
 	return d.run.RecordDecisions(all...), nil
 }
 

@@ -10,18 +10,19 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// outsideDecisions records in the run's ledgers what was decided about requests of hosts outside of
-// exchanges. It is safe for concurrent use.
+// outsideDecisions records in the run's ledgers what was decided about requests of hosts outside
+// of exchanges. It is safe for concurrent use.
 type outsideDecisions struct {
 	mu      sync.Mutex
 	ready   bool // ledgers is complete
 	ledgers []*ledger.Run
+	store   func() error // stores what was recorded, before a host is answered; nil for ledgers in files
 }
 
-func (x *outsideDecisions) begin(all ...*ledger.Run) {
+func (x *outsideDecisions) begin(store func() error, all ...*ledger.Run) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.ready, x.ledgers = true, all
+	x.ready, x.ledgers, x.store = true, all, store
 }
 
 func (x *outsideDecisions) record(d *host.OutsideDecision) error {
@@ -41,6 +42,9 @@ func (x *outsideDecisions) record(d *host.OutsideDecision) error {
 		if err := l.DecidedOutside(decided, d.Line); err != nil {
 			return err
 		}
+	}
+	if x.store != nil {
+		return x.store()
 	}
 	return nil
 }

@@ -136,6 +136,9 @@ func (t *hostRun) handle(ctx context.Context, m *effect.HostMessage) {
 	row := hostmsg.Lookup(m.Type)
 	switch {
 	case m.IsRuling():
+	case m.IsRefusal(), m.IsUndelivered():
+		m.Payload.Map().Delete(value.String(effect.DecidedAsked))
+		t.o.Source.Emitted(m.Type, value.AppendJSON(nil, m.Payload), false)
 	case row.Role == hostmsg.Withdraws:
 		t.withdraw(m.ID)
 	case m.Type == "tool_call":

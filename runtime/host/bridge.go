@@ -122,13 +122,12 @@ func (p *process) injectMessage(line []byte) (problem string) {
 // the reason; otherwise it is "".
 func (p *process) injectNotice(m effect.HostMessage) (problem string) {
 	in, t := p.lifecycle.currentExchange()
-	if in == nil || t == nil || t.isInit || in.refusesMessages() {
-		return noExchange
-	}
 	var b batch
 	*b.nextMessage() = m
 	b.commitMessage()
-	in.addBatch(b, false)
+	if in == nil || t == nil || t.isInit || !in.addNotice(b, p.keeper.conn != nil) {
+		return noExchange
+	}
 	p.reader.lease.interruptReading()
 	return ""
 }

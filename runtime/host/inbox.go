@@ -45,16 +45,17 @@ func newInbox() *inbox {
 	return in
 }
 
-// addBatch adds a batch and takes ownership of it. If wait is true, addBatch blocks until the batch
-// fits. It drops the batch if the terminal message or a failure came before.
-func (in *inbox) addBatch(b batch, wait bool) {
+// addBatch adds a batch and takes ownership of it. If wait is true, addBatch blocks until the
+// batch fits. It drops the batch and returns false if the terminal message or a failure came
+// before, or if messages are dropped.
+func (in *inbox) addBatch(b batch, wait bool) (kept bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	for wait && !in.isClosed() && !in.discard && !in.hasRoomFor(&b) {
 		in.space.Wait()
 	}
 	if in.isClosed() {
-		return
+		return false
 	}
 	in.received = true
 	if !in.discard {
@@ -65,6 +66,7 @@ func (in *inbox) addBatch(b batch, wait bool) {
 		close(in.ended)
 	}
 	wakeOne(in.ready)
+	return !in.discard
 }
 
 func (in *inbox) hasRoomFor(b *batch) bool {
@@ -161,20 +163,38 @@ func (in *inbox) setUnbounded(on bool) {
 	in.space.Signal()
 }
 
-// addOwn adds a message that the host did not send. kept reports whether a keeper runs the process.
-// addOwn returns false if messages are dropped.
+// addOwn adds a message that the host did not send. kept reports whether a keeper runs the
+// process. addOwn returns false if messages are dropped.
 func (in *inbox) addOwn(m effect.HostMessage, kept bool) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.discard {
 		return false
 	}
+	in.mergeOwn(batch{msgs: []effect.HostMessage{m}, size: len(m.Text)}, kept)
+	return true
+}
+
+// addNotice is addOwn for a batch that is dropped if the exchange has ended.
+func (in *inbox) addNotice(b batch, kept bool) bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.isClosed() || in.discard {
+		return false
+	}
+	in.received = in.received || b.requests > 0
+	in.mergeOwn(b, kept)
+	return true
+}
+
+// mergeOwn adds messages that are in no line of the host to the pending batch. Only the lines of
+// the batch show a resumed run which lines of a kept process were received.
+func (in *inbox) mergeOwn(b batch, kept bool) {
 	if h := &in.pending; kept && h.lines == nil {
 		h.lines = &effect.HostLines{First: in.lastLine + 1}
 	}
-	in.mergeBatch(batch{msgs: []effect.HostMessage{m}, size: len(m.Text)})
+	in.mergeBatch(b)
 	wakeOne(in.ready)
-	return true
 }
 
 // unreadSteers returns the pending messages that the host did not send.
@@ -236,18 +256,19 @@ func (in *inbox) setFailure(e *effect.Error) {
 	}
 }
 
-// failOnTimeout is like setFailure, but also drops the host's pending messages. It returns false if
-// the exchange had already ended.
-func (in *inbox) failOnTimeout(e *effect.Error) bool {
+// failOnTimeout is like setFailure, but also drops the host's pending messages, which it returns.
+// ok is false if the exchange had already ended.
+func (in *inbox) failOnTimeout(e *effect.Error) (dropped []effect.HostMessage, ok bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.hasTerminal || in.failure != nil {
-		return false
+		return nil, false
 	}
+	dropped = in.pending.msgs
 	in.pending = in.pending.onlySteered()
 	in.failure, in.timedOut = e, true
 	in.notifyEnd()
-	return true
+	return dropped, true
 }
 
 // failAtLimit is like failOnTimeout, but the pending batch remains.
@@ -321,14 +342,15 @@ func (in *inbox) clearRequest() {
 	in.mu.Unlock()
 }
 
-// discardAll drops the pending and all future messages. It reports whether the terminal message is
-// still missing.
-func (in *inbox) discardAll() bool {
+// discardAll drops the pending messages, which it returns, and all future ones. unfinished reports
+// whether the terminal message is still missing.
+func (in *inbox) discardAll() (dropped []effect.HostMessage, unfinished bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
+	dropped = in.pending.msgs
 	in.pending, in.discard = batch{}, true
 	in.space.Signal()
-	return !in.isClosed()
+	return dropped, !in.isClosed()
 }
 
 // refusesMessages reports whether further messages are dropped.

@@ -80,7 +80,10 @@ func TestInbox(t *testing.T) {
 		}
 	}
 	in := newInbox()
-	if !in.failOnTimeout(broke) || in.failOnTimeout(broke) || !in.hasTimedOut() || in.failureError() != broke || in.requestProcess(false) || in.discardAll() {
+	_, first := in.failOnTimeout(broke)
+	_, second := in.failOnTimeout(broke)
+	_, unfinished := in.discardAll()
+	if !first || second || !in.hasTimedOut() || in.failureError() != broke || in.requestProcess(false) || unfinished {
 		t.Error("after a timeout, another timeout, discard or request for a process had an effect")
 	}
 	if in = newInbox(); in.hasTimedOut() || in.failureError() != nil || !in.requestProcess(false) || in.requestProcess(false) {
@@ -140,5 +143,28 @@ func TestFailureHasCause(t *testing.T) {
 		if f := p.lineError(err, nil); !strings.HasSuffix(f.Message, want) || !errors.Is(f, err) {
 			t.Errorf("message = %q, want the suffix %q and the cause", f.Message, want)
 		}
+	}
+}
+
+// TestNotices checks that messages of Concerto are no lines of a kept process, do not show that the
+// process has read its prompt, and are dropped after the end.
+func TestNotices(t *testing.T) {
+	in := newInbox()
+	in.addBatch(batch{msgs: batchOf(t, `{"type":"progress","message":"p"}`).msgs, lines: &effect.HostLines{First: 4, Text: []string{"line"}}}, true)
+	in.takeBatch()
+	notice := batchOf(t, `{"type":"host:decided"}`)
+	if !in.addNotice(notice, true) {
+		t.Fatal("a notice was dropped")
+	}
+	if b, _ := in.takeBatch(); len(b.msgs) != 1 || b.lines == nil || b.lines.First != 5 || len(b.lines.Text) != 0 {
+		t.Errorf("a notice: %d messages, lines %+v; want 1 and no line before line 5", len(b.msgs), b.lines)
+	}
+	fresh := newInbox()
+	if fresh.addNotice(notice, false); !fresh.requestProcess(false) {
+		t.Error("after a notice, no other process is needed")
+	}
+	in.setFailure(&effect.Error{})
+	if in.addNotice(notice, true) {
+		t.Error("a notice was added after the end")
 	}
 }

@@ -150,6 +150,39 @@ func (o *outside) lose(x adapter.Undelivered, line int64) {
 	}
 }
 
+// recordDropped records the decisions in messages that the program will not receive, because it has
+// closed the exchange or the exchange has failed.
+func (o *outside) recordDropped(all []effect.HostMessage) {
+	p := o.process
+	if p.keeper.conn != nil && p.hosts.suspended.Load() {
+		return // the resumed run receives them
+	}
+	for i := range all {
+		m := &all[i]
+		kind := map[string]string{effect.Decided: hostmsg.Approval, effect.Refused: effect.RefusedRequest, effect.Undelivered: effect.UndeliveredDecision}[m.Type]
+		if kind == "" || !m.Decided || m.IsOutside() {
+			continue
+		}
+		member := func(name string) json.RawMessage {
+			v, _ := m.Payload.Map().GetString(name)
+			return value.AppendJSON(nil, v)
+		}
+		reason, _ := m.Payload.Map().GetString("reason")
+		problem := ""
+		if reason.Kind() == value.KindString {
+			problem = reason.AsString()
+		}
+		d := o.decision(p.reader.number.Load(), kind, member("id"), member(effect.DecidedAsked), problem)
+		if kind == hostmsg.Approval {
+			d.Rules = p.cfg.rulesName()
+			_ = json.Unmarshal(member("decision"), &d.Verdict) // decisionMessage has written a text
+		}
+		if err := o.record(d); err != nil {
+			p.hosts.logf(slog.LevelWarn, p.cfg, "has the decision %s on its request %s, which could not be recorded: %v", d.Verdict, d.ID, err)
+		}
+	}
+}
+
 // maxNotices is the number of messages that wait for a process's next exchange.
 const maxNotices = 100
 

@@ -36,10 +36,11 @@ type segment struct {
 type reader struct {
 	process     *process
 	lease       readLease
-	current     *segment    // segment of the line that was read last
-	previous    *segment    // segment before current
-	hasSpoken   atomic.Bool // the process has sent at least one message
-	sawTerminal bool        // a terminal message has been read
+	current     *segment     // segment of the line that was read last
+	previous    *segment     // segment before current
+	hasSpoken   atomic.Bool  // the process has sent at least one message
+	sawTerminal bool         // a terminal message has been read
+	number      atomic.Int64 // number of the line that was read last
 	budget      decodeBudget
 	batch       batch                    // messages of the current segment that are not yet delivered to its inbox
 	steered     []adapter.Steered        // answers of the agent to messages, in the line that is being handled
@@ -134,7 +135,9 @@ func (r *reader) flushBatch(own bool) {
 	}
 	r.lease.noteBatch(&r.batch)
 	in, stop := r.current.inbox, r.batch.stop
-	in.addBatch(r.batch, own && stop == nil) // a failed inbox drops the batch
+	if !in.addBatch(r.batch, own && stop == nil) { // the exchange has failed or is cancelled
+		r.process.outside.recordDropped(r.batch.msgs)
+	}
 	if stop != nil {
 		go in.meter.exchange.stopAtLimit(stop)
 	}
@@ -148,6 +151,7 @@ func (r *reader) flushBatch(own bool) {
 // handleLine handles a line of the host. For a vendor's agent, it handles the lines to which the
 // adapter translates the line.
 func (r *reader) handleLine(l ndjson.Line, own bool) error {
+	r.number.Store(l.Number)
 	if r.process.keeper.conn != nil && (r.current == nil || l.Offset >= r.current.offset) {
 		r.batch.addLine(l)
 	}

@@ -377,8 +377,11 @@ func (ex *exchange) discard() (unfinished bool) {
 			}
 		}
 	}
-	unfinished = ex.inbox.discardAll()
+	dropped, unfinished := ex.inbox.discardAll()
 	t.mu.Unlock()
+	if p := ex.currentProcess(); p != nil {
+		p.outside.recordDropped(dropped)
+	}
 	for _, m := range lost {
 		m.notifyUnrecorded()
 	}

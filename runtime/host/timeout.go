@@ -42,12 +42,13 @@ func (ex *exchange) abort(failure *effect.Error, reason string) {
 	if p != nil {
 		p.addContext(failure)
 	}
-	late := ex.inbox.failOnTimeout(failure)
+	dropped, late := ex.inbox.failOnTimeout(failure)
 	ex.cancelWaits()
 	if !late {
 		return
 	}
 	if p != nil {
+		p.outside.recordDropped(dropped)
 		p.cancelAndRetire(reason)
 	}
 	ex.releaseSlot()

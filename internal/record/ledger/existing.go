@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/internal/text/jcs"
 )
@@ -80,16 +79,14 @@ func effectOf(subject json.RawMessage) int64 {
 	return s.Effect
 }
 
-// key identifies a decision outside of exchanges. Several decisions may be undelivered by one line.
+// key identifies a decision outside of exchanges. One line may contain several requests, and show
+// that several decisions did not arrive.
 func (s *OutsideSubject) key(kind string) string {
-	if kind == effect.UndeliveredDecision {
-		return fmt.Sprintf("%s %s %s", s.Host, s.Line, s.ID)
-	}
-	return s.Host + " " + s.Line
+	return fmt.Sprintf("%s %s %s %s", kind, s.Host, s.Line, s.ID)
 }
 
-// outsideKeyOf returns the key of a record about a decision outside of exchanges, or "" for another
-// record.
+// outsideKeyOf returns the key of a record about a decision outside of exchanges, or "" for
+// another record.
 func outsideKeyOf(kind string, subject json.RawMessage) (key string, s OutsideSubject) {
 	if json.Unmarshal(subject, &s) != nil || s.Line == "" {
 		return "", s
@@ -111,6 +108,7 @@ func stablePart(kind string, actor audit.Actor, subject, data json.RawMessage) (
 		}
 	}
 	delete(members, "ms")
+	delete(members, "of") // a resumed run also knows the decisions outside of exchanges that came later
 	text, err := json.Marshal(struct {
 		Kind    string                     `json:"kind"`
 		Actor   audit.Actor                `json:"actor"`

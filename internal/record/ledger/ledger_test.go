@@ -255,8 +255,8 @@ func outside(id string) *vm.Decision {
 	return &vm.Decision{Kind: hostmsg.Approval, Host: "W", ID: json.RawMessage(`"` + id + `"`), Asked: json.RawMessage(`{"tool":"rm"}`), Answer: json.RawMessage(`"deny"`), Problem: "no", By: effect.ByRules, Name: "concerto"}
 }
 
-// TestOutside checks that a resumed run records each decision outside of exchanges once, also if it
-// makes the decisions before it again.
+// TestOutside checks that a resumed run records each decision outside of exchanges once, also if
+// it makes the decisions before it again.
 func TestOutside(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger")
 	l := openLedger(t, path)
@@ -274,15 +274,15 @@ func TestOutside(t *testing.T) {
 
 	again := beginRun(t, l, RunOptions{Resumed: true, Now: testClock(30)})
 	decideAll(t, again, all[:1])
-	for _, line := range []string{"1:4", "1:9"} {
-		if err := again.DecidedOutside(outside("again"), line); err != nil {
+	for line, id := range map[string]string{"1:4": "a1:4", "1:9": "late"} {
+		if err := again.DecidedOutside(outside(id), line); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if cut, err := again.EndReplay(); cut != 1 || err != nil {
 		t.Fatalf("cut %d, error %v; want 1", cut, err)
 	}
-	if err := again.DecidedOutside(outside("again"), "1:9"); err != nil {
+	if err := again.DecidedOutside(outside("late"), "1:9"); err != nil {
 		t.Fatal(err)
 	}
 	other := *all[1]
@@ -317,5 +317,36 @@ func TestOutsideConcurrently(t *testing.T) {
 	got, _, err := readBack(readFile(t, path))
 	if want := 4*50 + len(decisions()); len(got) != want || err != nil {
 		t.Errorf("%d records, error %v; want %d", len(got), err, want)
+	}
+}
+
+// TestOutsideOneLine checks that each request in a line has a record.
+func TestOutsideOneLine(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger")
+	r := beginRun(t, openLedger(t, path), RunOptions{})
+	for _, id := range []string{"a", "b", "a"} {
+		if err := r.DecidedOutside(outside(id), "1:1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, _, err := readBack(readFile(t, path)); len(got) != 2 || err != nil {
+		t.Errorf("records %q, error %v; want those of a and b", got, err)
+	}
+}
+
+// TestUndeliveredBeforeOutside resumes a run in which a request outside of exchanges had the ID of
+// an earlier one, whose answer was not delivered.
+func TestUndeliveredBeforeOutside(t *testing.T) {
+	l := openLedger(t, filepath.Join(t.TempDir(), "ledger"))
+	lost := &vm.Decision{Kind: effect.UndeliveredDecision, Effect: 2, Host: "W", ID: json.RawMessage(`"3"`), Problem: "late", By: effect.ByHost, Name: "W"}
+	r := beginRun(t, l, RunOptions{})
+	decideAll(t, r, []*vm.Decision{lost})
+	if err := r.DecidedOutside(outside("3"), "2:7"); err != nil {
+		t.Fatal(err)
+	}
+	again := beginRun(t, l, RunOptions{Resumed: true})
+	decideAll(t, again, []*vm.Decision{lost})
+	if cut, err := again.EndReplay(); cut != 0 || err != nil {
+		t.Errorf("cut %d, error %v; want none", cut, err)
 	}
 }

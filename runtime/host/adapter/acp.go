@@ -132,7 +132,7 @@ func (a *ACP) handleNotification(s *Output, m *rpcMessage, line []byte) {
 			return
 		}
 		u.raw = p.Update
-		a.handleUpdate(s, &u, a.Loading || p.Session != a.Session)
+		a.handleUpdate(s, &u, a.Loading || a.Prompt != "" || p.Session != a.Session)
 	case "$/cancel_request":
 		a.withdrawRequest(s, m)
 	case "elicitation/complete":
@@ -142,7 +142,8 @@ func (a *ACP) handleNotification(s *Output, m *rpcMessage, line []byte) {
 	}
 }
 
-// handleUpdate handles a session update. It ignores replayed updates and updates of other sessions.
+// handleUpdate handles a session update. It ignores replayed updates and updates of other
+// sessions.
 func (a *ACP) handleUpdate(s *Output, u *acpUpdate, elsewhere bool) {
 	at := slices.IndexFunc(acpRows, func(r acpRow) bool { return r.update == u.Kind })
 	switch {
@@ -377,8 +378,8 @@ func isSupported(capability json.RawMessage) bool {
 	return len(capability) > 0 && string(capability) != "null"
 }
 
-// handleFailure handles an error response. It ends the exchange or the handshake with an error. The
-// conversation that could not be closed is no longer needed.
+// handleFailure handles an error response. It ends the exchange or the handshake with an error.
+// The conversation that could not be closed is no longer needed.
 func (a *ACP) handleFailure(s *Output, method string, m *rpcMessage, line []byte) {
 	code := string(m.Error.Code)
 	switch method {

@@ -57,6 +57,9 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 // handleRequest handles a request of the agent. It refuses unknown methods.
 func (a *ACP) handleRequest(s *Output, m *rpcMessage, line []byte) {
 	a.Asked++
+	if a.RPC.isRepeated(s, m, line) {
+		return
+	}
 	row := acpRequestOf(m.Method)
 	if row == nil || row.served && !a.cfg.Serves {
 		s.refuse(m.ID, m.Method, "", line)

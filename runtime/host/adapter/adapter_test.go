@@ -124,7 +124,7 @@ var fromAgentTable = []struct{ transport, line, want string }{
 		`> {"response":{"error":"concerto cannot answer elicitation: the mode \"other\" is neither a form with a schema nor a page","request_id":"r","subtype":"error"},"type":"control_response"}`},
 	{"claude-code", `{"type":"system","subtype":"elicitation_complete","elicitation_id":"e"}`, `quiet system/elicitation_complete`},
 	{"claude-code", `{"type":"control_request","request_id":"r","request":{"subtype":"can_use_tool","tool_name":"mcp__concerto__x","input":{"a":1}}}`,
-		`> {"response":{"request_id":"r","response":{"behavior":"allow","updatedInput":{"a":1}},"subtype":"success"},"type":"control_response"}`},
+		`{"type":"approval","id":"r","description":"mcp__concerto__x","risk_level":"high","tool":"mcp__concerto__x","kind":"other","args":{"a":1},"options":["once","deny"]`},
 	{"claude-code", `{"type":"control_request","request_id":"r","request":{"subtype":"mcp_message","server_name":"concerto","message":{"id":0,"method":"initialize","params":{"protocolVersion":"V"}}}}`,
 		`> {"response":{"request_id":"r","response":{"mcp_response":{"id":0,"jsonrpc":"2.0","result":{"capabilities":{"tools":{}},"protocolVersion":"V","serverInfo":{"name":"concerto","version":"1"}}}},"subtype":"success"},"type":"control_response"}`},
 	{"claude-code", `{"type":"control_request","request_id":"r","request":{"subtype":"mcp_message","server_name":"concerto","message":{"id":1,"method":"tools/list"}}}`,
@@ -368,8 +368,8 @@ func TestApprovals(t *testing.T) {
 	}
 }
 
-// TestOwnToolsAreAllowed checks that an ACP agent may call the program's tools without an approval.
-// A request whose name or kind does not belong to such a call needs an approval.
+// TestOwnToolsAreAllowed checks that an ACP agent may call the program's tools without an
+// approval. A request whose name or kind does not belong to such a call needs an approval.
 func TestOwnToolsAreAllowed(t *testing.T) {
 	ask := func(title, kind, option string) []byte {
 		return []byte(fmt.Sprintf(`{"method":"session/request_permission","id":5,"params":{"sessionId":"S","toolCall":{"toolCallId":"1","title":%q,"kind":%q},"options":[{"optionId":"x","kind":"allow_always"},{"optionId":"y","kind":%q},{"optionId":"n","kind":"reject_once"}]}}`, title, kind, option))
@@ -404,6 +404,17 @@ func TestOwnToolsAreAllowed(t *testing.T) {
 			} else if len(s.Lines) != 0 || len(s.Messages) != 1 || !bytes.Contains(s.Messages[0], []byte(`"type":"approval"`)) {
 				t.Errorf("%+v, agent knows the program's tools: %v: messages %s, lines to the agent %s, want one approval", c, known, s.Messages, s.Lines)
 			}
+		}
+	}
+}
+
+// TestOwnToolsOfClaudeCode checks that Claude Code may call the program's tools without an
+// approval, but no other tool of a server that has the same name.
+func TestOwnToolsOfClaudeCode(t *testing.T) {
+	for tool, allowed := range map[string]bool{"Calc_add": true, "Calc_sub": false} {
+		s := newConfiguredAdapter(t, "claude-code", Vendor{}).FromAgent([]byte(`{"type":"control_request","request_id":"r","request":{"subtype":"can_use_tool","tool_name":"mcp__concerto__` + tool + `","input":{}}}`))
+		if (len(s.Messages) == 0) != allowed || (len(s.Lines) == 1) != allowed {
+			t.Errorf("%s: messages %s, lines %s", tool, s.Messages, s.Lines)
 		}
 	}
 }

@@ -28,6 +28,8 @@ type claude struct {
 	Plan      planLimits
 	claudeTurns
 	confirmations
+
+	late bool // the line that is being translated is older than the newest prompt
 }
 
 // claudeTurns distinguishes the turns of an exchange from those that Claude Code begins by itself,
@@ -164,7 +166,7 @@ func (c *claude) Conversation() string { return c.Session }
 
 func (c *claude) FromAgent(line []byte) (s Output) {
 	m := claudeLine{line: line}
-	if json.Unmarshal(line, &m) != nil || m.Type == "" {
+	if !readMembers(line, &m) || m.Type == "" {
 		return foreign(line)
 	}
 	if m.SessionID != "" {
@@ -183,6 +185,14 @@ func (c *claude) FromAgent(line []byte) (s Output) {
 	}
 	s.other(typeName(m.Type, m.Subtype), line)
 	return s
+}
+
+// FromAgentLate translates a line that was written before the newest prompt was sent. A result in
+// it is that of another turn.
+func (c *claude) FromAgentLate(line []byte) Output {
+	c.late = true
+	defer func() { c.late = false }()
+	return c.FromAgent(line)
 }
 
 // typeName returns the name of a message's type and subtype.
@@ -216,7 +226,13 @@ func (c *claude) ToAgent(line []byte) (s Output) {
 	case hostmsg.Response:
 		c.respond(&s, &o)
 	case hostmsg.Cancel:
-		c.interrupt(&s, o.Reason != effect.SteerInterrupted || c.isForeign())
+		prompt := func(u claudeInput) bool { return !u.Steers }
+		steered := o.Reason == effect.SteerInterrupted
+		whole := !steered || c.isForeign() && slices.ContainsFunc(c.Unread, prompt)
+		c.interrupt(&s, whole)
+		if whole && steered { // the messages begin no turn
+			c.Unread = slices.DeleteFunc(c.Unread, func(u claudeInput) bool { return u.Steers })
+		}
 	}
 	return s
 }
@@ -235,7 +251,8 @@ func (c *claude) sendText(s *Output, text string, steers bool) {
 	s.addLines(jsonwrite.MustEncode(line))
 }
 
-// interrupt asks Claude Code to end its turn. whole also cancels the messages that it has not read.
+// interrupt asks Claude Code to end its turn. whole also cancels the messages that it has not
+// read.
 func (c *claude) interrupt(s *Output, whole bool) {
 	c.Interrupt++
 	request := obj{"subtype": "interrupt"}
@@ -277,6 +294,7 @@ func (c *claude) handleLifecycle(s *Output, m *claudeLine) {
 // several messages in the text.
 func (c *claude) markRead(id, text string) {
 	c.Confirms = true
+	c.Read = c.Read || slices.Contains(c.Mine, id)
 	for _, is := range []func(u claudeInput) bool{
 		func(u claudeInput) bool { return id != "" && u.UUID == id },
 		func(u claudeInput) bool { return u.Text == text },
@@ -287,12 +305,12 @@ func (c *claude) markRead(id, text string) {
 		}
 	}
 	before := len(c.Unread)
-	c.Unread = slices.DeleteFunc(c.Unread, func(u claudeInput) bool { return strings.Contains(text, u.Text) })
+	c.Unread = slices.DeleteFunc(c.Unread, func(u claudeInput) bool { return u.Text != "" && strings.Contains(text, u.Text) })
 	c.Read = c.Read || len(c.Unread) < before
 }
 
-// isForeign reports whether Claude Code works on a turn that the running exchange has not begun: it
-// has not read the prompt. A version that never reports what it reads begins no such turns.
+// isForeign reports whether Claude Code works on a turn that the running exchange has not begun:
+// it has not read the prompt. A version that never reports what it reads begins no such turns.
 func (c *claude) isForeign() bool { return c.Confirms && !c.Read }
 
 // BeginsTurn reports whether Claude Code has not read all messages that steer it.

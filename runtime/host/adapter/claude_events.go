@@ -304,9 +304,11 @@ type claudeResult struct {
 func (c *claude) answers(r *claudeResult) bool {
 	isMine := func(id string) bool { return slices.Contains(c.Mine, id) }
 	switch {
+	case c.late:
+		return false
 	case isMine(r.Message), slices.ContainsFunc(r.Messages, isMine):
 		return true
-	case len(c.Mine) > 0 && (r.Message != "" || r.Messages != nil):
+	case len(c.Mine) > 0 && (r.Message != "" || len(r.Messages) > 0):
 		return false
 	case r.Origin != nil && len(c.Mine) > 0:
 		return r.Origin.Kind == "auto-continuation" && c.Read
@@ -316,15 +318,10 @@ func (c *claude) answers(r *claudeResult) bool {
 
 func (c *claude) result(s *Output, m *claudeLine) {
 	var r claudeResult
-	if err := json.Unmarshal(m.line, &r); err != nil {
-		s.failed("Claude Code's result cannot be read: "+err.Error(), "result", c.Session, m.line)
-		return
-	}
+	wrong := json.Unmarshal(m.line, &r)
 	text := cmp.Or(r.Result, c.Text)
 	c.Text, c.TextOf = "", ""
-	if m.Subtype != "success" {
-		r.IsError = true
-	}
+	r.IsError = r.IsError || m.Subtype != "success" || wrong != nil
 	if !c.answers(&r) {
 		s.foreignTurn(text, m.line)
 		return
@@ -334,11 +331,15 @@ func (c *claude) result(s *Output, m *claudeLine) {
 	clear(c.Replies) // Claude Code may begin the next turn by itself
 	c.Turns = 0
 	c.Unread = slices.DeleteFunc(c.Unread, func(u claudeInput) bool { return !u.Steers })
+	c.Read = c.Read && len(c.Unread) == 0 // another turn may precede that with the unread messages
 	if r.Cost != nil {
 		total := *r.Cost
 		*r.Cost, c.Cost = max(total-c.Cost, 0), total
 	}
 	code, message := c.failure(m.Subtype, &r)
+	if wrong != nil {
+		code, message = "result", "Claude Code's result cannot be read: "+problem(wrong)
+	}
 	if code == "" {
 		if len(r.Typed) > 0 && string(r.Typed) != "null" && (c.Typed || text == "") {
 			text = string(r.Typed)

@@ -36,7 +36,9 @@ func (c *claude) request(s *Output, id string, request, line []byte) {
 	}
 	_ = json.Unmarshal(request, &head) // a request without a subtype has no handler
 	handle := claudeRequests[head.Subtype]
-	if handle == nil {
+	if id == "" {
+		c.refuse(s, id, cmp.Or(head.Subtype, "a request"), "it has no request_id that is a text", line)
+	} else if handle == nil {
 		c.refuse(s, id, cmp.Or(head.Subtype, "a request without a subtype"), "", line)
 	} else if err := handle(c, s, id, request, line); err != nil {
 		c.refuse(s, id, head.Subtype, problem(err), line)
@@ -72,7 +74,7 @@ func (c *claude) asksForTool(s *Output, id string, request, line []byte) error {
 		r.Input = json.RawMessage("{}")
 	}
 	switch {
-	case strings.HasPrefix(r.ToolName, claudeOurs):
+	case strings.HasPrefix(r.ToolName, claudeOurs) && c.cfg.Tools.matchesTitle(r.ToolName):
 		s.addLines(controlled(id, claudeAllow(r.Input)))
 		return nil
 	case r.ToolName == claudeAsks:

@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -23,6 +24,7 @@ type codex struct {
 	Session  string                     // ID of the thread
 	Turn     string                     // ID of the running turn, or ""
 	Own      string                     // ID of the turn that the newest prompt began, or ""
+	Early    [][]byte                   // notifications about turns before the ID of Own is known
 	Cancel   bool                       // interrupt the turn as soon as its ID is known
 	Prompt   string                     // prompt that waits for a new thread; "" for none
 	Prompts  int                        // number of prompts so far
@@ -166,7 +168,7 @@ func (c *codex) handleNotification(s *Output, m *rpcMessage, line []byte) {
 			continue
 		}
 		e := codexEvent{method: m.Method, line: line}
-		if row.handle == nil || json.Unmarshal(m.Params, &e) != nil || c.elsewhere(&e) {
+		if row.handle == nil || json.Unmarshal(m.Params, &e) != nil || c.holdEarly(&e) || c.elsewhere(&e) {
 			s.Quiet = m.Method
 			return
 		}
@@ -174,6 +176,20 @@ func (c *codex) handleNotification(s *Output, m *rpcMessage, line []byte) {
 		return
 	}
 	s.other(m.Method, line)
+}
+
+// maxEarly is the number of notifications that wait for the ID of the prompt's turn.
+const maxEarly = 1000
+
+// holdEarly holds a notification about a turn until the answer to turn/start, which shows whether
+// the turn is that of the prompt. It returns false for any other notification.
+func (c *codex) holdEarly(e *codexEvent) bool {
+	isOther := e.ThreadID != "" && c.Session != "" && e.ThreadID != c.Session
+	if isOther || c.Own != "" || !c.isForeign(e) || len(c.Early) == maxEarly {
+		return false
+	}
+	c.Early = append(c.Early, bytes.Clone(e.line))
+	return true
 }
 
 // elsewhere reports whether an event belongs to another thread, for example one that the agent
@@ -187,7 +203,7 @@ func (c *codex) elsewhere(e *codexEvent) bool {
 // ID is known from the answer to turn/start.
 func (c *codex) isForeign(e *codexEvent) bool {
 	id := cmp.Or(e.TurnID, e.Turn.ID)
-	return id != "" && id != c.Own && (c.Own != "" || c.RPC.awaits("turn/start"))
+	return id != "" && id != c.Own && (c.Own != "" || c.Prompt != "" || c.RPC.awaits("turn/start"))
 }
 
 func (c *codex) ToAgent(line []byte) (s Output) {
@@ -201,6 +217,7 @@ func (c *codex) ToAgent(line []byte) (s Output) {
 	case hostmsg.Prompt:
 		c.Prompts++
 		c.Turn, c.Own, c.Cancel, c.Text, c.Counted, c.Busy = "", "", false, "", false, true
+		c.Early = nil
 		if !o.Queued {
 			clear(c.Plan)
 			c.codexSteering = codexSteering{}
@@ -336,6 +353,12 @@ func (c *codex) handleResponse(s *Output, m *rpcMessage, line []byte) {
 		}
 	case "turn/start":
 		c.Turn, c.Own = r.Turn.ID, r.Turn.ID
+		early := c.Early
+		c.Early = nil
+		for _, line := range early {
+			m, _ := parseRPC(line)
+			c.handleNotification(s, &m, line)
+		}
 		c.steer(s)
 		c.interrupt(s)
 	}

@@ -39,6 +39,9 @@ func codexRequestOf(method string) *codexRequest {
 
 // handleRequest handles a request of the agent. It refuses unknown methods.
 func (c *codex) handleRequest(s *Output, m *rpcMessage, line []byte) {
+	if c.RPC.isRepeated(s, m, line) {
+		return
+	}
 	row := codexRequestOf(m.Method)
 	if row == nil {
 		s.refuse(m.ID, m.Method, "", line)

@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
+	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
 // rpcMessage is a JSON-RPC message: a request, a notification or a response.
@@ -26,8 +28,8 @@ type RPCError struct {
 	Data    json.RawMessage `json:"data"`
 }
 
-// text returns the message, and the details in the error's data: a text, or one of the members that
-// agents use.
+// text returns the message, and the details in the error's data: a text, or one of the members
+// that agents use.
 func (e *RPCError) text() string {
 	var text string
 	var members struct {
@@ -40,6 +42,13 @@ func (e *RPCError) text() string {
 		text = cmp.Or(members.Details, members.Message, members.Error, members.Reason)
 	}
 	return joinDetails(e.Message, text)
+}
+
+// readMembers reads a JSON object into a struct, and skips members with the wrong type. It returns
+// false for another value.
+func readMembers(line []byte, to any) bool {
+	_, wrong := errors.AsType[*json.UnmarshalTypeError](json.Unmarshal(line, to))
+	return jsonobject.Begins(line) && (wrong || json.Valid(line))
 }
 
 // problem describes why a request cannot be read, without the names of Go's types.
@@ -132,6 +141,20 @@ func idText(id json.RawMessage) string {
 	return string(id)
 }
 
+// isRepeated reports whether a request has the ID of an open one, which alone is answered. A
+// request with the same text in another JSON type is refused.
+func (r *rpc) isRepeated(s *Output, m *rpcMessage, line []byte) bool {
+	q, open := r.Open[idText(m.ID)]
+	switch {
+	case !open:
+	case bytes.Equal(q.ID, m.ID):
+		s.Quiet = m.Method
+	default:
+		s.refuse(m.ID, m.Method, "its id is that of another request", line)
+	}
+	return open
+}
+
 // storeRequest stores an open request of the agent, and returns its ID as a string.
 func (r *rpc) storeRequest(q rpcRequest) string {
 	id := idText(q.ID)
@@ -189,9 +212,9 @@ const (
 	rpcIsNone
 )
 
-// parseRPC parses a line.
+// parseRPC parses a line. Members with the wrong type do not hide the message.
 func parseRPC(line []byte) (m rpcMessage, kind rpcKind) {
-	if json.Unmarshal(line, &m) != nil {
+	if !readMembers(line, &m) {
 		return m, rpcIsNone
 	}
 	hasID := len(m.ID) > 0 && string(m.ID) != "null"

@@ -163,7 +163,7 @@ func TestConversations(t *testing.T) {
 			`{"method":"turn/completed","params":{"turn":{"status":"failed","error":{"message":"no","additionalDetails":"try at 5pm"}}}}`},
 			[]string{`steered t1: false`, `{"type":"error","message":"no: try at 5pm","code":"turn_failed","session":"T"`}},
 		{"turns that the thread has begun itself", "codex", Vendor{}, "", []string{start, `{"id":1,"result":{"userAgent":"x/0.169.0"}}`, `{"id":2,"result":{"thread":{"id":"T"}}}`, prompt,
-			`{"method":"turn/completed","params":{"threadId":"T","turn":{"id":"V","status":"completed"}}}`, `{"id":3,"result":{"turn":{"id":"U"}}}`,
+			`{"id":3,"result":{"turn":{"id":"U"}}}`, `{"method":"turn/completed","params":{"threadId":"T","turn":{"id":"V","status":"completed"}}}`,
 			`{"method":"turn/started","params":{"threadId":"T","turn":{"id":"W"}}}`, `{"method":"item/agentMessage/delta","params":{"threadId":"T","turnId":"W","itemId":"i","delta":"other"}}`,
 			`{"method":"item/completed","params":{"threadId":"T","turnId":"W","item":{"type":"agentMessage","id":"i","text":"other"}}}`,
 			`{"method":"item/completed","params":{"threadId":"T","turnId":"U","item":{"type":"agentMessage","id":"j","text":"mine"}}}`,
