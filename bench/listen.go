@@ -52,6 +52,40 @@ func listening(name, title, mode, per string, target float64) measure {
 	return m
 }
 
+// shown compares a listen that shows its progress, as users run it, with one that does not.
+// standardError is what the standard error of both is. script runs a command line in a shell.
+func shown(name, standardError string, script func(command string) string) measure {
+	n := messages("flood")
+	run := func(flags string) func(*lab) (float64, error) {
+		return func(l *lab) (float64, error) {
+			dir, err := l.listener("flood", n, 1, listenProgram)
+			if err != nil {
+				return 0, err
+			}
+			p, err := l.process(dir, "sh", "-c", script(l.bin("concerto")+" run"+flags))
+			if err != nil {
+				return 0, err
+			}
+			if got := lastLine(p.out); !strings.HasPrefix(got, fmt.Sprint(n)+" ") {
+				return 0, fmt.Errorf("the program counted %q messages, want %d", got, n)
+			}
+			return p.wall, nil
+		}
+	}
+	return measure{name: name, title: "listen, one-way messages, standard error " + standardError, unit: "ms", ours: run(""), peer: run(" --progress none"), peers: "`--progress none`", target: 1.05, pairs: pairs}
+}
+
+// shownListens are the measures of listens in the modes in which users run them.
+func shownListens() []measure {
+	return []measure{
+		shown("listen-pipe", "a pipe", func(command string) string { return "exec " + command }),
+		shown("listen-file", "a file", func(command string) string { return "exec " + command + " 2>errors" }),
+		shown("listen-terminal", "a terminal", func(command string) string {
+			return "script -qec '" + command + " >output' /dev/null >/dev/null && cat output"
+		}),
+	}
+}
+
 // Sizes of the measurement of concurrent listens, each with a host process that asks questions.
 const (
 	crowd          = 1000

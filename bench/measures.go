@@ -24,7 +24,7 @@ type measure struct {
 
 // measures returns all measures except the workloads.
 func measures() []measure {
-	return append(append(append(append(append(stores(), library()...), durable()...), packageMeasures()...), evalMeasures()...), []measure{
+	return append(slices.Concat(stores(), library(), durable(), packageMeasures(), evalMeasures(), shownListens()), []measure{
 		{name: "start", title: "start of a one-line program", unit: "ms", ours: starting(wallTime, runOne), peer: starting(wallTime, runEmpty), peers: "an empty Go program", target: 2.5},
 		{name: "start-cpu", title: "the same, CPU time", unit: "ms", ours: starting(cpuTime, runOne), peer: starting(cpuTime, runEmpty), peers: "an empty Go program", target: 2.5},
 		{name: "version", title: "`concerto version`, CPU time", unit: "ms", ours: starting(cpuTime, printVersion), peer: starting(cpuTime, runEmpty), peers: "an empty Go program", target: 2},
