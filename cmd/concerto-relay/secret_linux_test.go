@@ -43,6 +43,7 @@ func TestSecretsLeaveNoTrace(t *testing.T) {
 	h.log = log
 	h.start()
 	run := h.detached(`stty -echo; for q in First Second Third; do printf "$q: "; read -r p; echo; echo "$q: ${#p} characters"; done; read x`)
+	h.startDetached(d, token, run) // the server knows the run as soon as its host has reported it
 	after := 0
 	await := func(typ, text string) (id string) {
 		t.Helper()
