@@ -50,7 +50,6 @@ const (
 func (r *reader) answerOutside(m *effect.HostMessage, l ndjson.Line, reason string) error {
 	p := r.process
 	d := p.outside.decision(l.Number, m.Type, json.RawMessage(m.ID), l.Text, reason)
-	reply := &effect.ExchangeReply{InReplyTo: m.Type, AnswerTo: m.ID, Error: reason}
 	if m.Type == hostmsg.Approval {
 		d.Verdict = string(hostpolicy.Deny)
 		if p.rules != nil && reason != cancelled {
@@ -68,15 +67,16 @@ func (r *reader) answerOutside(m *effect.HostMessage, l ndjson.Line, reason stri
 			d.Verdict = string(hostpolicy.Deny)
 		}
 	}
+	p.outside.report(d, m)
+	var reply *effect.ExchangeReply
 	switch {
 	case d.Problem == "":
 		reply = textReply(m, r.allowAnswer())
 	case m.Type == hostmsg.Approval:
 		reply = textReply(m, d.Problem)
 	default:
-		reply.Error = d.Problem
+		reply = &effect.ExchangeReply{InReplyTo: m.Type, AnswerTo: m.ID, Error: d.Problem}
 	}
-	p.outside.report(d, m)
 	if _, ok := p.sendMessage(appendReply(nil, reply), false); !ok {
 		return errNotReading
 	}
@@ -112,22 +112,38 @@ func (o *outside) report(d *OutsideDecision, m *effect.HostMessage) {
 	} else {
 		p.hosts.logf(slog.LevelWarn, p.cfg, "was refused outside an exchange: %s: %s", about, d.Problem)
 	}
-	id := json.RawMessage(cmp.Or(string(d.ID), "null"))
-	notice := jsonobject.New(effect.Refused)
+	kind := effect.Refused
 	if m.Type == hostmsg.Approval {
-		notice = jsonobject.New(effect.Decided)
-		notice.Text("host", d.Host)
-		notice.Raw("id", id)
+		kind = effect.Decided
+	}
+	notice := jsonobject.New(kind)
+	notice.Text("host", d.Host)
+	notice.Raw("id", json.RawMessage(cmp.Or(string(d.ID), "null")))
+	if m.Type == hostmsg.Approval {
 		notice.Text("decision", d.Verdict)
 		notice.Raw("description", value.AppendJSON(nil, what))
 	} else {
-		notice.Text("host", d.Host)
-		notice.Raw("id", id)
 		notice.Text("name", m.Type)
 		notice.Text("reason", d.Problem)
 	}
 	notice.Raw("outside", []byte("true"))
 	o.add(noticeMessage(notice.End()))
+}
+
+// reportRefused reports the requests in a line that the adapter has refused.
+func (r *reader) reportRefused(l ndjson.Line) {
+	all := r.refused
+	r.refused = nil
+	for i := range all {
+		x := &all[i]
+		r.process.hosts.logf(slog.LevelWarn, r.process.cfg, "made a request that was refused: %s", x.Reason)
+		if !r.isRunning(l) {
+			r.process.outside.refuse(x, l)
+			continue
+		}
+		*r.batch.nextMessage() = refusedMessage(r.process.cfg.Name, x)
+		r.batch.commitMessage()
+	}
 }
 
 // refuse records a request that the adapter has refused.
@@ -142,12 +158,31 @@ func (o *outside) refuse(x *adapter.RefusedRequest, l ndjson.Line) {
 	o.add(notice)
 }
 
+// refusedMessage returns the message about a refused request.
+func refusedMessage(host string, x *adapter.RefusedRequest) effect.HostMessage {
+	o := jsonobject.New(effect.Refused)
+	o.Text("host", host)
+	o.Text("id", x.ID)
+	o.Text("name", x.Name)
+	o.Text("reason", x.Reason)
+	o.Raw(effect.DecidedAsked, x.Request)
+	return noticeMessage(o.End())
+}
+
 // lose records that a decision did not arrive. line is the number of the agent's last line.
 func (o *outside) lose(x adapter.Undelivered, line int64) {
 	d := o.decision(line, effect.UndeliveredDecision, jsonwrite.MustEncode(x.ID), nil, x.Reason)
 	if err := o.record(d); err != nil {
 		o.process.hosts.logf(slog.LevelWarn, o.process.cfg, "did not receive a decision, which could not be recorded: %v", err)
 	}
+}
+
+// recordedKinds maps the types of Concerto's messages about decisions to the kinds under which the
+// decisions are recorded.
+var recordedKinds = map[string]string{
+	effect.Decided:     hostmsg.Approval,
+	effect.Refused:     effect.RefusedRequest,
+	effect.Undelivered: effect.UndeliveredDecision,
 }
 
 // recordDropped records the decisions in messages that the program will not receive, because it has
@@ -159,7 +194,7 @@ func (o *outside) recordDropped(all []effect.HostMessage) {
 	}
 	for i := range all {
 		m := &all[i]
-		kind := map[string]string{effect.Decided: hostmsg.Approval, effect.Refused: effect.RefusedRequest, effect.Undelivered: effect.UndeliveredDecision}[m.Type]
+		kind := recordedKinds[m.Type]
 		if kind == "" || !m.Decided || m.IsOutside() {
 			continue
 		}
@@ -247,10 +282,16 @@ func (r *reader) loseUnconfirmed() {
 	ids, line := a.Unconfirmed(), p.translation.lastLine
 	p.translation.mu.Unlock()
 	for _, id := range ids {
-		x := adapter.Undelivered{ID: id, Reason: adapter.ReasonExited}
-		logUndelivered(p, x)
-		if p.injectNotice(undeliveredMessage(p.cfg.Name, x)) != "" {
-			p.outside.lose(x, line)
-		}
+		p.outside.reportLost(adapter.Undelivered{ID: id, Reason: adapter.ReasonExited}, line)
+	}
+}
+
+// reportLost reports to the exchange that is running that a decision did not arrive, or records it
+// if there is none. line is the number of the agent's last line.
+func (o *outside) reportLost(x adapter.Undelivered, line int64) {
+	p := o.process
+	logUndelivered(p, x)
+	if p.injectNotice(undeliveredMessage(p.cfg.Name, x)) != "" {
+		o.lose(x, line)
 	}
 }

@@ -163,10 +163,7 @@ func (p *process) sendLine(l line, force bool) (offset int64, ok bool) {
 	p.service.PerformRequests(t.stampLastLine(s.Requests))
 	p.bridge.sendLines(s.Bridge)
 	for _, x := range s.Lost {
-		logUndelivered(p, x)
-		if p.injectNotice(undeliveredMessage(p.cfg.Name, x)) != "" {
-			p.outside.lose(x, t.lastLine)
-		}
+		p.outside.reportLost(x, t.lastLine)
 	}
 	return offset, ok
 }

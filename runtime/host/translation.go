@@ -6,10 +6,8 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
-	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
@@ -115,33 +113,6 @@ func (r *reader) translateLine(l ndjson.Line) ([][]byte, error) {
 		r.process.hosts.logf(slog.LevelDebug, r.process.cfg, "sends %s", s.Quiet)
 	}
 	return s.Messages, nil
-}
-
-// reportRefused reports the requests in a line that the adapter has refused.
-func (r *reader) reportRefused(l ndjson.Line) {
-	all := r.refused
-	r.refused = nil
-	for i := range all {
-		x := &all[i]
-		r.process.hosts.logf(slog.LevelWarn, r.process.cfg, "made a request that was refused: %s", x.Reason)
-		if !r.isRunning(l) {
-			r.process.outside.refuse(x, l)
-			continue
-		}
-		*r.batch.nextMessage() = refusedMessage(r.process.cfg.Name, x)
-		r.batch.commitMessage()
-	}
-}
-
-// refusedMessage returns the message about a refused request.
-func refusedMessage(host string, x *adapter.RefusedRequest) effect.HostMessage {
-	o := jsonobject.New(effect.Refused)
-	o.Text("host", host)
-	o.Text("id", x.ID)
-	o.Text("name", x.Name)
-	o.Text("reason", x.Reason)
-	o.Raw(effect.DecidedAsked, x.Request)
-	return noticeMessage(o.End())
 }
 
 // beginsTurn reports whether the agent begins a turn by itself when its current one has ended.

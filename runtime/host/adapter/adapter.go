@@ -98,16 +98,15 @@ func (c *confirmations) add(id string) {
 	c.Answered[id] = true
 }
 
-// confirm reports whether a decision was waiting for its confirmation.
-func (c *confirmations) confirm(id string) bool {
+// confirm notes that the agent has confirmed a decision. It ignores other requests' IDs.
+func (c *confirmations) confirm(id string) {
 	if !c.Answered[id] {
-		return false
+		return
 	}
 	if delete(c.Answered, id); len(c.Answered) == 0 {
 		c.Answered = nil
 	}
 	c.Knows = true
-	return true
 }
 
 func (c *confirmations) Unconfirmed() []string {
@@ -259,33 +258,27 @@ func foreign(line []byte) (s Output) {
 	return s
 }
 
-func (s *Output) warn(message string) {
+func (s *Output) log(level, message string) {
 	o := jsonobject.New("log")
-	o.Text("level", "warn")
+	o.Text("level", level)
 	o.Text("message", message)
 	s.addMessage(o)
 }
 
+func (s *Output) warn(message string) { s.log("warn", message) }
+
 func (s *Output) thought(text string) {
-	if text == "" {
-		return
+	if text != "" {
+		s.log("thought", text)
 	}
-	o := jsonobject.New("log")
-	o.Text("level", "thought")
-	o.Text("message", text)
-	s.addMessage(o)
 }
 
 // subagentText reports a text of an agent that works for the host's agent. It is not part of the
 // result.
 func (s *Output) subagentText(text string) {
-	if text == "" {
-		return
+	if text != "" {
+		s.log("agent", text)
 	}
-	o := jsonobject.New("log")
-	o.Text("level", "agent")
-	o.Text("message", text)
-	s.addMessage(o)
 }
 
 func (s *Output) partial(text string) {

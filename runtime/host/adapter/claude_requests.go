@@ -20,12 +20,13 @@ var claudeRequests = map[string]func(c *claude, s *Output, id string, request, l
 	"request_user_dialog": (*claude).asksForDialog,
 }
 
-// handleRequest handles a request, or refuses it: Claude Code waits for the answer to each.
+// handleRequest handles a line with a request.
 func (c *claude) handleRequest(s *Output, m *claudeLine) {
 	c.request(s, m.RequestID, m.Request, m.line)
 }
 
-// request handles a request. Claude Code may send one again that is open.
+// request handles a request, or refuses it: Claude Code waits for the answer to each. It may send
+// an open request again.
 func (c *claude) request(s *Output, id string, request, line []byte) {
 	if _, open := c.Open[id]; open || c.Answered[id] {
 		s.Quiet = "control_request"

@@ -40,7 +40,7 @@ func TestClaudeTurns(t *testing.T) {
 		{"a task has begun the turn", []string{prompt, ended("other", task), ended("mine", mine)}, []string{foreign, `{"type":"result","text":"mine"`}},
 		{"the turn continues", []string{prompt, started, ended("mine", `,"origin":{"kind":"auto-continuation"}`)}, []string{`quiet command_lifecycle/started`, `{"type":"result","text":"mine"`}},
 		{"another turn continues", []string{prompt, ended("other", `,"origin":{"kind":"auto-continuation"}`)}, []string{foreign}},
-		{"the prompt waits behind another turn", []string{prompt, `{"type":"command_lifecycle","command_uuid":"U1","state":"queued"}`,
+		{"the prompt waits after another turn", []string{prompt, `{"type":"command_lifecycle","command_uuid":"U1","state":"queued"}`,
 			begins, reply("m1", "other text", ""), `{"type":"stream_event","event":{"delta":{"type":"text_delta","text":"other text"}}}`, ended("other", ""),
 			started, begins, reply("m2", "mine", ""), ended("", ""),
 		}, []string{`quiet command_lifecycle/queued`, `quiet system/init`, `quiet assistant`, `quiet stream_event`, foreign,
@@ -80,7 +80,7 @@ func TestClaudeTurns(t *testing.T) {
 		{"the text of the turn alone", []string{prompt, reply("m1", "one", ""), ended("", mine), prompt, ended("", `,"user_message_uuids":["U2"]`)},
 			[]string{`{"type":"partial","text":"one"}`, `{"type":"result","text":"one"`, `{"type":"result","text":""`}},
 		{"a value with a schema", []string{typed, ended("words", mine+`,"structured_output":{"a":1}`)}, []string{`{"type":"result","text":"{\"a\":1}"`}},
-		{"a value that nobody asked for", []string{prompt, ended("words", mine+`,"structured_output":{"a":1}`)}, []string{`{"type":"result","text":"words"`}},
+		{"a value without a schema", []string{prompt, ended("words", mine+`,"structured_output":{"a":1}`)}, []string{`{"type":"result","text":"words"`}},
 		{"a value and no text", []string{prompt, ended("", mine+`,"structured_output":{"a":1}`)}, []string{`{"type":"result","text":"{\"a\":1}"`}},
 		{"no value", []string{typed, ended("words", mine+`,"structured_output":null`)}, []string{`{"type":"result","text":"words"`}},
 	} {
