@@ -156,6 +156,8 @@ var files = [...]file{
 		"__decorated_host",
 		"__steered",
 		"__host_steer",
+		"__host_tasks",
+		"__read_tasks",
 		"__with_schema",
 		"__answer",
 		"__decide",
@@ -235,6 +237,8 @@ var files = [...]file{
 	}},
 	{name: "messages.conc", globals: []string{
 		"HostProgress",
+		"HostAgent",
+		"HostTask",
 		"HostLog",
 		"HostPlanLimit",
 		"HostPartial",

@@ -231,6 +231,20 @@ func (a *Args) SteerHost(text string, interrupt bool) (value.Slot, error) {
 	return a.askToSteer(d, r)
 }
 
+// HostTasks lists the background tasks of the host in argument 0, as maps; see effect.HostTasks.
+func (a *Args) HostTasks(settle bool, seconds float64) (value.Slot, error) {
+	d, p := a.Host(0), a.Party(0)
+	r := &effect.HostTasks{Host: d.Name, Settle: settle, Seconds: seconds}
+	for i, at := range map[int]*string{value.PartyWorkspace: &r.Workspace, value.PartySession: &r.Session} {
+		if v := p[i]; !v.IsNil() {
+			*at = v.AsString()
+		}
+	}
+	return a.Ask(r, func(result effect.Result) (value.Slot, error) {
+		return value.Parse(jsonwrite.MustEncode(result.(*effect.HostTaskList).Tasks))
+	})
+}
+
 // SteerStream does the same for the exchange of the stream in argument 0.
 func (a *Args) SteerStream(text string) (value.Slot, error) {
 	x := a.hostStreamIn(0)

@@ -389,6 +389,12 @@ func (s *scope) hostError(m *value.Map) value.Slot {
 	if v, _ := m.GetString("session"); v.Kind() == value.KindString {
 		e.With("session", v)
 	}
+	if v, _ := m.GetString("tasks"); v.Kind() == value.KindArray {
+		e.With("tasks", v)
+	}
+	if v, _ := m.GetString("result"); v.Map() != nil {
+		e.With("result", v)
+	}
 	if v, _ := m.GetString("wait_until"); v.Kind() == value.KindInt {
 		e.With("wait_until", v)
 	}

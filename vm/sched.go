@@ -10,6 +10,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // The scheduler runs one task at a time. A task yields only where it waits: for an effect, for a
@@ -630,6 +631,10 @@ func programError(e *effect.Error) value.Slot {
 			err.With(name, value.Float(v))
 		case []string:
 			err.With(name, value.StringArray(v))
+		default: // JSON, or what a journal has decoded
+			if s, problem := value.Parse(jsonwrite.MustEncode(v)); problem == nil && !s.IsNil() {
+				err.With(name, s)
+			}
 		}
 	}
 	if value.ErrorType(err.Kind) == nil {

@@ -102,7 +102,7 @@ func ParseConfig(name, connector string, params, config json.RawMessage, root st
 		key   string
 		value float64
 	}{{"max_line", float64(c.MaxLine)}, {"instances", float64(c.Instances)}, {"timeout", c.Timeout}, {"init_timeout", c.InitTimeout},
-		{"heartbeat", c.Heartbeat}, {"idle_seconds", c.IdleSeconds}, {"cancel_grace", c.CancelGrace}} {
+		{"heartbeat", c.Heartbeat}, {"idle_seconds", c.IdleSeconds}, {"cancel_grace", c.CancelGrace}, {"background_timeout", c.Vendor.BackgroundTimeout}} {
 		if n.value < 0 {
 			return c, fmt.Errorf("could not read the configuration of host %s: %s is negative", name, n.key)
 		}

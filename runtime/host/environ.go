@@ -25,7 +25,11 @@ type Inherited struct {
 // names of variables in base that are not passed on.
 func (c *Config) buildEnviron(base []string, n int) (env, kept []string) {
 	env, kept = procgroup.Inherit{Pass: c.PassEnv, Keys: c.Keys}.Of(base)
-	for _, v := range c.protocol().Environ {
+	var own []string
+	if f := c.protocol().Environ; f != nil {
+		own = f(&c.Vendor)
+	}
+	for _, v := range own {
 		if name, _, _ := strings.Cut(v, "="); c.Env[name] == "" {
 			env = append(env, v)
 		}

@@ -62,7 +62,7 @@ func specOf(r *effect.ExchangeOpen) acquireSpec {
 func (h *Hosts) openExchange(ctx context.Context, r *effect.ExchangeOpen) (*effect.ExchangeOpened, error) {
 	pool := h.pools[r.Host]
 	if pool == nil {
-		return nil, effect.Errorf("HostError", "host '%s' is not configured: give it a section in Concerto.toml", r.Host).With("host", r.Host)
+		return nil, unconfiguredError(r.Host)
 	}
 	return h.openQueued(ctx, r, pool.enqueueWaiter(specOf(r)))
 }
@@ -130,9 +130,7 @@ func (h *Hosts) openQueued(ctx context.Context, r *effect.ExchangeOpen, at *wait
 		pool: pool, slot: slot, inbox: newInbox(), request: r, prompt: prompt, key: key, acquireSpec: spec,
 		done: make(chan struct{}), proc: p, stopInterrupt: func() bool { return false },
 	}
-	if ex.inbox.meter = meter; meter != nil {
-		meter.exchange = ex
-	}
+	ex.inbox.meter, ex.inbox.exchange = meter, ex
 	ex.inbox.turns.request = r
 	ex.trackHistory(&History{})
 	p.silence.resetForExchange()

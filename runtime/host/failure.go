@@ -29,6 +29,11 @@ func (c *Config) timeoutError() *effect.Error {
 	return c.unknownErrorf("timed out after %s", effect.Seconds(c.timeout().Seconds())).With("code", "timeout")
 }
 
+// unconfiguredError is the error for a host that has no configuration.
+func unconfiguredError(host string) *effect.Error {
+	return effect.Errorf("HostError", "host '%s' is not configured: give it a section in Concerto.toml", host).With("host", host)
+}
+
 // limitCode is the prefix of the error code of a host that exceeded a resource limit.
 const limitCode = "limit_"
 

@@ -117,6 +117,7 @@ type Hosts struct {
 	suspended     atomic.Bool // in addition, the processes continue to run under the keeper
 	unguardedOnce sync.Once   // limits warnUnguarded to one message
 	running       sync.WaitGroup
+	tasks         taskChanges
 
 	mu            sync.Mutex
 	closed        bool
@@ -149,6 +150,7 @@ func New(o Options) *Hosts {
 		versions:      map[string]*versionCheck{},
 		exchanges:     map[int64]*exchange{},
 		processes:     map[*process]struct{}{},
+		tasks:         taskChanges{next: make(chan struct{})},
 	}
 	for i := range o.Configs {
 		c := &o.Configs[i]
@@ -175,6 +177,8 @@ func (h *Hosts) Perform(ctx context.Context, r effect.Request) (effect.Result, e
 		return asResult(h.steerHost(ctx, r))
 	case *effect.ExchangeClose:
 		return nil, h.closeExchange(r)
+	case *effect.HostTasks:
+		return asResult(h.listTasks(ctx, r))
 	}
 	return nil, &effect.UnperformedError{Who: "hosts", Kind: r.Kind()}
 }
@@ -255,9 +259,11 @@ func (h *Hosts) beginClose() {
 		h.closeExchange(&effect.ExchangeClose{ID: id, Reason: "the run is ending"})
 	}
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	for p := range h.processes {
+	all := slices.Collect(maps.Keys(h.processes))
+	h.mu.Unlock()
+	for _, p := range all {
 		if p.lifecycle.isIdle() {
+			p.settling.warnOfTasks()
 			p.retire(closeInputWait)
 		}
 	}
@@ -296,6 +302,7 @@ func (h *Hosts) unregisterProcess(p *process) {
 	h.mu.Lock()
 	delete(h.processes, p)
 	h.mu.Unlock()
+	h.tasks.notify()
 	h.running.Done()
 }
 

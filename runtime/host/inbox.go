@@ -18,7 +18,8 @@ const (
 // one unread batch. Until that batch is read, the reader goroutine waits with the next batch, and
 // then the full pipe blocks the host.
 type inbox struct {
-	turns turns // of the exchange
+	turns    turns     // of the exchange
+	exchange *exchange // nil for the initialisation of a process
 
 	mu          sync.Mutex
 	space       sync.Cond     // signals the reader that the batch was read, or that no further batch is needed

@@ -64,6 +64,7 @@ type process struct {
 	session atomic.Pointer[string] // name of the session that the host reported last; nil before the first report
 
 	outside   outside
+	settling  settling
 	lifecycle lifecycle
 	stages    stages
 	keeper    keeperState
@@ -84,7 +85,7 @@ func newProcess(h *Hosts, c *Config) *process {
 		hosts: h, cfg: c, silence: newSilenceTimer(c, h.opts.Clock), stderrLines: stderrlog.Lines{Log: func(line string) { h.opts.Stderr(c.Name, line) }},
 		stages: stages{readWanted: make(chan struct{}), readDone: make(chan struct{}), writeDone: make(chan struct{}), terminated: make(chan struct{})},
 	}
-	p.outside.process = p
+	p.outside.process, p.settling.process = p, p
 	p.reader = &reader{process: p, budget: decodeBudget{limit: h.opts.MaxMemory}}
 	return p
 }
@@ -167,7 +168,7 @@ func (p *process) release(served bool) {
 	switch {
 	case p.workspace != "":
 		p.saveConversation()
-	case p.translation.beginsTurn():
+	case !p.settling.endTasks(), p.translation.beginsTurn():
 		p.retire(closeInputWait) // the agent would begin a turn with a message of the exchange that has ended
 		return
 	case p.dir != nil && served:
@@ -196,6 +197,8 @@ func (p *process) isUsable() bool {
 func (p *process) handleOutputEnd(err error, last ndjson.Line) {
 	ours := p.lifecycle.markOutputEnded()
 	failure, exited := p.endReason(err, last)
+	p.settling.set(false)
+	p.settling.addTo(failure)
 	p.addContext(failure)
 	if !ours && !p.reader.sawTerminal && !isUnreadable(err) {
 		p.countFailedStart(failure)

@@ -139,7 +139,7 @@ func (r *reader) flushBatch(own bool) {
 		r.process.outside.recordDropped(r.batch.msgs)
 	}
 	if stop != nil {
-		go in.meter.exchange.stopAtLimit(stop)
+		go in.exchange.stopAtLimit(stop)
 	}
 	// During a flood the next batch will have about the same size.
 	if n > batchMessages/16 {

@@ -83,6 +83,7 @@ func (r *restoredProcess) replayAdapter(t *segment, journaled int64) {
 	if a, ok := p.translation.adapter.(*adapter.ACP); ok && t.ended {
 		read.refuseCalls(a.OpenCalls()...)
 	}
+	p.settling.note(p.translation.adapter)
 	now := p.translation.adapter.Conversation()
 	p.session.Store(&now)
 	read.flushBatch(false)

@@ -165,7 +165,7 @@ func (pl *pool) newRestoredExchange(r *effect.ExchangeOpen, key string) *exchang
 	}
 	pl.mu.Unlock()
 	ex := &exchange{pool: pl, slot: s, inbox: newInbox(), request: r, prompt: pl.cfg.promptWith(r, promptOptions{withTools: pl.cfg.SendTools, key: key}), key: key, acquireSpec: specOf(r), done: make(chan struct{}), stopInterrupt: func() bool { return false }}
-	ex.inbox.turns.request = r
+	ex.inbox.turns.request, ex.inbox.exchange = r, ex
 	return ex
 }
 

@@ -109,7 +109,6 @@ type Reservation interface {
 // meter does nothing.
 type meter struct {
 	reservation Reservation
-	exchange    *exchange
 	hasCost     atomic.Bool // the host has reported a cost, or tokens that have prices
 	hasTokens   atomic.Bool // the host has reported tokens
 	used        effect.HostUsage
@@ -167,7 +166,7 @@ func (ex *exchange) resumeMeter(o *Open) {
 	if err != nil {
 		h.logf(slog.LevelWarn, ex.pool.cfg, "continues an exchange whose reservation is not stored: %v", err)
 	}
-	ex.inbox.meter = &meter{reservation: reservation, exchange: ex, used: o.Used}
+	ex.inbox.meter = &meter{reservation: reservation, used: o.Used}
 	ex.inbox.meter.noteReported(ex.pool.cfg.Bounds.Prices)
 }
 

@@ -73,10 +73,12 @@ func TestCommandLines(t *testing.T) {
 		resume string
 		want   string
 	}{
-		{Config{Transport: "claude-code", Vendor: adapter.Vendor{Model: "opus", Mode: "plan", Settings: []string{"user", "project"}}}, "s",
-			"claude -p --verbose --input-format stream-json --output-format stream-json --include-partial-messages --replay-user-messages --permission-prompt-tool stdio --permission-mode plan --setting-sources user,project --disallowedTools Workflow,Monitor,CronCreate,ScheduleWakeup --model opus --resume s"},
+		{Config{Transport: "claude-code", Vendor: adapter.Vendor{Model: "opus", Mode: "plan", Settings: []string{"user", "project"}, Background: "forbid"}}, "s",
+			"claude -p --verbose --input-format stream-json --output-format stream-json --include-partial-messages --replay-user-messages --permission-prompt-tool stdio --permission-mode plan --setting-sources user,project --disallowedTools CronCreate,ScheduleWakeup,Workflow,Monitor --model opus --resume s"},
 		{Config{Transport: "claude-code", Command: "npx", Args: []string{"-y", "claude"}}, "",
-			"npx -y claude -p --verbose --input-format stream-json --output-format stream-json --include-partial-messages --replay-user-messages --permission-prompt-tool stdio --permission-mode default --setting-sources  --disallowedTools Workflow,Monitor,CronCreate,ScheduleWakeup"},
+			"npx -y claude -p --verbose --input-format stream-json --output-format stream-json --include-partial-messages --replay-user-messages --permission-prompt-tool stdio --permission-mode default --setting-sources  --disallowedTools CronCreate,ScheduleWakeup"},
+		{Config{Transport: "claude-code", Vendor: adapter.Vendor{Background: "detach"}}, "",
+			"claude -p --verbose --input-format stream-json --output-format stream-json --include-partial-messages --replay-user-messages --permission-prompt-tool stdio --permission-mode default --setting-sources "},
 		{Config{Transport: "codex", Vendor: adapter.Vendor{Model: "m"}}, "s", "codex -c features.default_mode_request_user_input=true app-server"},
 		{Config{Transport: "acp", Command: "gemini", Args: []string{"--acp"}}, "s", "gemini --acp"},
 		{Config{Command: "h", Args: []string{"a"}}, "", "h a"},

@@ -51,6 +51,9 @@ type steerNote struct {
 	Name string `json:"name,omitempty"`
 	// Waits means that the message is the prompt of a later turn. It is set only in a beginNote.
 	Waits bool `json:"waits,omitempty"`
+	// Begins means that the message was sent while the exchange settled, and that the agent begins
+	// a turn with it.
+	Begins bool `json:"begins,omitempty"`
 }
 
 type steerMessage struct {
@@ -166,10 +169,14 @@ func (ex *exchange) steerTurn(s *steering, p *process, m *steerMessage) {
 		return
 	}
 	s.direct = append(s.direct, m)
-	if p.cfg.protocol().Confirms {
+	switch {
+	case p.cfg.protocol().Confirms:
 		s.sent[m.ID] = m
 		ex.inbox.setUnbounded(true) // any number of messages may precede the host's answer
-	} else {
+	case p.settling.isOn():
+		m.Begins = true
+		m.settle(effect.SteerQueued)
+	default:
 		m.settle(effect.SteerReceived)
 	}
 	note := m.steerNote
@@ -287,7 +294,10 @@ func (r *reader) settleSteered() {
 		m := t.sent[x.ID]
 		delete(t.sent, x.ID)
 		outcome := effect.SteerReceived
-		if !x.Accepted {
+		switch m.Begins = x.Begins; {
+		case x.Begins:
+			outcome = effect.SteerQueued
+		case !x.Accepted:
 			outcome = effect.SteerQueued
 			t.queue = append(t.queue, m)
 		}

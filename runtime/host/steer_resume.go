@@ -83,7 +83,7 @@ func (ex *exchange) endLostTurn(unread bool) (interrupted bool) {
 			delete(s.sent, m.ID)
 			m.settle(effect.SteerQueued)
 			first = append(first, m)
-		} else if unread && m.Outcome == effect.SteerReceived {
+		} else if unread && (m.Outcome == effect.SteerReceived || m.Begins) {
 			first = append(first, m)
 		}
 	}
@@ -123,6 +123,8 @@ func (ex *exchange) restoreTurns(o *Open, notes []lineNote) (unsent []Steered) {
 			s.sent[m.ID] = m
 			s.direct = append(s.direct, m)
 			ex.inbox.unbounded = true
+		case m.Begins:
+			s.direct = append(s.direct, m)
 		case m.Outcome == effect.SteerQueued:
 			s.queue = append(s.queue, m)
 		case m.Interrupt && notes == nil:
@@ -165,6 +167,7 @@ func restoreMessages(journaled []Steered, notes []lineNote, prompts []string) (a
 		case at < 0:
 			all = append(all, newSteerMessage(*n.Steer))
 		case all[at].Outcome == "": // the note of the agent's answer
+			all[at].Begins = n.Steer.Begins
 			all[at].settle(n.Steer.Outcome)
 		}
 	}

@@ -268,6 +268,7 @@ type endedTurn struct {
 	turnSums
 	Next    string `json:"next"`
 	Foreign bool   `json:"foreign"` // the exchange has not begun the turn
+	Waits   bool   `json:"waits"`   // the exchange waits for background work; the totals are its own
 }
 
 // parseTurnEnd parses the progress message for the end of a turn. It returns nil for other
@@ -280,7 +281,7 @@ func parseTurnEnd(m *effect.HostMessage) *endedTurn {
 		return nil
 	}
 	e := new(endedTurn)
-	if json.Unmarshal(value.AppendJSON(nil, m.Payload), e) != nil || e.Foreign {
+	if json.Unmarshal(value.AppendJSON(nil, m.Payload), e) != nil || e.Foreign || e.Waits {
 		return nil
 	}
 	if isEstimated(m.Payload.Map()) {

@@ -190,6 +190,10 @@ func (w *World) performMocked(ctx context.Context, r effect.Request, next effect
 			return nil, x.recordReply(r)
 		}
 		w.countRequests(r.ID, -1)
+	case *effect.HostTasks:
+		if w.hosts[r.Host] != nil { // a mock has no tasks
+			return &effect.HostTaskList{Tasks: []effect.HostTask{}}, nil
+		}
 	case *effect.ExchangeSteer, *effect.ExchangeClose:
 		if x := w.findExchange(*r.(effect.Numbered).Number()); x != nil {
 			return x.steerOrEnd(r)
@@ -289,6 +293,8 @@ func (w *World) Answers(r effect.Request) bool {
 	case *effect.StreamNext, *effect.StreamClose:
 		return *r.(effect.Numbered).Number() < 0
 	case *effect.ExchangeOpen:
+		return w.hosts[r.Host] != nil
+	case *effect.HostTasks:
 		return w.hosts[r.Host] != nil
 	case *effect.ExchangeNext, *effect.ExchangeReply, *effect.ExchangeSteer, *effect.ExchangeClose:
 		return w.exchanges[*r.(effect.Numbered).Number()] != nil

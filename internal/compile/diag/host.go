@@ -29,10 +29,9 @@ fn main() { let _r = listen W.execute("go") { "approval" => |a| "yes" }; }`},
 	}
 	NoAnswer = &Info{
 		Code: "W0714", Title: `handler without an answer`, Noise: NotNoise,
-		NoFix:   "the intended answer is unknown",
 		Explain: "The value of the handler is the answer to the host. A handler without a value sends no answer, and the host waits until it times out.",
 		Bad: `host W { connector: worker, question_default: "" }
-fn main() { let _r = listen W.execute("go") { "approval" => |a| { emit("asked", a.description); } }; }`,
+fn main() { let _r = listen W.execute("go") { "approval" => |a| { emit("asked", a.description); "no"; } }; }`,
 		Good: `host W { connector: worker, question_default: "" }
 fn main() { let _r = listen W.execute("go") { "approval" => |a| { emit("asked", a.description); "no" } }; }`,
 	}

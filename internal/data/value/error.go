@@ -11,6 +11,8 @@ var (
 	tInt    = &Type{Kind: TypeInt}
 	tBool   = &Type{Kind: TypeBool}
 	tFloat  = &Type{Kind: TypeFloat}
+	tAny    = &Type{Kind: TypeAny}
+	tAnys   = &Type{Kind: TypeArray, Args: []*Type{tAny}}
 	tTexts  = &Type{Kind: TypeArray, Args: []*Type{tString}}
 )
 
@@ -44,7 +46,7 @@ var ErrorTypes = []*Type{
 	errorType("ConnectionError", ownField("connection", tString), ownField("status?", tInt)),
 	errorType("TimeoutError", ownField("timeout_seconds", tFloat)),
 	errorType("HostError", ownField("code?", tString), ownField("recoverable?", tBool), ownField("host", tString), ownField("exit_code?", tInt), ownField("stderr?", tString),
-		ownField("session?", tString), ownField("wait_until?", tInt)),
+		ownField("session?", tString), ownField("tasks?", tAnys), ownField("result?", tAny), ownField("wait_until?", tInt)),
 	errorType("HashMapError", ownField("key?", tString), optionalOwnField("unknown", tBool)),
 	errorType("EmitError", ownField("channel", tString), ownField("reason", tString)),
 	errorType("JsonError", ownField("offset", tInt), ownField("line", tInt), ownField("column", tInt)),

@@ -40,6 +40,9 @@ func describe(r effect.Request) (name string, a args) {
 			name = "interrupt"
 		}
 		a["bytes"] = len(r.Text)
+	case *effect.HostTasks:
+		name = "tasks of " + r.Host
+		a["host"] = r.Host
 	case *effect.ExchangeClose:
 		name = "close"
 	case *effect.Emit:

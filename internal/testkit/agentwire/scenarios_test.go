@@ -21,7 +21,7 @@ type scenario struct {
 // handlers returns handlers that answer and print each request of an agent.
 func handlers(decision string) string {
 	return `{
-        "approval" => |a: HostApproval| { println("approval", a.kind ?? "", a.description); ` + decision + ` },
+        "approval" => |a: HostApproval| { println("approval", a.kind ?? "", a.description); if a.agent.is_some() { println("who", "agent", to_string(a.agent)); } ` + decision + ` },
         "question" => |q: HostQuestion| { println("question", q.question, q.options ?? []); "tabs" },
         "progress" => |p: HostProgress| { println("progress", p.stage ?? "", p.message); },
         "log" => |l: HostLog| { println("log", l.level, l.message); },
@@ -34,6 +34,7 @@ func program(begin, decision string) string {
 fn exchange() {
     match listen ` + begin + " " + handlers(decision) + ` {
         Ok(r) => { println("session", r.session); println("result", r.text); },
+        Err(HostError { message, code, result, .. }) => { println("failed", message); println("code", code ?? ""); println("last turn", to_string(result)); },
         Err(e) => println("failed", e.message),
     }
 }

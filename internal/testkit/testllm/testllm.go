@@ -53,9 +53,10 @@ type StreamEnd struct {
 
 // Call is a tool call of a reply.
 type Call struct {
-	ID   string          `json:"id"`
-	Name string          `json:"name"`
-	Args json.RawMessage `json:"args"`
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Namespace string          `json:"namespace"` // of the tool, in responses of OpenAI; "" for none
+	Args      json.RawMessage `json:"args"`
 }
 
 // Request is a received request.

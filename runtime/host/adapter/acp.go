@@ -412,12 +412,12 @@ func (a *ACP) endExchange(s *Output, r *acpAnswer, line []byte) {
 		s.failed("the exchange ended as "+r.Stop, r.Stop, a.Session, line)
 		return
 	}
-	end := outcome{text: strings.Join(a.Text, ""), session: a.Session, cost: a.cost(), stop: r.Stop, payload: line}
+	end := outcome{Text: strings.Join(a.Text, ""), Session: a.Session, Cost: a.cost(), Stop: r.Stop, Payload: line}
 	switch tokens := r.Meta.Quota.Tokens; {
 	case r.Usage != nil:
-		end.usage = &usage{In: r.Usage.In + r.Usage.Cached + r.Usage.Made, Out: r.Usage.Out, Cached: r.Usage.Cached}
+		end.Usage = &usage{In: r.Usage.In + r.Usage.Cached + r.Usage.Made, Out: r.Usage.Out, Cached: r.Usage.Cached, Made: r.Usage.Made}
 	case tokens != nil:
-		end.usage = &usage{In: tokens.In, Out: tokens.Out}
+		end.Usage = &usage{In: tokens.In, Out: tokens.Out}
 	}
 	s.result(end)
 }

@@ -45,6 +45,15 @@ type Output struct {
 	Lost     []Undelivered    // decisions that the agent has not received
 	Refused  []RefusedRequest // requests of the agent that were answered with an error
 	Quiet    string           // name of the agent's message if the program does not receive it; otherwise ""
+
+	agent json.RawMessage // HostAgent of the messages; nil for the host's agent itself
+}
+
+// addAgent adds the member agent to a message of a subagent.
+func (s *Output) addAgent(o *jsonobject.Object) {
+	if s.agent != nil {
+		o.Raw("agent", s.agent)
+	}
 }
 
 func (s *Output) addMessage(o *jsonobject.Object) { s.Messages = append(s.Messages, o.End()) }
@@ -129,6 +138,7 @@ func (c *confirmations) endTurn(s *Output) {
 type Steered struct {
 	ID       string
 	Accepted bool
+	Begins   bool // it is the prompt of a turn that has begun
 }
 
 // TurnBeginner is an Adapter of an agent that begins a turn by itself with the messages that it has
@@ -168,6 +178,8 @@ type Config struct {
 	Fresh   bool         // each exchange begins a new session
 	Resume  string       // session to continue; "" begins a new one
 	Tools   Tools        // tools of the program that the agent may call
+
+	Background string // one of the values above; "" means BackgroundWait
 }
 
 // Tools lists the program's tools that an agent may call.
@@ -208,6 +220,23 @@ type ours struct {
 	Reason   string            `json:"reason"`
 	ID       string            `json:"id"`     // of a steer
 	Queued   bool              `json:"queued"` // of a prompt: it begins a later turn of the exchange
+}
+
+// Types of lines for adapters of the type Worker that are no messages of the host protocol.
+const (
+	pollLine = "poll" // sent regularly while the exchange waits
+	stopLine = "stop" // the exchange no longer waits; the member reason is described at expire
+)
+
+// Poll returns a line for an adapter whose exchange waits for background tasks.
+func Poll() []byte { return []byte(`{"type":"` + pollLine + `"}`) }
+
+// Stop returns a line after which an adapter stops the background tasks. why completes a sentence
+// about the host: the exchange fails with it if agents are among the tasks.
+func Stop(why string) []byte {
+	o := jsonobject.New(stopLine)
+	o.Text("reason", why)
+	return o.End()
 }
 
 // parseOurs parses a message that this package or its caller wrote. The IDs of an adapter's
@@ -294,6 +323,7 @@ func (s *Output) progress(stage, message string, payload []byte) {
 	o := jsonobject.New(hostmsg.Progress)
 	o.Text("message", message)
 	o.Text("stage", stage)
+	s.addAgent(o)
 	o.Raw("payload", payload)
 	s.addMessage(o)
 }
@@ -339,6 +369,7 @@ func (s *Output) toolCall(id, tool string, args json.RawMessage) {
 	o.Text("id", id)
 	o.Text("tool", tool)
 	o.Raw("args", args)
+	s.addAgent(o)
 	s.addMessage(o)
 }
 

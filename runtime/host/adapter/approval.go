@@ -53,6 +53,7 @@ func (s *Output) approval(a approval) {
 		o.Raw("network", a.network)
 	}
 	o.Raw("options", jsonwrite.MustEncode(a.Options))
+	s.addAgent(o)
 	o.Raw("payload", a.payload)
 	s.addMessage(o)
 }

@@ -73,6 +73,7 @@ func (s *Output) question(q question) {
 	if q.server != "" {
 		o.Text("server", q.server)
 	}
+	s.addAgent(o)
 	o.Raw("payload", q.payload)
 	s.addMessage(o)
 }

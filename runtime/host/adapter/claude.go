@@ -22,14 +22,18 @@ type claude struct {
 	Open      map[string]claudeRequest // open requests of the agent, by ID
 	Message   string                   // ID of the message that is being streamed; "" for none
 	Streamed  bool                     // a part of that message's text has arrived
-	Cost      float64                  // cost of the session so far, in USD
+	Total     claudeTotals             // what the session has used so far, according to the last result
+	Base      claudeTotals             // Total at the beginning of the exchange
+	Spent     claudeTotals             // what the exchange has used before the running turn
 	Replies   map[string]usage         // what each reply of the model in the turn has used, by ID
 	Turns     int64                    // number of those replies, without the replies of subagents
 	Plan      planLimits
 	claudeTurns
+	Tasks claudeWork
 	confirmations
 
-	late bool // the line that is being translated is older than the newest prompt
+	late   bool // the line that is being translated is older than the newest prompt
+	silent bool // Claude Code had sent no other line since the last poll
 }
 
 // claudeTurns distinguishes the turns of an exchange from those that Claude Code begins by itself,
@@ -44,10 +48,7 @@ type claudeTurns struct {
 	Text     string        // newest text of the agent itself in the turn
 	TextOf   string        // ID of the reply with this text
 
-	Tasks      map[string]string // titles of the tasks that have started, by ID
-	Stopped    map[string]bool   // background tasks that Claude Code was asked to stop, by ID
-	Background []string          // titles of those that the running exchange has started
-	Control    int64             // number of requests to stop one
+	Interrupted bool // the program has ended the turn, and the exchange does not wait for tasks
 }
 
 // claudeInput is a message of the user. Claude Code repeats each message when it reads it: a
@@ -67,6 +68,7 @@ type claudeRequest struct {
 	Options     []string
 	Call        json.RawMessage `json:",omitempty"` // JSON-RPC id of a call of one of our tools
 	Elicits     *elicitation    `json:",omitempty"` // request of an MCP server of Claude Code; nil for others
+	Agent       string          `json:",omitempty"` // ID of the subagent that asks; "" for none
 }
 
 // Names that Claude Code uses: for the server of the program's tools, and for the tool that asks
@@ -106,12 +108,12 @@ var claudeRows = []claudeRow{
 	{"system", "api_retry", (*claude).retries},
 	{"system", "status", nil},
 	{"system", "thinking_tokens", nil},
-	{"system", "session_state_changed", nil},
+	{"system", "session_state_changed", (*claude).changesState},
 	{"system", "background_tasks_changed", (*claude).tasksChanged},
 	{"system", "task_started", (*claude).taskStarted},
 	{"system", "task_notification", (*claude).taskEnded},
 	{"system", "task_progress", nil},
-	{"system", "task_updated", nil},
+	{"system", "task_updated", (*claude).taskEnded},
 	{"system", "hook_started", nil},
 	{"system", "hook_progress", nil},
 	{"tool_progress", "", nil},
@@ -131,6 +133,7 @@ type claudeLine struct {
 	SessionID string `json:"session_id"`
 	RequestID string `json:"request_id"`
 	UUID      string `json:"uuid"`
+	Agent     string `json:"agent_id"` // subagent from which the line comes; "" for none
 
 	Request  json.RawMessage `json:"request"`
 	Message  json.RawMessage `json:"message"`
@@ -142,7 +145,7 @@ type claudeLine struct {
 	line []byte
 }
 
-// claudeUsage is the usage of a reply or of an exchange.
+// claudeUsage is the usage of a reply or of a turn.
 type claudeUsage struct {
 	In     int64 `json:"input_tokens"`
 	Made   int64 `json:"cache_creation_input_tokens"`
@@ -154,12 +157,12 @@ func (u *claudeUsage) usage() *usage {
 	if u == nil {
 		return nil
 	}
-	return &usage{In: u.In + u.Made + u.Cached, Out: u.Out, Cached: u.Cached}
+	return &usage{In: u.In + u.Made + u.Cached, Out: u.Out, Cached: u.Cached, Made: u.Made}
 }
 
 func newClaude(v Config) *claude {
 	return &claude{cfg: v, Session: v.Resume, Open: map[string]claudeRequest{}, Replies: map[string]usage{}, Plan: planLimits{},
-		claudeTurns: claudeTurns{Tasks: map[string]string{}, Stopped: map[string]bool{}}}
+		Tasks: newClaudeWork()}
 }
 
 func (c *claude) Conversation() string { return c.Session }
@@ -172,6 +175,9 @@ func (c *claude) FromAgent(line []byte) (s Output) {
 	if m.SessionID != "" {
 		c.Session = m.SessionID
 	}
+	c.silent, c.Tasks.Received = !c.Tasks.Received, true
+	c.setAgent(&s, m.Agent)
+	defer func() { c.silent = false; c.settle(&s) }()
 	for _, row := range claudeRows {
 		if row.typ != m.Type || row.subtype != "" && row.subtype != m.Subtype {
 			continue
@@ -215,9 +221,11 @@ func (c *claude) ToAgent(line []byte) (s Output) {
 	case hostmsg.Prompt:
 		clear(c.Replies)
 		c.Turns = 0
+		c.Tasks.Busy, c.Interrupted = true, false
 		if !o.Queued {
 			clear(c.Plan)
-			c.Unread, c.Mine, c.Background = nil, nil, nil
+			c.Unread, c.Mine = nil, nil
+			c.Tasks.begin()
 		}
 		c.Read, c.Typed = false, len(o.Schema) > 0
 		c.sendText(&s, o.prompt(), false)
@@ -228,11 +236,22 @@ func (c *claude) ToAgent(line []byte) (s Output) {
 	case hostmsg.Cancel:
 		prompt := func(u claudeInput) bool { return !u.Steers }
 		steered := o.Reason == effect.SteerInterrupted
+		if !steered || c.Tasks.Held != nil {
+			c.stop(&s, "")
+		}
+		if c.Tasks.Held != nil && !c.Tasks.Turn {
+			break
+		}
+		c.Interrupted = steered
 		whole := !steered || c.isForeign() && slices.ContainsFunc(c.Unread, prompt)
 		c.interrupt(&s, whole)
 		if whole && steered { // the messages begin no turn
 			c.Unread = slices.DeleteFunc(c.Unread, func(u claudeInput) bool { return u.Steers })
 		}
+	case pollLine:
+		c.poll(&s)
+	case stopLine:
+		c.stop(&s, o.Reason)
 	}
 	return s
 }
@@ -248,6 +267,7 @@ func (c *claude) sendText(s *Output, text string, steers bool) {
 		c.Mine = append(c.Mine, id)
 	}
 	c.Unread = append(c.Unread, claudeInput{id, text, steers})
+	c.Tasks.Idle = false
 	s.addLines(jsonwrite.MustEncode(line))
 }
 
@@ -282,7 +302,9 @@ func (c *claude) handleLifecycle(s *Output, m *claudeLine) {
 		return
 	}
 	c.Confirms = true
-	c.Read = c.Read || e.State == "started"
+	if e.State == "started" {
+		c.Read, c.Tasks.Turn, c.Tasks.Idle = true, true, false
+	}
 	prompt := func(u claudeInput) bool { return u.UUID == e.Message && !u.Steers }
 	if e.State == "cancelled" && !c.Read && slices.ContainsFunc(c.Unread, prompt) { // no result follows
 		s.Quiet = ""
@@ -293,7 +315,7 @@ func (c *claude) handleLifecycle(s *Output, m *claudeLine) {
 // markRead handles the repetition of a message. A version that does not repeat the UUID may join
 // several messages in the text.
 func (c *claude) markRead(id, text string) {
-	c.Confirms = true
+	c.Confirms, c.Tasks.Idle = true, false
 	c.Read = c.Read || slices.Contains(c.Mine, id)
 	for _, is := range []func(u claudeInput) bool{
 		func(u claudeInput) bool { return id != "" && u.UUID == id },

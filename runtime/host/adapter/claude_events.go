@@ -38,6 +38,7 @@ func (c *claude) stream(s *Output, m *claudeLine) {
 // claudeBlock is a content block of a message.
 type claudeBlock struct {
 	Type    string          `json:"type"`
+	ID      string          `json:"id"`
 	Text    string          `json:"text"`
 	Name    string          `json:"name"`
 	Input   json.RawMessage `json:"input"`
@@ -78,7 +79,8 @@ func (c *claude) count(s *Output, m *claudeLine, message *claudeMessage) {
 	for _, u := range c.Replies {
 		all = all.plus(u)
 	}
-	s.spent(fmt.Sprintf("%d tokens", all.In+all.Out), &all, nil, c.Turns, m.line)
+	all = all.plus(c.Spent.Usage)
+	s.spent(fmt.Sprintf("%d tokens", all.In+all.Out), &all, nil, c.Spent.Turns+c.Turns, m.line)
 }
 
 func (c *claude) assistant(s *Output, m *claudeLine) {
@@ -95,6 +97,9 @@ func (c *claude) assistant(s *Output, m *claudeLine) {
 			if !(c.Streamed && message.ID == c.Message) {
 				s.partial(b.Text)
 			}
+		case b.Type == "tool_use" && b.Name == "Monitor":
+			c.Tasks.Watches[b.ID] = true
+			s.progress("tool", about(b.Name, short(subject(b.Input))), m.line)
 		case b.Type != "tool_use", b.Name == claudeAsks, strings.HasPrefix(b.Name, claudeOurs):
 		case b.Name == claudePlans:
 			s.progress("plan", claudePlan(b.Input), m.line)
@@ -183,6 +188,7 @@ func (c *claude) started(s *Output, m *claudeLine) {
 		Version string `json:"claude_code_version"`
 	}
 	c.Text, c.TextOf = "", ""
+	c.Tasks.Turn, c.Tasks.Idle = true, false
 	if c.isForeign() {
 		s.Quiet = typeName(m.Type, m.Subtype)
 		return
@@ -233,6 +239,9 @@ func (c *claude) handleResponse(s *Output, m *claudeLine) {
 	}
 	if json.Unmarshal(m.Response, &r) != nil || r.RequestID != claudeFirst {
 		c.confirm(r.RequestID) // Claude Code repeats each answer that it receives
+		if r.RequestID == c.Tasks.Ping && c.Tasks.Ping != "" {
+			c.Tasks.Ping, c.Tasks.Idle = "", c.silent
+		}
 		s.Quiet = m.Type
 		return
 	}
@@ -297,7 +306,48 @@ type claudeResult struct {
 	Messages []string        `json:"user_message_uuids"`
 	Origin   *struct {
 		Kind string `json:"kind"`
+		Run  string `json:"runId"`
 	} `json:"origin"`
+	Models map[string]claudeModelUse `json:"modelUsage"` // what the session has used, subagents included
+}
+
+// claudeModelUse is what a model has used in a session.
+type claudeModelUse struct {
+	In     int64 `json:"inputTokens"`
+	Out    int64 `json:"outputTokens"`
+	Cached int64 `json:"cacheReadInputTokens"`
+	Made   int64 `json:"cacheCreationInputTokens"`
+}
+
+// claudeTotals are sums of what turns have used.
+type claudeTotals struct {
+	Usage usage
+	Cost  float64 // in USD
+	Turns int64
+}
+
+// addResult adds what a turn has used, and returns what the exchange has used. A version that does
+// not report what the session has used reports what each turn has.
+func (c *claude) addResult(r *claudeResult) (used *usage, cost *float64) {
+	c.Spent.Turns += r.Turns
+	if r.Cost != nil {
+		c.Total.Cost = *r.Cost
+		cost = new(max(c.Total.Cost-c.Base.Cost, 0))
+	}
+	switch {
+	case len(r.Models) > 0:
+		var all usage
+		for _, m := range r.Models {
+			all = all.plus(usage{In: m.In + m.Cached + m.Made, Out: m.Out, Cached: m.Cached, Made: m.Made})
+		}
+		c.Total.Usage = all
+		c.Spent.Usage = all.minus(c.Base.Usage)
+	case r.Usage != nil:
+		c.Spent.Usage = c.Spent.Usage.plus(*r.Usage.usage())
+	default:
+		return nil, cost
+	}
+	return new(c.Spent.Usage), cost
 }
 
 // answers reports whether the turn that has ended belongs to the running exchange.
@@ -310,6 +360,8 @@ func (c *claude) answers(r *claudeResult) bool {
 		return true
 	case len(c.Mine) > 0 && (r.Message != "" || len(r.Messages) > 0):
 		return false
+	case r.Origin != nil && c.Tasks.Runs[r.Origin.Run]:
+		return true
 	case r.Origin != nil && len(c.Mine) > 0:
 		return r.Origin.Kind == "auto-continuation" && c.Read
 	}
@@ -321,36 +373,45 @@ func (c *claude) result(s *Output, m *claudeLine) {
 	wrong := json.Unmarshal(m.line, &r)
 	text := cmp.Or(r.Result, c.Text)
 	c.Text, c.TextOf = "", ""
+	c.Tasks.Turn, c.Tasks.Idle = false, false
 	r.IsError = r.IsError || m.Subtype != "success" || wrong != nil
 	if !c.answers(&r) {
 		s.foreignTurn(text, m.line)
 		return
 	}
-	c.endTurn(s)
-	clear(c.Open)
 	clear(c.Replies) // Claude Code may begin the next turn by itself
 	c.Turns = 0
 	c.Unread = slices.DeleteFunc(c.Unread, func(u claudeInput) bool { return !u.Steers })
 	c.Read = c.Read && len(c.Unread) == 0 // another turn may precede that with the unread messages
-	if r.Cost != nil {
-		total := *r.Cost
-		*r.Cost, c.Cost = max(total-c.Cost, 0), total
-	}
-	code, message := c.failure(m.Subtype, &r)
+	used, cost := c.addResult(&r)
+	out := outcome{Text: text, Session: c.Session, Usage: used, Cost: cost, Turns: c.Spent.Turns, Stop: r.Stop, Payload: m.line}
+	out.Code, out.Message = c.failure(m.Subtype, &r)
 	if wrong != nil {
-		code, message = "result", "Claude Code's result cannot be read: "+problem(wrong)
+		out.Code, out.Message = "result", "Claude Code's result cannot be read: "+problem(wrong)
 	}
-	if code == "" {
-		if len(r.Typed) > 0 && string(r.Typed) != "null" && (c.Typed || text == "") {
-			text = string(r.Typed)
-		}
-		s.result(outcome{text: text, session: c.Session, usage: r.Usage.usage(), cost: r.Cost, turns: r.Turns, stop: r.Stop, payload: m.line})
+	if out.Code == "" && len(r.Typed) > 0 && string(r.Typed) != "null" && (c.Typed || text == "") {
+		out.Text = string(r.Typed)
+	}
+	waits := c.Tasks.Held != nil || !c.Interrupted && c.cfg.Background != BackgroundForbid && c.cfg.Background != BackgroundDetach && (len(c.Tasks.Live) > 0 || c.Tasks.Worked)
+	if !waits {
+		c.finishExchange(s, out)
 		return
 	}
-	if used := r.Usage.usage(); used != nil || r.Cost != nil {
-		s.spent("the turn has failed", used, r.Cost, r.Turns, nil)
+	c.withdrawOwn(s)
+	c.Tasks.hold(s, out)
+	if c.Tasks.Held.Code != "" {
+		c.stop(s, "")
 	}
-	s.failed(message, code, c.Session, m.line)
+}
+
+// withdrawOwn withdraws the open requests of the turn that has ended. Those of subagents stay open.
+func (c *claude) withdrawOwn(s *Output) {
+	for _, id := range sortedKeys(c.Open) {
+		if q := c.Open[id]; q.Agent == "" && q.Elicits == nil {
+			delete(c.Open, id)
+			s.withdraw(id)
+		}
+	}
 }
 
 // failure returns the error of an exchange whose turn has ended with r. code is "" if the exchange
@@ -361,8 +422,8 @@ func (c *claude) failure(subtype string, r *claudeResult) (code, message string)
 		code = "api_error"
 	case r.IsError:
 		code = subtype
-	case len(c.Background) > 0:
-		return "background", c.backgroundError()
+	case c.cfg.Background == BackgroundForbid && c.Tasks.Worked:
+		return "background", c.forbiddenError()
 	default:
 		return "", ""
 	}

@@ -59,6 +59,7 @@ type claudeToolRequest struct {
 	Suggestions []json.RawMessage `json:"permission_suggestions"`
 	Reason      string            `json:"decision_reason"`
 	BlockedPath string            `json:"blocked_path"`
+	Agent       string            `json:"agent_id"` // subagent that asks; "" for none
 }
 
 // asksForTool handles a request to use a tool. It reports a question to the program, allows calls
@@ -74,16 +75,17 @@ func (c *claude) asksForTool(s *Output, id string, request, line []byte) error {
 	if len(r.Input) == 0 {
 		r.Input = json.RawMessage("{}")
 	}
+	c.setAgent(s, r.Agent)
 	switch {
 	case strings.HasPrefix(r.ToolName, claudeOurs) && c.cfg.Tools.matchesTitle(r.ToolName):
 		s.addLines(controlled(id, claudeAllow(r.Input)))
 		return nil
 	case r.ToolName == claudeAsks:
-		c.Open[id] = claudeRequest{Tool: r.ToolName, Input: r.Input}
+		c.Open[id] = claudeRequest{Tool: r.ToolName, Input: r.Input, Agent: r.Agent}
 		s.question(question{ID: id, asks: claudeQuestions(r.Input), payload: line})
 		return nil
 	}
-	q := claudeRequest{Tool: r.ToolName, Input: r.Input, Options: []string{decision.Once}}
+	q := claudeRequest{Tool: r.ToolName, Input: r.Input, Options: []string{decision.Once}, Agent: r.Agent}
 	for _, suggestion := range r.Suggestions {
 		var of struct{ Type string }
 		if json.Unmarshal(suggestion, &of) == nil && of.Type == "addRules" {

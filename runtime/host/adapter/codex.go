@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/internal/process/stderrlog"
 )
@@ -31,18 +32,19 @@ type codex struct {
 	Streamed map[string]bool            // messages of which a part of the text has arrived, by item ID
 	Items    map[string]json.RawMessage // changes of the file-change items, by item ID
 	Text     string                     // text of the newest message
-	Used     usage                      // usage of the thread before the current exchange
-	Total    usage                      // usage of the thread so far
+	Used     usage                      // usage of all threads before the current exchange
+	Total    usage                      // usage of the main thread so far
 	Counted  bool                       // the agent has reported the usage of the current exchange
 	Plan     planLimits
 	Busy     bool // an exchange is running
 	codexSteering
+	Tasks codexWork
 	confirmations
 }
 
 // codexSteering is the state of messages to the running turn.
 type codexSteering struct {
-	Held     []ours            // messages that wait for the turn's ID
+	Unsent   []ours            // messages that wait for the turn's ID
 	Steering map[string]string // IDs of messages that the agent has not answered, by the ID of the request
 	Result   []byte            // terminal message that waits for these answers; nil for none
 }
@@ -83,6 +85,8 @@ var codexRows = []codexRow{
 	{"command/exec/outputDelta", nil},
 	{"process/outputDelta", nil},
 	{"mcpServer/startupStatus/updated", nil},
+	{"thread/started", (*codex).threadStarted},
+	{"thread/status/changed", (*codex).threadChanged},
 	{"thread/*", nil},
 	{"account/rateLimits/updated", (*codex).limits},
 	{"account/*", nil},
@@ -106,9 +110,19 @@ type codexEvent struct {
 	Error     codexTurnError  `json:"error"`
 	Turn      struct {
 		ID     string          `json:"id"`
+		Root   string          `json:"rootTurnId"` // turn of the main thread that has led to it
 		Status string          `json:"status"`
 		Error  *codexTurnError `json:"error"`
 	} `json:"turn"`
+	Thread struct {
+		ID       string `json:"id"`
+		Parent   string `json:"parentThreadId"`
+		Nickname string `json:"agentNickname"`
+		Role     string `json:"agentRole"`
+	} `json:"thread"`
+	Status struct {
+		Type string `json:"type"`
+	} `json:"status"`
 	Plan []struct {
 		Step   string `json:"step"`
 		Status string `json:"status"`
@@ -138,10 +152,11 @@ type codexUsage struct {
 	In     int64 `json:"inputTokens"`
 	Out    int64 `json:"outputTokens"`
 	Cached int64 `json:"cachedInputTokens"`
+	Made   int64 `json:"cacheWriteInputTokens"`
 }
 
 func newCodex(v Config) *codex {
-	return &codex{cfg: v, RPC: newRPC(), Session: v.Resume, Streamed: map[string]bool{}, Items: map[string]json.RawMessage{}, Plan: planLimits{}}
+	return &codex{cfg: v, RPC: newRPC(), Session: v.Resume, Streamed: map[string]bool{}, Items: map[string]json.RawMessage{}, Plan: planLimits{}, Tasks: newCodexWork()}
 }
 
 func (c *codex) Conversation() string { return c.Session }
@@ -158,6 +173,7 @@ func (c *codex) FromAgent(line []byte) (s Output) {
 	default:
 		return foreign(line)
 	}
+	c.settle(&s)
 	return s
 }
 
@@ -168,11 +184,21 @@ func (c *codex) handleNotification(s *Output, m *rpcMessage, line []byte) {
 			continue
 		}
 		e := codexEvent{method: m.Method, line: line}
-		if row.handle == nil || json.Unmarshal(m.Params, &e) != nil || c.holdEarly(&e) || c.elsewhere(&e) {
+		if row.handle == nil || json.Unmarshal(m.Params, &e) != nil {
 			s.Quiet = m.Method
 			return
 		}
-		row.handle(c, s, &e)
+		isOther := e.ThreadID != "" && c.Session != "" && e.ThreadID != c.Session
+		switch {
+		case isOther && m.Method == "thread/status/changed":
+			c.threadChanged(s, &e)
+		case isOther:
+			c.fromSubagent(s, &e)
+		case c.holdEarly(&e) || c.elsewhere(&e):
+			s.Quiet = m.Method
+		default:
+			row.handle(c, s, &e)
+		}
 		return
 	}
 	s.other(m.Method, line)
@@ -184,19 +210,20 @@ const maxEarly = 1000
 // holdEarly holds a notification about a turn until the answer to turn/start, which shows whether
 // the turn is that of the prompt. It returns false for any other notification.
 func (c *codex) holdEarly(e *codexEvent) bool {
-	isOther := e.ThreadID != "" && c.Session != "" && e.ThreadID != c.Session
-	if isOther || c.Own != "" || !c.isForeign(e) || len(c.Early) == maxEarly {
+	if c.Own != "" || !c.isForeign(e) || len(c.Early) == maxEarly {
 		return false
 	}
 	c.Early = append(c.Early, bytes.Clone(e.line))
 	return true
 }
 
-// elsewhere reports whether an event belongs to another thread, for example one that the agent
-// itself has started, or to another turn than that of the newest prompt.
+// elsewhere reports whether an event belongs to another turn than that of the newest prompt. A turn
+// that the main thread begins while the exchange waits is part of the exchange.
 func (c *codex) elsewhere(e *codexEvent) bool {
-	return e.ThreadID != "" && c.Session != "" && e.ThreadID != c.Session ||
-		e.method != "turn/completed" && e.method != "thread/tokenUsage/updated" && c.isForeign(e)
+	if e.method == "turn/started" && c.Tasks.Held != nil && c.Turn == "" {
+		c.Own = e.Turn.ID
+	}
+	return e.method != "turn/completed" && e.method != "thread/tokenUsage/updated" && !c.Tasks.endsCommand(e) && c.isForeign(e)
 }
 
 // isForeign reports whether an event belongs to another turn than that of the newest prompt, whose
@@ -221,8 +248,10 @@ func (c *codex) ToAgent(line []byte) (s Output) {
 		if !o.Queued {
 			clear(c.Plan)
 			c.codexSteering = codexSteering{}
+			c.Tasks.begin()
 		}
-		c.Used = c.Total
+		c.Tasks.Interrupted, c.Tasks.Before = false, 0
+		c.Used = c.sum()
 		if c.cfg.Fresh && c.Prompts > 1 && !o.Queued {
 			c.Prompt = o.prompt()
 			s.addLines(c.RPC.request("thread/start", c.thread()))
@@ -232,11 +261,28 @@ func (c *codex) ToAgent(line []byte) (s Output) {
 	case hostmsg.Response:
 		c.respond(&s, &o)
 	case hostmsg.Steer:
-		c.Held = append(c.Held, o)
+		if c.Tasks.Held != nil && c.Turn == "" {
+			c.Own = ""
+			s.addLines(c.startTurn(o.Text))
+			s.Steered = append(s.Steered, Steered{ID: o.ID, Begins: true})
+			break
+		}
+		c.Unsent = append(c.Unsent, o)
 		c.steer(&s)
 	case hostmsg.Cancel:
-		c.Cancel = true
+		steered := o.Reason == effect.SteerInterrupted
+		if !steered || c.Tasks.Held != nil {
+			c.stop(&s, "")
+		}
+		if c.Tasks.Held != nil && c.Turn == "" && !c.RPC.awaits("turn/start") {
+			break
+		}
+		c.Tasks.Interrupted, c.Cancel = steered, true
 		c.interrupt(&s)
+	case pollLine:
+		c.poll(&s)
+	case stopLine:
+		c.stop(&s, o.Reason)
 	}
 	return s
 }
@@ -262,28 +308,28 @@ func (c *codex) startTurn(prompt string) []byte {
 		"input": []any{obj{"type": "text", "text": prompt, "text_elements": []any{}}}})
 }
 
-// steer sends the held messages to the running turn, if the turn's ID is known.
+// steer sends the waiting messages to the running turn, if the turn's ID is known.
 func (c *codex) steer(s *Output) {
 	if c.Turn == "" {
 		return
 	}
-	for i := range c.Held {
+	for i := range c.Unsent {
 		s.addLines(c.RPC.request("turn/steer", obj{"threadId": c.Session, "expectedTurnId": c.Turn,
-			"input": []any{obj{"type": "text", "text": c.Held[i].Text, "text_elements": []any{}}}}))
+			"input": []any{obj{"type": "text", "text": c.Unsent[i].Text, "text_elements": []any{}}}}))
 		if c.Steering == nil {
 			c.Steering = map[string]string{}
 		}
-		c.Steering[strconv.FormatInt(c.RPC.Sent, 10)] = c.Held[i].ID
+		c.Steering[strconv.FormatInt(c.RPC.Sent, 10)] = c.Unsent[i].ID
 	}
-	c.Held = nil
+	c.Unsent = nil
 }
 
-// refuseHeld refuses the held messages, because the turn has ended before its ID was known.
-func (c *codex) refuseHeld(s *Output) {
-	for i := range c.Held {
-		s.Steered = append(s.Steered, Steered{ID: c.Held[i].ID})
+// refuseUnsent refuses the waiting messages, because the turn has ended before its ID was known.
+func (c *codex) refuseUnsent(s *Output) {
+	for i := range c.Unsent {
+		s.Steered = append(s.Steered, Steered{ID: c.Unsent[i].ID})
 	}
-	c.Held = nil
+	c.Unsent = nil
 }
 
 // handleSteered handles the response to turn/steer. The agent refuses a message if the turn has
@@ -293,7 +339,7 @@ func (c *codex) handleSteered(s *Output, m *rpcMessage) {
 	s.Steered = append(s.Steered, Steered{ID: c.Steering[id], Accepted: m.Error == nil})
 	delete(c.Steering, id)
 	if len(c.Steering) == 0 && c.Result != nil {
-		c.refuseHeld(s)
+		c.refuseUnsent(s)
 		s.Messages = append(s.Messages, c.Result)
 		c.Result = nil
 	}
@@ -317,8 +363,12 @@ func (c *codex) handleResponse(s *Output, m *rpcMessage, line []byte) {
 		s.warn("a response to an unknown request: " + stderrlog.Quote(line))
 		return
 	}
-	if method == "turn/steer" {
+	switch method {
+	case "turn/steer":
 		c.handleSteered(s, m)
+		return
+	case codexLists:
+		c.handleList(s, m)
 		return
 	}
 	if m.Error != nil {
@@ -335,7 +385,7 @@ func (c *codex) handleResponse(s *Output, m *rpcMessage, line []byte) {
 			ID string `json:"id"`
 		} `json:"turn"`
 	}
-	if json.Unmarshal(m.Result, &r) != nil && method != "turn/interrupt" {
+	if json.Unmarshal(m.Result, &r) != nil && method != "turn/interrupt" && method != codexEnds {
 		c.handleFailure(s, method, &rpcMessage{Error: &RPCError{Message: "its answer cannot be read: " + stderrlog.Quote(line)}})
 		return
 	}
@@ -345,6 +395,7 @@ func (c *codex) handleResponse(s *Output, m *rpcMessage, line []byte) {
 	case "thread/start", "thread/resume":
 		c.Session, c.Model = r.Thread.ID, r.Model
 		c.Used, c.Total = usage{}, usage{}
+		clear(c.Tasks.Threads)
 		if c.Prompts == 0 {
 			s.ready(c.Version, true)
 		} else {
@@ -390,12 +441,12 @@ func (c *codex) handleInitialized(s *Output, agent string) {
 // handleFailure handles an error response. It ends the handshake or the exchange that needed the
 // response.
 func (c *codex) handleFailure(s *Output, method string, m *rpcMessage) {
-	if method == "turn/interrupt" {
+	if method == "turn/interrupt" || method == codexEnds {
 		s.Quiet = method
 		return
 	}
 	s.failed(fmt.Sprintf("host '%s': %s: %s", c.cfg.Host, method, m.Error.text()), string(m.Error.Code), c.Session, nil)
-	c.refuseHeld(s)
+	c.refuseUnsent(s)
 }
 
 // Older reports whether version a precedes version b. Both consist of numbers separated by dots.

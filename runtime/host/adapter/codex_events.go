@@ -40,6 +40,11 @@ type codexItem struct {
 	Tool    string          `json:"tool"`
 	Status  string          `json:"status"`
 	Changes json.RawMessage `json:"changes"`
+
+	Receivers []string `json:"receiverThreadIds"`
+	Prompt    string   `json:"prompt"`
+	Thread    string   `json:"agentThreadId"`
+	Path      string   `json:"agentPath"`
 }
 
 // reportedElsewhere contains the types of items that handlers of other notifications report: the
@@ -86,6 +91,7 @@ func (i *codexItem) summary(raw []byte) string {
 
 func (c *codex) itemStarted(s *Output, e *codexEvent) {
 	item, reported := c.item(s, e)
+	c.trackItem(s, e, &item, false)
 	if !reported {
 		return
 	}
@@ -97,6 +103,7 @@ func (c *codex) itemStarted(s *Output, e *codexEvent) {
 
 func (c *codex) itemCompleted(s *Output, e *codexEvent) {
 	item, reported := c.item(s, e)
+	c.trackItem(s, e, &item, true)
 	if item.Type == "agentMessage" {
 		c.Text = item.Text
 		if !c.Streamed[item.ID] {
@@ -119,15 +126,23 @@ func (c *codex) plans(s *Output, e *codexEvent) {
 }
 
 func (c *codex) uses(s *Output, e *codexEvent) {
-	t := e.Usage.Total
-	c.Total = usage(t)
+	c.Total = usage(e.Usage.Total)
 	if !c.Busy { // the usage is that of the resumed thread
+		c.Used = c.sum()
+	}
+	c.showUsage(s, e)
+}
+
+// showUsage reports what the exchange has used so far.
+func (c *codex) showUsage(s *Output, e *codexEvent) {
+	if !c.Busy {
 		s.Quiet = e.method
 		return
 	}
 	c.Counted = true
-	used := c.Total.minus(c.Used)
-	s.spent(fmt.Sprintf("%d tokens", t.In+t.Out), &used, nil, 0, e.line)
+	used := c.sum().minus(c.Used)
+	s.agent = nil
+	s.spent(fmt.Sprintf("%d tokens", used.In+used.Out), &used, nil, 0, e.line)
 }
 
 // codexWindow is the use of the plan in a period.
@@ -165,34 +180,39 @@ func (c *codex) completed(s *Output, e *codexEvent) {
 		s.foreignTurn("a turn of its own ended as "+e.Turn.Status, e.line)
 		return
 	}
-	c.Turn, c.Cancel, c.Busy = "", false, false
-	c.endTurn(s)
-	clear(c.RPC.Open)
-	clear(c.Streamed)
-	clear(c.Items)
-	message := "the turn ended as " + e.Turn.Status
+	c.Turn, c.Cancel = "", false
+	r := outcome{Text: c.Text, Session: c.Session, Payload: e.line, Message: "the turn ended as " + e.Turn.Status}
+	c.Text = ""
 	if e.Turn.Error != nil {
-		message = e.Turn.Error.text()
+		r.Message = e.Turn.Error.text()
+	}
+	if c.Counted {
+		r.Usage = new(c.sum().minus(c.Used))
 	}
 	switch e.Turn.Status {
 	case "completed":
-		r := outcome{text: c.Text, session: c.Session, payload: e.line}
-		if c.Counted {
-			used := c.Total.minus(c.Used)
-			r.usage = &used
-		}
-		s.result(r)
+		r.Message = ""
 	case "interrupted":
+		r.Code = "interrupted"
 		if e.Turn.Error == nil {
-			message = "the turn was interrupted"
+			r.Message = "the turn was interrupted"
 		}
-		s.failed(message, "interrupted", c.Session, e.line)
 	default:
-		s.failed(message, "turn_failed", c.Session, e.line)
+		r.Code = "turn_failed"
 	}
-	c.refuseHeld(s)
-	if len(c.Steering) > 0 { // only the answers show whether another turn follows
-		c.Result, s.Messages = s.Messages[len(s.Messages)-1], s.Messages[:len(s.Messages)-1]
+	c.listCommands(s, c.Session)
+	waits := c.Tasks.Held != nil || !c.Tasks.Interrupted && (len(c.Tasks.Lists) > 0 || len(c.Tasks.Live) > 0 && c.cfg.Background != BackgroundDetach)
+	if !waits {
+		c.finishExchange(s, r)
+		return
+	}
+	c.withdrawThread(s, c.Session)
+	if c.Tasks.Held == nil {
+		c.Tasks.Before = len(c.Tasks.Past)
+	}
+	c.Tasks.hold(s, r)
+	if c.Tasks.Held.Code != "" || c.cfg.Background == BackgroundForbid {
+		c.stop(s, "")
 	}
 }
 

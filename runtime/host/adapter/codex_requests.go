@@ -47,7 +47,9 @@ func (c *codex) handleRequest(s *Output, m *rpcMessage, line []byte) {
 		s.refuse(m.ID, m.Method, "", line)
 		return
 	}
-	row.ask(c, s, &rpcRequest{ID: m.ID, Method: m.Method, Params: m.Params}, line)
+	q := &rpcRequest{ID: m.ID, Method: m.Method, Params: m.Params}
+	s.agent = c.Tasks.Threads[q.thread()].Agent
+	row.ask(c, s, q, line)
 }
 
 // respond sends the response to a request of the agent, if the request is still open.

@@ -1,33 +1,48 @@
 package adapter
 
 import (
+	"encoding/json"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
-// usage counts the tokens of one turn.
+// usage counts tokens.
 type usage struct {
-	In     int64 `json:"tokens_in"` // all input tokens, including Cached
+	In     int64 `json:"tokens_in"` // all input tokens, including Cached and Made
 	Out    int64 `json:"tokens_out"`
-	Cached int64 `json:"tokens_cached"`
+	Cached int64 `json:"tokens_cached"`                // read from a cache
+	Made   int64 `json:"tokens_cache_write,omitempty"` // written to a cache
 }
 
-func (u usage) minus(v usage) usage { return usage{u.In - v.In, u.Out - v.Out, u.Cached - v.Cached} }
+func (u usage) plus(v usage) usage {
+	return usage{u.In + v.In, u.Out + v.Out, u.Cached + v.Cached, u.Made + v.Made}
+}
 
-// outcome is the result of a successful exchange.
+func (u usage) minus(v usage) usage {
+	return usage{u.In - v.In, u.Out - v.Out, u.Cached - v.Cached, u.Made - v.Made}
+}
+
+// outcome is the outcome of a turn or of an exchange.
 type outcome struct {
-	text    string
-	session string
-	usage   *usage
-	cost    *float64 // cost of the turn in USD; nil if unknown
-	turns   int64
-	stop    string
-	payload []byte
+	Text    string
+	Session string
+	Usage   *usage
+	Cost    *float64 // in USD; nil if unknown
+	Turns   int64
+	Stop    string
+	Payload json.RawMessage
+
+	Code    string // of a failure; "" for a success
+	Message string
+	Result  json.RawMessage // result of the last turn, in a failure; nil for none
 }
 
-func (u usage) plus(v usage) usage { return usage{u.In + v.In, u.Out + v.Out, u.Cached + v.Cached} }
+// addTotals adds what was used to a message.
+func (r *outcome) addTotals(o *jsonobject.Object) { addTotals(o, r.Usage, r.Cost, r.Turns) }
 
 // addTotals adds what a turn has used to a message.
 func addTotals(o *jsonobject.Object, used *usage, cost *float64, turns int64) {
@@ -42,16 +57,38 @@ func addTotals(o *jsonobject.Object, used *usage, cost *float64, turns int64) {
 	}
 }
 
-func (s *Output) result(r outcome) {
-	o := jsonobject.New(hostmsg.Result)
-	o.Text("text", r.text)
-	if r.session != "" {
-		o.Text("session", r.session)
+// message returns the message result or error. tasks are those of the exchange.
+func (r *outcome) message(tasks []effect.HostTask) []byte {
+	kind := hostmsg.Result
+	if r.Code != "" {
+		kind = hostmsg.Error
 	}
-	addTotals(o, r.usage, r.cost, r.turns)
-	if r.stop != "" {
-		o.Text("stop_reason", r.stop)
+	o := jsonobject.New(kind)
+	if r.Code != "" {
+		o.Text("message", r.Message)
+		o.Text("code", r.Code)
+	} else {
+		o.Text("text", r.Text)
 	}
-	o.Raw("payload", r.payload)
-	s.addMessage(o)
+	if r.Session != "" {
+		o.Text("session", r.Session)
+	}
+	if r.Code == "" {
+		r.addTotals(o)
+		if r.Stop != "" {
+			o.Text("stop_reason", r.Stop)
+		}
+	}
+	if len(tasks) > 0 {
+		o.Raw("tasks", jsonwrite.MustEncode(tasks))
+	}
+	if r.Result != nil {
+		o.Raw("result", r.Result)
+	}
+	if r.Payload != nil {
+		o.Raw("payload", r.Payload)
+	}
+	return o.End()
 }
+
+func (s *Output) result(r outcome) { s.Messages = append(s.Messages, r.message(nil)) }

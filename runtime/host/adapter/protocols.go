@@ -9,7 +9,8 @@ var Protocols = map[string]*Protocol{
 		Product: "Claude Code", Oldest: "2.1.0", Timeout: vendorTimeout, InitTimeout: vendorInitTimeout},
 	"codex": {Command: "codex", Install: "@openai/codex", Flags: codexFlags, New: func(v Config) Adapter { return newCodex(v) }, Confirms: true,
 		Timeout: vendorTimeout, InitTimeout: vendorInitTimeout},
-	// claude-agent-acp passes the variable to Claude Code. Other agents ignore it.
-	TransportACP: {Environ: claudeEnviron[:1], New: func(v Config) Adapter { return newACP(v) },
+	// claude-agent-acp passes the variable to Claude Code, and reports no tasks. Other agents
+	// ignore it.
+	TransportACP: {Environ: func(*Vendor) []string { return []string{claudeForeground} }, New: func(v Config) Adapter { return newACP(v) },
 		Timeout: vendorTimeout, InitTimeout: vendorInitTimeout},
 }

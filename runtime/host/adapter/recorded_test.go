@@ -182,20 +182,26 @@ func uuidOf(t *testing.T, line string) string {
 	return m.UUID
 }
 
-// shown returns a message without its payload, after checking that the payload is the agent's line.
+// shown returns a message without its payload, after checking that the payload is in the agent's
+// line.
+// The end of an exchange that has waited for tasks has the payload of an earlier line.
 func shown(t *testing.T, ours []byte, line string) string {
 	t.Helper()
-	var m struct{ Payload json.RawMessage }
+	var m struct {
+		Type    string
+		Waits   bool
+		Payload json.RawMessage
+	}
 	if err := json.Unmarshal(ours, &m); err != nil {
 		t.Fatalf("could not decode message %s: %v", ours, err)
 	}
 	if m.Payload == nil {
 		return string(ours)
 	}
-	if string(m.Payload) != line {
-		t.Errorf("the payload of message %s is not the agent's line", ours)
+	if string(m.Payload) != line && !strings.Contains(line, string(m.Payload)) && !m.Waits && m.Type != "result" && m.Type != "error" {
+		t.Errorf("the payload of message %s is not in the agent's line", ours)
 	}
-	return strings.Replace(string(ours), `,"payload":`+line, ` + payload`, 1)
+	return strings.Replace(string(ours), `,"payload":`+string(m.Payload), ` + payload`, 1)
 }
 
 // reread encodes the adapter's state, and returns a new adapter with the decoded state but without

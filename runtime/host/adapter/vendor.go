@@ -14,13 +14,18 @@ type Vendor struct {
 	Approval string   `json:"approval_policy"` // codex: when it asks; "" means "untrusted"
 	Sandbox  string   `json:"codex_sandbox"`   // codex: what it may access; "" means "workspace-write"
 	Session  string   `json:"session"`         // "fresh": each exchange begins a new session; "" means "keep"
+	// what an exchange does about background tasks; "" means BackgroundWait
+	Background string `json:"background"`
+	// seconds for which an exchange waits for background tasks after its first turn; 0 means until
+	// its timeout
+	BackgroundTimeout float64 `json:"background_timeout"`
 }
 
 // AdapterConfig returns the configuration of a host's adapter. host is the name of the declaration.
 // dir is an absolute path.
 func (v *Vendor) AdapterConfig(host, dir string) Config {
 	return Config{Host: host, Dir: dir, Model: v.Model, Mode: v.Mode, Policy: cmp.Or(v.Approval, "untrusted"),
-		Sandbox: cmp.Or(v.Sandbox, "workspace-write"), Fresh: v.Session == "fresh"}
+		Sandbox: cmp.Or(v.Sandbox, "workspace-write"), Fresh: v.Session == "fresh", Background: cmp.Or(v.Background, BackgroundWait)}
 }
 
 // Protocol describes one of the protocols that a host may use.
@@ -28,7 +33,8 @@ type Protocol struct {
 	Command string // default command
 	Install string // name of the npm package that contains the command
 	Flags   func(v *Vendor, resume string) []string
-	Environ []string               // variables, as "NAME=value", unless the manifest sets them
+	// Environ returns variables, as "NAME=value", unless the manifest sets them; nil for none.
+	Environ func(v *Vendor) []string
 	New     func(v Config) Adapter // creates the adapter; nil for the host protocol, which needs none
 	// OneConversation means that a process serves only one session: a new session needs a new
 	// process.
@@ -57,7 +63,10 @@ func claudeFlags(v *Vendor, resume string) []string {
 		mode = "default"
 	}
 	flags := []string{"-p", "--verbose", "--input-format", "stream-json", "--output-format", "stream-json", "--include-partial-messages", "--replay-user-messages",
-		"--permission-prompt-tool", "stdio", "--permission-mode", mode, "--setting-sources", strings.Join(v.Settings, ","), "--disallowedTools", strings.Join(claudeForbidden, ",")}
+		"--permission-prompt-tool", "stdio", "--permission-mode", mode, "--setting-sources", strings.Join(v.Settings, ",")}
+	if without := claudeForbidden[cmp.Or(v.Background, BackgroundWait)]; without != nil {
+		flags = append(flags, "--disallowedTools", strings.Join(without, ","))
+	}
 	if v.Model != "" {
 		flags = append(flags, "--model", v.Model)
 	}

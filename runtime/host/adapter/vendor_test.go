@@ -42,7 +42,7 @@ func TestConversations(t *testing.T) {
 		{"cost and usage are the exchange's", "claude-code", Vendor{}, "", []string{
 			`{"type":"result","subtype":"success","result":"a","total_cost_usd":0.5,"usage":{"input_tokens":1,"cache_creation_input_tokens":2,"cache_read_input_tokens":3,"output_tokens":4}}`,
 			`{"type":"result","subtype":"success","result":"b","total_cost_usd":0.75}`,
-		}, []string{`{"type":"result","text":"a","usage":{"tokens_in":6,"tokens_out":4,"tokens_cached":3},"cost_usd":0.5`, `{"type":"result","text":"b","cost_usd":0.25`}},
+		}, []string{`{"type":"result","text":"a","usage":{"tokens_in":6,"tokens_out":4,"tokens_cached":3,"tokens_cache_write":2},"cost_usd":0.5`, `{"type":"result","text":"b","cost_usd":0.25`}},
 		{"usage of replies, which lines with the same ID correct", "claude-code", Vendor{}, "", []string{prompt,
 			`{"type":"assistant","message":{"id":"m1","content":[],"usage":{"input_tokens":10,"cache_read_input_tokens":5,"output_tokens":1}}}`,
 			`{"type":"assistant","message":{"id":"m1","content":[],"usage":{"input_tokens":10,"cache_read_input_tokens":5,"output_tokens":1}}}`,
@@ -109,7 +109,7 @@ func TestConversations(t *testing.T) {
 			`{"method":"thread/tokenUsage/updated","params":{"tokenUsage":{"total":{"inputTokens":15,"outputTokens":4,"cachedInputTokens":3}}}}`,
 		}, []string{`quiet thread/tokenUsage/updated`,
 			`> {"id":3,"jsonrpc":"2.0","method":"turn/start","params":{"input":[{"text":"go","text_elements":[],"type":"text"}],"threadId":"T"}}`,
-			`{"type":"progress","message":"19 tokens","stage":"usage","usage":{"tokens_in":10,"tokens_out":2,"tokens_cached":2}`,
+			`{"type":"progress","message":"12 tokens","stage":"usage","usage":{"tokens_in":10,"tokens_out":2,"tokens_cached":2}`,
 			`{"type":"result","text":"","session":"T","usage":{"tokens_in":10,"tokens_out":2,"tokens_cached":2}`, `quiet thread/tokenUsage/updated`}},
 		{"usage", "acp", Vendor{}, "", []string{
 			start, `{"id":1,"result":{"protocolVersion":1}}`, `{"id":2,"result":{"sessionId":"S"}}`, prompt, update(`"usage_update","used":1,"cost":{"amount":0.5,"currency":"USD"}`),

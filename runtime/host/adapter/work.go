@@ -1,0 +1,243 @@
+package adapter
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
+	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
+)
+
+// Values of the manifest's key background: what an exchange does about work that continues when
+// a turn has ended.
+const (
+	BackgroundWait   = "wait"
+	BackgroundForbid = "forbid"
+	BackgroundDetach = "detach"
+)
+
+// Worker is an Adapter of an agent that reports its background tasks.
+type Worker interface {
+	// Work returns what the agent works on.
+	Work() Work
+	// Settles reports whether the exchange waits for background tasks.
+	Settles() bool
+	// Count returns the number of starts and ends of tasks so far.
+	Count() int64
+	// Polls reports whether only a line of Poll shows that the wait has ended.
+	Polls() bool
+}
+
+// Work is what an agent works on in the background.
+type Work struct {
+	Tasks   []effect.HostTask // that have not ended, in the order of their start
+	Tending bool              // a turn is running, or an agent or workflow is among the tasks
+	Result  json.RawMessage   // result of the last turn, if the exchange waits; nil otherwise
+	Ended   []effect.HostTask // tasks of the exchange that have ended
+}
+
+// Kinds of tasks. Another kind is the agent's own text.
+const (
+	taskAgent    = "agent"
+	taskWorkflow = "workflow"
+	taskCommand  = "command"
+	taskWatcher  = "watcher"
+)
+
+// isTended reports whether a result is expected from tasks of the kind. A command may run for ever.
+func isTended(kind string) bool { return kind != taskCommand && kind != taskWatcher }
+
+// maxTitles is the number of tasks that a message names.
+const maxTitles = 5
+
+// work are the background tasks of an agent, and the exchange that waits for them.
+type work struct {
+	Live     map[string]liveTask // tasks that have not ended, by ID
+	Changes  int64               // number of starts and ends of tasks
+	Past     []effect.HostTask   // tasks of the running exchange that have ended
+	Worked   bool                // the running exchange has had a task
+	Held     *outcome            // outcome of the last turn, while the exchange waits; nil otherwise
+	Stopping bool                // the tasks are being stopped
+	Late     string              // what is wrong with tasks that have not ended in time; "" for none
+	Shown    string              // newest message about the tasks for which the exchange waits
+}
+
+// liveTask is a task that has not ended.
+type liveTask struct {
+	effect.HostTask
+	N int64 // greater than that of an older task
+}
+
+func newWork() work { return work{Live: map[string]liveTask{}} }
+
+// title returns a name such as `agent "review"`.
+func title(t *effect.HostTask) string {
+	if t.Name == "" {
+		return t.Kind
+	}
+	return fmt.Sprintf("%s %q", t.Kind, t.Name)
+}
+
+// Titles returns the names of tasks, of which a long list is cut.
+func Titles(all []effect.HostTask) string {
+	var out []string
+	for i := range all[:min(len(all), maxTitles)] {
+		out = append(out, title(&all[i]))
+	}
+	text := strings.Join(out, ", ")
+	if more := len(all) - len(out); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// live returns the tasks that have not ended.
+func (w *work) live() (all []effect.HostTask) {
+	for _, t := range slices.SortedFunc(maps.Values(w.Live), func(a, b liveTask) int { return cmp.Compare(a.N, b.N) }) {
+		all = append(all, t.HostTask)
+	}
+	return all
+}
+
+// begin prepares for a new exchange.
+func (w *work) begin() {
+	w.Past, w.Worked, w.Held, w.Stopping, w.Late, w.Shown = nil, false, nil, false, "", ""
+}
+
+// start adds a task, or completes what is known about one.
+func (w *work) start(s *Output, t effect.HostTask, payload []byte) {
+	before, known := w.Live[t.ID]
+	if known {
+		before.Name, before.Kind = cmp.Or(before.Name, t.Name), cmp.Or(t.Kind, before.Kind)
+		w.Live[t.ID] = before
+		return
+	}
+	t.State = effect.TaskRunning
+	w.Changes++
+	w.Worked = true
+	w.Live[t.ID] = liveTask{t, w.Changes}
+	s.task(&t, title(&t)+" has started", payload)
+}
+
+// end removes a task that has ended.
+func (w *work) end(s *Output, id, state, summary string, payload []byte) {
+	t, known := w.Live[id]
+	if !known {
+		return
+	}
+	delete(w.Live, id)
+	w.Changes++
+	t.State, t.Summary = state, summary
+	w.Past = append(w.Past, t.HostTask)
+	s.task(&t.HostTask, endText(&t.HostTask), payload)
+}
+
+// endText describes the end of a task.
+func endText(t *effect.HostTask) string {
+	text := title(t) + " " + t.State
+	if t.Summary != "" && t.Summary != t.Name {
+		text += ": " + short(t.Summary)
+	}
+	return text
+}
+
+// task reports a change of a task. payload is what the agent reports about it; nil for nothing.
+func (s *Output) task(t *effect.HostTask, message string, payload []byte) {
+	o := jsonobject.New(hostmsg.Progress)
+	o.Text("message", message)
+	o.Text("stage", "task")
+	o.Raw("task", jsonwrite.MustEncode(t))
+	s.addAgent(o)
+	if payload != nil {
+		o.Raw("payload", payload)
+	}
+	s.addMessage(o)
+}
+
+// hold stores the outcome of a turn, because the exchange waits for its tasks. The program receives
+// it as the end of a turn. A turn without a text leaves that of the turn before.
+func (w *work) hold(s *Output, r outcome) {
+	s.turnEnded(&r)
+	if w.Held != nil {
+		if w.Held.Code != "" || w.Stopping { // the turn only reports that the tasks were stopped
+			return
+		}
+		r.Text = cmp.Or(r.Text, w.Held.Text)
+	}
+	w.Held = &r
+}
+
+// turnEnded reports the end of a turn after which the exchange continues.
+func (s *Output) turnEnded(r *outcome) {
+	o := jsonobject.New(hostmsg.Progress)
+	o.Text("message", short(cmp.Or(r.Message, r.Text, "the turn has ended")))
+	o.Text("stage", "turn")
+	o.Raw("waits", []byte("true"))
+	r.addTotals(o)
+	o.Raw("payload", r.message(nil))
+	s.addMessage(o)
+}
+
+// showWait reports the tasks for which the exchange waits, if they have changed.
+func (w *work) showWait(s *Output) {
+	if w.Held == nil || len(w.Live) == 0 {
+		return
+	}
+	all := w.live()
+	text := "waits for " + Titles(all)
+	if text == w.Shown {
+		return
+	}
+	w.Shown = text
+	o := jsonobject.New(hostmsg.Progress)
+	o.Text("message", text)
+	o.Text("stage", "wait")
+	s.addMessage(o)
+}
+
+// expire notes that the tasks are stopped because the exchange no longer waits for them. why
+// completes a sentence about the host.
+func (w *work) expire(host, why string) {
+	all := slices.DeleteFunc(w.live(), func(t effect.HostTask) bool { return !isTended(t.Kind) })
+	if len(all) > 0 {
+		w.Late = fmt.Sprintf("host '%s' %s: stopped %s", host, why, Titles(all))
+	}
+}
+
+// settled returns the outcome of the exchange, which no longer waits.
+func (w *work) settled() outcome {
+	r := *w.Held
+	if w.Late != "" && r.Code == "" {
+		r.Result = r.message(nil)
+		r.Code, r.Message = "background", w.Late
+	}
+	w.Held, w.Stopping, w.Late, w.Shown = nil, false, "", ""
+	return r
+}
+
+// finish ends the exchange.
+func (w *work) finish(s *Output, r outcome) {
+	all := append(w.Past[:len(w.Past):len(w.Past)], w.live()...)
+	if r.Code != "" && (r.Usage != nil || r.Cost != nil) {
+		s.spent("the turn has failed", r.Usage, r.Cost, r.Turns, nil)
+	}
+	s.Messages = append(s.Messages, r.message(all))
+}
+
+// report returns the state for the host's process. tending reports whether a turn is running.
+func (w *work) report(tending bool) Work {
+	out := Work{Tasks: w.live(), Tending: tending, Ended: w.Past}
+	for i := range out.Tasks {
+		out.Tending = out.Tending || isTended(out.Tasks[i].Kind)
+	}
+	if w.Held != nil {
+		out.Result = w.Held.message(nil)
+	}
+	return out
+}
