@@ -55,6 +55,9 @@ func (c *History) newHandover() *handover {
 	n := handoverNote{predecessor{c.opened.Process, c.opened.Turn}, c.replies, c.last, slices.Clone(c.pending)}
 	v := restoreHandover(n)
 	v.resumption = c.answered
+	if len(c.tasks) > 0 {
+		v.resumption.Lost = adapter.Titles(c.tasks)
+	}
 	return v
 }
 

@@ -44,6 +44,13 @@ func (p *silenceTimer) resetForExchange() {
 	p.restartSilence()
 }
 
+// restart makes the silence begin now.
+func (p *silenceTimer) restart() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.restartSilence()
+}
+
 func (p *silenceTimer) restartSilence() { p.silent, p.since = 0, p.clock.Now() }
 
 // beginWait starts measuring. It is called when a goroutine begins to wait for a line.
@@ -138,6 +145,9 @@ func (ex *exchange) checkHeartbeat() {
 	}
 	left := ex.pool.cfg.heartbeat()
 	if p := ex.currentProcess(); p != nil { // nil while the exchange moves to a new process
+		if p.settling.isOn() && !p.translation.work().Tending { // a command may be silent for any time
+			p.silence.restart()
+		}
 		left = p.silence.remaining(left)
 	}
 	if left > 0 {

@@ -36,6 +36,7 @@ type historyState struct {
 	lastLine line                  // line of the newest reply
 	last     string                // digest of lastLine; "" before the first reply, or until addSums computes it
 	turns    *turnHistory          // nil if no turn but the last one has ended
+	tasks    []effect.HostTask     // background tasks that have not ended
 }
 
 // turnHistory describes the turns of an exchange that have ended.
@@ -63,7 +64,7 @@ func (c *History) clone() *History {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	out := &History{historyState: c.historyState}
-	out.pending = slices.Clone(c.pending)
+	out.pending, out.tasks = slices.Clone(c.pending), slices.Clone(c.tasks)
 	return out
 }
 
@@ -101,7 +102,21 @@ func (c *History) RecordMessages(m *effect.ExchangeMessages) {
 			c.pending = slices.DeleteFunc(c.pending, func(w hostRequest) bool { return w.ID == x.ID })
 		case x.Type == hostmsg.Progress:
 			c.recordTurnEnd(parseTurnEnd(x))
+			c.recordTask(x)
 		}
+	}
+}
+
+// recordTask records that a background task has started or ended.
+func (c *History) recordTask(m *effect.HostMessage) {
+	v, _ := m.Payload.Map().GetString("task")
+	var t effect.HostTask
+	if v.Map() == nil || json.Unmarshal(value.AppendJSON(nil, v), &t) != nil {
+		return
+	}
+	c.tasks = slices.DeleteFunc(c.tasks, func(x effect.HostTask) bool { return x.ID == t.ID })
+	if t.State == effect.TaskRunning {
+		c.tasks = append(c.tasks, t)
 	}
 }
 
@@ -265,6 +280,7 @@ type historyJSON struct {
 	Replies  int                   `json:"replies,omitempty"`
 	Last     string                `json:"last,omitempty"`
 	Turns    *turnHistory          `json:"turns,omitempty"`
+	Tasks    []effect.HostTask     `json:"tasks,omitempty"`
 }
 
 type hostRequestJSON struct {
@@ -277,7 +293,7 @@ func (c *History) MarshalJSON() ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.addSums()
-	text := historyJSON{c.opened, c.process, c.session, nil, c.answered, c.replies, c.last, c.turns}
+	text := historyJSON{c.opened, c.process, c.session, nil, c.answered, c.replies, c.last, c.turns, c.tasks}
 	for _, w := range c.pending {
 		text.Asked = append(text.Asked, hostRequestJSON{w, w.text})
 	}
@@ -293,7 +309,7 @@ func (c *History) UnmarshalJSON(b []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.opened, c.process, c.session, c.answered, c.replies, c.last = text.Opened, text.Process, text.Session, text.Answered, text.Replies, text.Last
-	c.pending, c.turns = nil, text.Turns
+	c.pending, c.turns, c.tasks = nil, text.Turns, text.Tasks
 	for _, w := range text.Asked {
 		w.hostRequest.text = w.Line
 		c.pending = append(c.pending, w.hostRequest)

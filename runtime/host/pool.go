@@ -85,6 +85,9 @@ func (pl *pool) chooseSlot(w acquireSpec) int {
 	if at < 0 {
 		at = first(func(s *slot) bool { return !runs(s) })
 	}
+	if at < 0 {
+		at = first(func(s *slot) bool { return !s.proc.translation.hasTasks() })
+	}
 	return max(at, 0)
 }
 
@@ -154,6 +157,9 @@ func (s *slot) acquireOnce(ctx context.Context, w acquireSpec) (*process, error)
 			why := s.proc.mismatch(w)
 			if why == "" {
 				return s.proc, nil
+			}
+			if err := s.proc.settling.await(ctx); err != nil {
+				return nil, err
 			}
 			s.pool.hosts.logf(slog.LevelDebug, s.pool.cfg, "is restarted: %s", why)
 		}

@@ -138,11 +138,33 @@ func (s *settling) send(text []byte) {
 func (s *settling) endTasks() (canServe bool) {
 	p := s.process
 	all := p.translation.work().Tasks
-	if len(all) == 0 || p.cfg.background() == adapter.BackgroundDetach {
+	if len(all) == 0 || p.cfg.background() == adapter.BackgroundDetach && p.dir == nil {
 		return true
 	}
 	p.hosts.logf(slog.LevelWarn, p.cfg, "is stopped, because it still works in the background: %s", adapter.Titles(all))
 	return false
+}
+
+// await waits until the process, which is to be replaced, has no detached tasks.
+func (s *settling) await(ctx context.Context) error {
+	h := s.process.hosts
+	for isFirst := true; ; isFirst = false {
+		changed := h.tasks.change()
+		all := s.process.translation.work().Tasks
+		if len(all) == 0 || !s.process.isUsable() {
+			return nil
+		}
+		if isFirst {
+			h.logf(slog.LevelInfo, s.process.cfg, "is replaced when its background tasks have ended: %s", adapter.Titles(all))
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-h.closing:
+			return ErrClosed
+		}
+	}
 }
 
 // warnOfTasks warns of the tasks that end with a process, because the run has ended.

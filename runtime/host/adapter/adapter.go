@@ -272,6 +272,9 @@ func (r *Resumption) instructions() string {
 	if r.Answered != nil {
 		s += "\nYour last question that was answered: " + string(r.Answered) + "\nThe answer: " + string(r.Response) + "\nRepeat the questions that you have asked since then."
 	}
+	if r.Lost != "" {
+		s += "\nThese background tasks were lost; start them again if you need them: " + r.Lost
+	}
 	return s
 }
 
@@ -485,4 +488,5 @@ func JoinLines(all [][]byte) []byte {
 type Resumption struct {
 	Answered json.RawMessage `json:"answered,omitempty"` // the message that was answered last,
 	Response json.RawMessage `json:"response,omitempty"` // and the response to it
+	Lost     string          `json:"lost,omitempty"`     // names of the background tasks that were lost; "" for none
 }

@@ -308,7 +308,12 @@ func (c *claude) handleLifecycle(s *Output, m *claudeLine) {
 	prompt := func(u claudeInput) bool { return u.UUID == e.Message && !u.Steers }
 	if e.State == "cancelled" && !c.Read && slices.ContainsFunc(c.Unread, prompt) { // no result follows
 		s.Quiet = ""
-		s.failed("the prompt was cancelled before Claude Code read it", "interrupted", c.Session, m.line)
+		c.finishExchange(s, outcome{Code: "interrupted", Message: "the prompt was cancelled before Claude Code read it", Session: c.Session, Payload: m.line})
+	}
+	if at := slices.IndexFunc(c.Unread, func(u claudeInput) bool { return u.UUID == e.Message && u.Steers }); e.State == "cancelled" && at >= 0 {
+		s.Quiet = ""
+		s.warn("Claude Code was interrupted before it read a message: " + short(c.Unread[at].Text))
+		c.Unread = slices.Delete(c.Unread, at, at+1)
 	}
 }
 
@@ -333,7 +338,8 @@ func (c *claude) markRead(id, text string) {
 
 // isForeign reports whether Claude Code works on a turn that the running exchange has not begun:
 // it has not read the prompt. A version that never reports what it reads begins no such turns.
-func (c *claude) isForeign() bool { return c.Confirms && !c.Read }
+// While the exchange waits for tasks, only the result shows who has begun a turn.
+func (c *claude) isForeign() bool { return c.Confirms && !c.Read && c.Tasks.Held == nil }
 
 // BeginsTurn reports whether Claude Code has not read all messages that steer it.
 func (c *claude) BeginsTurn() bool {

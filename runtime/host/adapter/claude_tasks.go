@@ -184,7 +184,13 @@ func (c *claude) tasksChanged(s *Output, m *claudeLine) {
 	for _, t := range c.Tasks.live() {
 		if !listed[t.ID] {
 			end := c.Tasks.Ends[t.ID]
-			c.Tasks.end(s, t.ID, cmp.Or(end.State, effect.TaskCompleted), end.Summary, nil)
+			if end.State == "" {
+				end.State = effect.TaskCompleted
+				if c.Tasks.Asked[t.ID] {
+					end.State = effect.TaskStopped
+				}
+			}
+			c.Tasks.end(s, t.ID, end.State, end.Summary, nil)
 			delete(c.Tasks.Ends, t.ID)
 			delete(c.Tasks.Asked, t.ID)
 			c.Tasks.Idle = false

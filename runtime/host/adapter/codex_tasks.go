@@ -296,6 +296,9 @@ func (c *codex) settle(s *Output) {
 	}
 	late := c.Tasks.Past[min(c.Tasks.Before, len(c.Tasks.Past)):]
 	r := c.Tasks.settled()
+	if c.Counted {
+		r.Usage = new(c.sum().minus(c.Used))
+	}
 	if c.cfg.Background == BackgroundForbid && r.Code == "" && len(late) > 0 {
 		r.Code, r.Message = "background", fmt.Sprintf("host '%s' started background work, which was stopped: %s", c.cfg.Host, Titles(late))
 	}
