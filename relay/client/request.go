@@ -123,7 +123,7 @@ func (q *request) setReason() {
 // fillHost fills in a host's request from the host's message.
 func (q *request) fillHost(asks *effect.Asking, message json.RawMessage, now time.Time) {
 	q.setExpiry(time.Duration(asks.Within)*time.Millisecond, now)
-	q.From = &protocol.Origin{Kind: protocol.FromQuestion, Host: asks.Host}
+	q.From = &protocol.Origin{Kind: protocol.FromQuestion, Host: hostmsg.SenderName(asks.Host, message)}
 	if hostmsg.Lookup(asks.Type).Form == hostmsg.YesNo {
 		q.From.Kind = protocol.FromApproval
 		var m approval

@@ -145,7 +145,7 @@ func (s *settling) endTasks() (canServe bool) {
 	return false
 }
 
-// await waits until the process, which is to be replaced, has no detached tasks.
+// await waits until the process, which another one must replace, has no detached tasks.
 func (s *settling) await(ctx context.Context) error {
 	h := s.process.hosts
 	for isFirst := true; ; isFirst = false {

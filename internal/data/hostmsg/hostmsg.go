@@ -7,7 +7,11 @@
 // the program.
 package hostmsg
 
-import "sync"
+import (
+	"cmp"
+	"encoding/json"
+	"sync"
+)
 
 // The message types whose names the code uses.
 const (
@@ -178,4 +182,19 @@ func Lookup(typ string) *Message {
 		}
 	}
 	return &other
+}
+
+// SenderName returns the name under which a person sees the sender of a message: that of the host,
+// as in "Coder", or of its subagent, as in "Coder › helper".
+func SenderName(host string, message []byte) string {
+	var m struct {
+		Agent struct {
+			ID   string `json:"id"`
+			Name string `json:"name"`
+		} `json:"agent"`
+	}
+	if json.Unmarshal(message, &m) != nil || m.Agent.ID == "" {
+		return host
+	}
+	return host + " › " + cmp.Or(m.Agent.Name, m.Agent.ID)
 }

@@ -124,7 +124,7 @@ func (d *dialogue) about(r *request) string {
 	if what == "" {
 		what = r.Tool
 	}
-	text := terminal.OneLine(d.host) + " requests approval: " + terminal.OneLine(what)
+	text := d.sender + " requests approval: " + terminal.OneLine(what)
 	var kinds []string
 	if r.Kind != "" {
 		kinds = append(kinds, r.Kind)

@@ -57,7 +57,7 @@ func (p *Person) Ask(ctx context.Context, prompt string) (string, error) {
 
 // AskHost asks a host's question and returns the answer in the form that a handler returns.
 func (p *Person) AskHost(ctx context.Context, q effect.Asking, message json.RawMessage) (json.RawMessage, error) {
-	d := &dialogue{Person: p, host: q.Host, tool: q.Type == effect.ToolApproval}
+	d := &dialogue{Person: p, host: q.Host, sender: terminal.OneLine(hostmsg.SenderName(q.Host, message)), tool: q.Type == effect.ToolApproval}
 	if q.Within > 0 {
 		d.until = p.Now().Add(time.Duration(q.Within) * time.Millisecond)
 	}
@@ -75,9 +75,10 @@ func (p *Person) AskHost(ctx context.Context, q effect.Asking, message json.RawM
 // dialogue is the sequence of prompts for one message.
 type dialogue struct {
 	*Person
-	host  string
-	tool  bool // the message is about a tool call, whose arguments can always be edited
-	until time.Time
+	host   string
+	sender string // who asks, as it is shown
+	tool   bool   // the message is about a tool call, whose arguments can always be edited
+	until  time.Time
 }
 
 // ask shows one prompt of the dialogue and returns the typed line.

@@ -60,6 +60,7 @@ func TestApprovals(t *testing.T) {
 		answer         string
 		last           string // end of the last prompt
 	}{
+		{`{"description":"rm","agent":{"id":"a1","name":"helper"}}`, "a", `"yes"`, "H › helper requests approval: rm\n[a]llow once [s]ession a[l]ways [d]eny"},
 		{`{"description":"rm"}`, "a", `"yes"`, "H requests approval: rm\n[a]llow once [s]ession a[l]ways [d]eny"},
 		{`{"tool":"rm"}`, "Yes", `"yes"`, "H requests approval: rm\n[a]llow once [s]ession a[l]ways [d]eny"},
 		{`{"description":"rm","kind":"execute","risk_level":"high","args":{"a": 1},"reason":"be\u0007cause"}`, "s", `"session"`,

@@ -81,7 +81,7 @@ func (d *dialogue) question(ctx context.Context, message json.RawMessage) (json.
 
 // askOne asks one question.
 func (d *dialogue) askOne(ctx context.Context, q *inquiry, which string) (json.RawMessage, error) {
-	head := terminal.OneLine(d.host) + " asks" + which + ": "
+	head := d.sender + " asks" + which + ": "
 	if q.Header != "" && q.Header != q.Question {
 		head += "[" + terminal.OneLine(q.Header) + "] "
 	}
