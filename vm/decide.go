@@ -47,6 +47,7 @@ type Decision struct {
 	At      Place           // place of the handler that decided; zero if no handler of the program did
 	Path    []Part          // if a handler decided: the participants in the order of their first effect
 	MS      int64           // duration in milliseconds
+	Session string          // of a refused request: the agent's conversation; the messages of other requests contain it
 	Call    *effect.AppDecided
 }
 
@@ -312,12 +313,17 @@ func (m *VM) recordRuleDecisions(host *Host, x *effect.HostMessage, e int64) {
 // recordRefusal reports a request of a host that Concerto has refused.
 func recordRefusal(m *VM, host *Host, x *effect.HostMessage, e int64) {
 	asked, _ := x.Payload.Map().Delete(value.String(effect.DecidedAsked))
+	session, _ := x.Payload.Map().Delete(value.String("session"))
 	if m.observed.decisions == nil {
 		return
 	}
 	reason, _ := x.Payload.Map().GetString("reason")
 	id, _ := x.Payload.Map().GetString("id")
-	m.recordDecision(&Decision{Kind: effect.RefusedRequest, Effect: e, Host: host.Name, ID: value.AppendJSON(nil, id), Asked: value.AppendJSON(nil, asked), Problem: reason.AsString(), By: effect.ByRules, Name: "concerto"})
+	d := &Decision{Kind: effect.RefusedRequest, Effect: e, Host: host.Name, ID: value.AppendJSON(nil, id), Asked: value.AppendJSON(nil, asked), Problem: reason.AsString(), By: effect.ByRules, Name: "concerto"}
+	if session.Kind() == value.KindString {
+		d.Session = session.AsString()
+	}
+	m.recordDecision(d)
 }
 
 // recordUndelivered reports a decision that the host did not receive.

@@ -31,7 +31,7 @@ func (x *outsideDecisions) record(d *host.OutsideDecision) error {
 	if !x.ready {
 		return errors.New("the run has no ledger yet")
 	}
-	decided := &vm.Decision{Kind: d.Kind, Host: d.Host, ID: d.ID, Asked: d.Asked, Problem: d.Problem, By: effect.ByRules, Name: d.Rules}
+	decided := &vm.Decision{Kind: d.Kind, Host: d.Host, ID: d.ID, Asked: d.Asked, Problem: d.Problem, Session: d.Session, By: effect.ByRules, Name: d.Rules}
 	if d.Kind == effect.UndeliveredDecision {
 		decided.By, decided.Name = effect.ByHost, d.Host
 	}

@@ -195,7 +195,7 @@ func (w hostRequest) withSum() hostRequest {
 	sum.Write([]byte(w.Type))
 	for _, member := range jsonobject.MembersOf(w.text) {
 		switch member.Name {
-		case "id", "session", "payload": // these differ in another process
+		case "id", "call", "session", "agent", "payload": // these differ in another process
 			continue
 		}
 		sum.Write([]byte(member.Name))

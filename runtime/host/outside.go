@@ -28,6 +28,7 @@ type OutsideDecision struct {
 	Problem string          // why the request was denied or refused; "" if it was allowed
 	Rules   string          // who decided: the section of the rules, or "concerto"
 	Line    string          // "PROCESS:LINE", which identifies the agent's line in the run
+	Session string          // of a refused request: the agent's conversation
 }
 
 // outside records and reports what happens at a process while no exchange is running.
@@ -149,11 +150,14 @@ func (r *reader) reportRefused(l ndjson.Line) {
 // refuse records a request that the adapter has refused.
 func (o *outside) refuse(x *adapter.RefusedRequest, l ndjson.Line) {
 	p := o.process
-	if err := o.record(o.decision(l.Number, effect.RefusedRequest, jsonwrite.MustEncode(x.ID), x.Request, x.Reason)); err != nil {
+	d := o.decision(l.Number, effect.RefusedRequest, jsonwrite.MustEncode(x.ID), x.Request, x.Reason)
+	d.Session = x.Session
+	if err := o.record(d); err != nil {
 		p.hosts.logf(slog.LevelWarn, p.cfg, "made a request whose refusal could not be recorded: %v", err)
 	}
 	notice := refusedMessage(p.cfg.Name, x)
 	notice.Payload.Map().Delete(value.String(effect.DecidedAsked))
+	notice.Payload.Map().Delete(value.String("session"))
 	notice.Payload.Map().SetString("outside", value.Bool(true))
 	o.add(notice)
 }
@@ -165,6 +169,9 @@ func refusedMessage(host string, x *adapter.RefusedRequest) effect.HostMessage {
 	o.Text("id", x.ID)
 	o.Text("name", x.Name)
 	o.Text("reason", x.Reason)
+	if x.Session != "" {
+		o.Text("session", x.Session)
+	}
 	o.Raw(effect.DecidedAsked, x.Request)
 	return noticeMessage(o.End())
 }
@@ -208,6 +215,9 @@ func (o *outside) recordDropped(all []effect.HostMessage) {
 			problem = reason.AsString()
 		}
 		d := o.decision(p.reader.number.Load(), kind, member("id"), member(effect.DecidedAsked), problem)
+		if kind == effect.RefusedRequest {
+			_ = json.Unmarshal(member("session"), &d.Session) // absent before the conversation begins
+		}
 		if kind == hostmsg.Approval {
 			d.Rules = p.cfg.rulesName()
 			_ = json.Unmarshal(member("decision"), &d.Verdict) // decisionMessage has written a text

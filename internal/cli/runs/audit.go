@@ -168,7 +168,7 @@ if a record was changed. --since accepts a time (2026-01-05T10:00:00Z, 2026-01-0
 	}
 	locate.AddEngineFlag(a, c)
 	c.Flags().StringVar(&cmd.filter.Tool, "tool", "", "show only calls of the tool `NAME`")
-	c.Flags().StringVar(&cmd.filter.Session, "session", "", "show only records whose session is `ID`, the id of a run")
+	c.Flags().StringVar(&cmd.filter.Session, "session", "", "show only records of `ID`: a run, or an agent's conversation")
 	c.Flags().StringVar(&cmd.filter.Outcome, "outcome", "", "show only calls with `OUTCOME`: ok, denied, …")
 	c.Flags().StringVar(&cmd.since, "since", "", "show only records after `TIME`")
 	cmd.format = cmdline.AddFormatUsage(c, "print as `FORMAT`: text or ndjson (default text)", "text", "ndjson")

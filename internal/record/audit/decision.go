@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -18,6 +19,12 @@ type decisionData struct {
 	Decision string          `json:"decision"`
 	Reason   string          `json:"reason"`
 	Tool     string          `json:"tool"`
+	Call     string          `json:"call"`
+	Session  string          `json:"session"`
+	Agent    struct {
+		ID   string `json:"id"`
+		Name string `json:"name"`
+	} `json:"agent"`
 }
 
 // maxShown limits the displayed part of a JSON text, in bytes.
@@ -68,6 +75,11 @@ func (l Line) decisionText(s subject, d data) string {
 	for _, why := range []string{d.Reason, d.Error} {
 		if why != "" {
 			parts = append(parts, fmt.Sprintf("%q", why))
+		}
+	}
+	for _, of := range [][2]string{{"call", d.Call}, {"session", d.Session}, {"agent", cmp.Or(d.Agent.Name, d.Agent.ID)}} {
+		if of[1] != "" {
+			parts = append(parts, of[0]+" "+of[1])
 		}
 	}
 	return strings.Join(append(parts, d.MS.String()+" ms"), "  ")

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Filter selects records. The zero value selects all. If Outcome is set, it selects the ends of
+// Filter selects records. The zero value selects all. Session is the ID of a run, or of the
+// conversation of a vendor's agent. If Outcome is set, it selects the ends of
 // calls with this outcome.
 type Filter struct {
 	Tool, Session, Outcome string
@@ -17,7 +18,7 @@ type Filter struct {
 
 // Match reports whether the filter selects a record.
 func (f Filter) Match(l Line) bool {
-	if f.Session != "" && l.Run != f.Session || f.Tool != "" && l.subject().Tool != f.Tool {
+	if f.Session != "" && l.Run != f.Session && l.data().Session != f.Session || f.Tool != "" && l.subject().Tool != f.Tool {
 		return false
 	}
 	if f.Outcome != "" && l.data().Outcome != f.Outcome {

@@ -350,3 +350,31 @@ func TestUndeliveredBeforeOutside(t *testing.T) {
 		t.Errorf("cut %d, error %v; want none", cut, err)
 	}
 }
+
+// TestOrigin checks that the record of a host's request names the agent's call as the message does,
+// and that other records do not take these members from their payload.
+func TestOrigin(t *testing.T) {
+	asked := json.RawMessage(`{"tool":"Bash","session":"S","call":"c","agent":{"id":"a","name":"helper"}}`)
+	for _, c := range []struct {
+		d    vm.Decision
+		want Data
+	}{
+		{vm.Decision{Kind: hostmsg.Approval, Host: "W", Asked: asked}, Data{Session: "S", Call: "c", Agent: json.RawMessage(`{"id":"a","name":"helper"}`)}},
+		{vm.Decision{Kind: hostmsg.Question, Host: "W", Asked: json.RawMessage(`{"session":7,"call":"c"}`)}, Data{Call: "c"}},
+		{vm.Decision{Kind: KindAwait, Asked: asked}, Data{}},
+		{vm.Decision{Kind: effect.RefusedRequest, Host: "W", Asked: asked, Session: "T"}, Data{Session: "T"}},
+	} {
+		l := openLedger(t, filepath.Join(t.TempDir(), "l"))
+		c.d.Effect, c.d.ID = 1, json.RawMessage(`"1"`)
+		if err := beginRun(t, l, RunOptions{}).Decided(&c.d); err != nil {
+			t.Fatal(err)
+		}
+		var got struct{ Data Data }
+		if err := json.Unmarshal([]byte(readFile(t, l.Path())), &got); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(c.want, Data{Session: got.Data.Session, Call: got.Data.Call, Agent: got.Data.Agent}); d != "" {
+			t.Errorf("record of %+v differs (-want +got):\n%s", c.d, d)
+		}
+	}
+}

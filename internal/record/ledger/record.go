@@ -42,9 +42,11 @@ type OutsideSubject struct {
 // Data contains the request and the decision, without secrets. Its members and those of Part are in
 // canonical order, so that their JSON needs no sorting.
 type Data struct {
+	Agent          json.RawMessage `json:"agent,omitempty"` // of a host's request: the subagent, as in its message
 	Answer         json.RawMessage `json:"answer"`
 	ArgsSHA256     string          `json:"args_sha256,omitempty"` // of yes/no answers, like decision, executed_sha256, reason, scope and tool
 	Asked          json.RawMessage `json:"asked"`
+	Call           string          `json:"call,omitempty"` // of a host's request: the agent's ID of the call
 	Channel        string          `json:"channel,omitempty"`
 	Decision       string          `json:"decision,omitempty"`
 	Error          string          `json:"error,omitempty"`
@@ -54,6 +56,7 @@ type Data struct {
 	Path           []Part          `json:"path,omitempty"`
 	Reason         string          `json:"reason,omitempty"`
 	Scope          string          `json:"scope,omitempty"`
+	Session        string          `json:"session,omitempty"` // of a host's request: the agent's conversation
 	Tool           *string         `json:"tool,omitempty"`
 }
 
@@ -92,7 +95,10 @@ func (r *Run) Decided(d *vm.Decision) error {
 }
 
 func (r *Run) data(d *vm.Decision, path []Part) Data {
-	data := Data{Channel: d.Channel, Asked: d.Asked, Answer: d.Answer, Error: d.Problem, MS: d.MS, Path: path}
+	data := Data{Channel: d.Channel, Asked: d.Asked, Answer: d.Answer, Error: d.Problem, MS: d.MS, Path: path, Session: d.Session}
+	if hostmsg.Lookup(d.Kind).ByPerson() {
+		data.addOrigin()
+	}
 	if d.Kind == effect.UndeliveredDecision {
 		data.Of, data.Reason, data.Error = r.answered[answerKey(d.Host, d.ID)], d.Problem, ""
 	}
@@ -190,6 +196,17 @@ func Decider(d *vm.Decision) (who audit.Actor, path []Part) {
 func actor(a effect.Actor) audit.Actor { return audit.Actor{Type: a.Type, Name: a.Name} }
 
 func rank(p Part) int { return slices.Index(personal, p.Type) }
+
+// addOrigin sets the members that name the agent's call, as the host's message contains them.
+func (d *Data) addOrigin() {
+	var asked struct {
+		Session string          `json:"session"`
+		Call    string          `json:"call"`
+		Agent   json.RawMessage `json:"agent"`
+	}
+	_ = json.Unmarshal(d.Asked, &asked) // members of another type are not those of an adapter
+	d.Session, d.Call, d.Agent = asked.Session, asked.Call, asked.Agent
+}
 
 // addApproval sets the tool call that a host's approval was about.
 func (r *Run) addApproval(d *Data) {

@@ -99,6 +99,7 @@ func newACP(v Config) *ACP {
 func (a *ACP) Conversation() string { return a.Session }
 
 func (a *ACP) FromAgent(line []byte) (s Output) {
+	s.session = a.Session
 	m, kind := parseRPC(line)
 	switch kind {
 	case rpcIsRequest:

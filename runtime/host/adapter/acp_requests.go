@@ -124,7 +124,7 @@ func (a *ACP) asksPermission(s *Output, q *rpcRequest, line []byte) {
 	if command := texts(call.Input, "command"); len(command) > 0 && !strings.Contains(what, command[0]) {
 		what = command[0] // the command is shown instead of the title, which may differ from the command that is executed
 	}
-	w := approval{tool: kind, kind: kind, description: described(kind, what), Args: call.Input, payload: line}
+	w := approval{tool: kind, kind: kind, description: described(kind, what), Args: call.Input, payload: line, call: head.ID}
 	if bare := len(call.Input) == 0 || string(call.Input) == "null"; bare && kind == "execute" {
 		w.Args = jsonwrite.MustEncode(obj{"command": call.Title})
 	} else if bare {

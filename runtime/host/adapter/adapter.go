@@ -46,7 +46,8 @@ type Output struct {
 	Refused  []RefusedRequest // requests of the agent that were answered with an error
 	Quiet    string           // name of the agent's message if the program does not receive it; otherwise ""
 
-	agent json.RawMessage // HostAgent of the messages; nil for the host's agent itself
+	session string          // of the agent; its requests contain it
+	agent   json.RawMessage // HostAgent of the messages; nil for the host's agent itself
 }
 
 // addAgent adds the member agent to a message of a subagent.
@@ -66,6 +67,7 @@ type RefusedRequest struct {
 	Name    string // method or subtype
 	Reason  string // as the agent receives it
 	Request []byte // the agent's line
+	Session string // of the agent; "" if it has none yet
 }
 
 // refused adds a refusal and returns its reason. If problem is "", the request is not supported.
@@ -74,7 +76,7 @@ func (s *Output) refused(id, name, problem string, line []byte) string {
 	if problem != "" {
 		reason = "concerto cannot answer " + name + ": " + problem
 	}
-	s.Refused = append(s.Refused, RefusedRequest{ID: id, Name: name, Reason: reason, Request: line})
+	s.Refused = append(s.Refused, RefusedRequest{ID: id, Name: name, Reason: reason, Request: line, Session: s.session})
 	return reason
 }
 

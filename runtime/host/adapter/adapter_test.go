@@ -282,49 +282,49 @@ var approvals = []struct {
 		`{"type":"approval","id":"r","description":"X","risk_level":"high","tool":"X","kind":"other","args":{},"options":["once","deny"]`,
 		[][2]string{{`"always"`, `"response":{"behavior":"allow","updatedInput":{}}`}}},
 	{"codex", `{"method":"item/commandExecution/requestApproval","id":0,"params":{"command":"/bin/bash -lc 'cat a'","cwd":"/work","commandActions":[{"type":"read","path":"a"}],"reason":"why"}}`,
-		`{"type":"approval","id":"0","description":"command: cat a","risk_level":"low","tool":"command","kind":"read","args":{"command":"cat a","cwd":"/work"},"paths":["a"],"reason":"why","options":["once","session","deny"]`,
+		`{"type":"approval","id":"0","description":"command: cat a","risk_level":"low","tool":"command","kind":"read","args":{"command":"cat a","cwd":"/work"},"paths":["a"],"reason":"why","options":["once","session","deny"],"session":"T"`,
 		[][2]string{
 			{`"ok"`, `{"decision":"accept"}`}, {`"session"`, `{"decision":"acceptForSession"}`}, {`"always"`, `{"decision":"acceptForSession"}`},
 			{`"no"`, `{"decision":"decline"}`}, {`{"decision":"deny","stop":true}`, `{"decision":"cancel"}`}, {`{"decision":"allow","input":{"command":"ls"}}`, `{"decision":"decline"}`},
 		}},
 	{"codex", `{"method":"item/commandExecution/requestApproval","id":0,"params":{"command":"make","proposedExecpolicyAmendment":["make"],"availableDecisions":["accept",{"acceptWithExecpolicyAmendment":{}},"cancel"]}}`,
-		`{"type":"approval","id":"0","description":"command: make","risk_level":"high","tool":"command","kind":"execute","args":{"command":"make","cwd":""},"options":["once","always","deny"]`,
+		`{"type":"approval","id":"0","description":"command: make","risk_level":"high","tool":"command","kind":"execute","args":{"command":"make","cwd":""},"options":["once","always","deny"],"session":"T"`,
 		[][2]string{
 			{`"session"`, `{"decision":"accept"}`}, {`"no"`, `{"decision":"decline"}`}, {`{"decision":"deny","stop":true}`, `{"decision":"cancel"}`},
 			{`"always"`, `{"decision":{"acceptWithExecpolicyAmendment":{"execpolicy_amendment":["make"]}}}`},
 		}},
 	{"codex", `{"method":"item/commandExecution/requestApproval","id":0,"params":{"kind":"command","networkApprovalContext":{"host":"packages.example.org","protocol":"https"},"proposedExecpolicyAmendment":["curl"],"proposedNetworkPolicyAmendments":[{"action":"deny","host":"packages.example.org"},{"action":"allow","host":"packages.example.org"}]}}`,
-		`{"type":"approval","id":"0","description":"network: https packages.example.org:443","risk_level":"high","tool":"network","kind":"fetch","args":{"host":"packages.example.org","port":443,"protocol":"https"},"network":{"host":"packages.example.org","port":443,"protocol":"https"},"options":["once","session","always","deny"]`,
+		`{"type":"approval","id":"0","description":"network: https packages.example.org:443","risk_level":"high","tool":"network","kind":"fetch","args":{"host":"packages.example.org","port":443,"protocol":"https"},"network":{"host":"packages.example.org","port":443,"protocol":"https"},"options":["once","session","always","deny"],"session":"T"`,
 		[][2]string{
 			{`"yes"`, `{"decision":"accept"}`}, {`"session"`, `{"decision":"acceptForSession"}`}, {`"no"`, `{"decision":"decline"}`},
 			{`"always"`, `{"decision":{"applyNetworkPolicyAmendment":{"network_policy_amendment":{"action":"allow","host":"packages.example.org"}}}}`},
 		}},
 	{"codex", `{"method":"item/commandExecution/requestApproval","id":0,"params":{"networkApprovalContext":{"host":"a.example","protocol":"socks5Tcp"},"proposedNetworkPolicyAmendments":[{"action":"allow","host":"*"}]}}`,
-		`{"type":"approval","id":"0","description":"network: socks5Tcp a.example","risk_level":"high","tool":"network","kind":"fetch","args":{"host":"a.example","protocol":"socks5Tcp"},"network":{"host":"a.example","protocol":"socks5Tcp"},"options":["once","session","deny"]`,
+		`{"type":"approval","id":"0","description":"network: socks5Tcp a.example","risk_level":"high","tool":"network","kind":"fetch","args":{"host":"a.example","protocol":"socks5Tcp"},"network":{"host":"a.example","protocol":"socks5Tcp"},"options":["once","session","deny"],"session":"T"`,
 		[][2]string{{`"always"`, `{"decision":"acceptForSession"}`}}},
 	{"codex", `{"method":"item/fileChange/requestApproval","id":0,"params":{"itemId":"i","reason":"why"}}`,
-		`{"type":"approval","id":"0","description":"fileChange: a, b","risk_level":"high","tool":"fileChange","kind":"delete","args":{"changes":[{"path":"a","kind":{"type":"delete"}},{"path":"b","kind":{"type":"delete"}}]},"paths":["a","b"],"reason":"why","options":["once","session","deny"]`,
+		`{"type":"approval","id":"0","description":"fileChange: a, b","risk_level":"high","tool":"fileChange","kind":"delete","args":{"changes":[{"path":"a","kind":{"type":"delete"}},{"path":"b","kind":{"type":"delete"}}]},"paths":["a","b"],"reason":"why","options":["once","session","deny"],"call":"i","session":"T"`,
 		[][2]string{
 			{`"yes"`, `{"decision":"accept"}`}, {`"always"`, `{"decision":"acceptForSession"}`}, {`"no"`, `{"decision":"decline"}`},
 			{`{"decision":"deny","stop":true}`, `{"decision":"cancel"}`},
 		}},
 	{"codex", `{"method":"item/permissions/requestApproval","id":0,"params":{"cwd":"/work","reason":"net","permissions":{"network":{"enabled":true},"fileSystem":null}}}`,
-		`{"type":"approval","id":"0","description":"permissions: net","risk_level":"high","tool":"permissions","kind":"other","args":{"cwd":"/work","permissions":{"network":{"enabled":true},"fileSystem":null}},"reason":"net","options":["once","session","deny"]`,
+		`{"type":"approval","id":"0","description":"permissions: net","risk_level":"high","tool":"permissions","kind":"other","args":{"cwd":"/work","permissions":{"network":{"enabled":true},"fileSystem":null}},"reason":"net","options":["once","session","deny"],"session":"T"`,
 		[][2]string{
 			{`"yes"`, `{"permissions":{"network":{"enabled":true}},"scope":"turn"}`}, {`"session"`, `"scope":"session"`},
 			{`"no"`, `{"permissions":{},"scope":"turn"}`},
 		}},
 	{"codex", `{"method":"execCommandApproval","id":0,"params":{"command":["bash","-lc","ls"],"cwd":"/work","parsedCmd":[{"type":"list_files"}]}}`,
-		`{"type":"approval","id":"0","description":"command: ls","risk_level":"low","tool":"command","kind":"read","args":{"command":"ls","cwd":"/work"},"options":["once","session","deny"]`,
+		`{"type":"approval","id":"0","description":"command: ls","risk_level":"low","tool":"command","kind":"read","args":{"command":"ls","cwd":"/work"},"options":["once","session","deny"],"session":"T"`,
 		[][2]string{
 			{`"yes"`, `{"decision":"approved"}`}, {`"always"`, `{"decision":"approved_for_session"}`}, {`"why"`, `{"decision":{"denied":{"rejection":"why"}}}`},
 			{`{"decision":"deny","stop":true}`, `{"decision":"abort"}`},
 		}},
 	{"codex", `{"method":"applyPatchApproval","id":0,"params":{"fileChanges":{"b":{"type":"add"},"a":{"type":"delete"}}}}`,
-		`{"type":"approval","id":"0","description":"fileChange: a, b","risk_level":"medium","tool":"fileChange","kind":"edit","args":{"changes":{"a":{"type":"delete"},"b":{"type":"add"}}},"paths":["a","b"],"options":["once","session","deny"]`,
+		`{"type":"approval","id":"0","description":"fileChange: a, b","risk_level":"medium","tool":"fileChange","kind":"edit","args":{"changes":{"a":{"type":"delete"},"b":{"type":"add"}}},"paths":["a","b"],"options":["once","session","deny"],"session":"T"`,
 		[][2]string{{`"yes"`, `{"decision":"approved"}`}}},
 	{"acp", `{"method":"session/request_permission","id":5,"params":{"sessionId":"S","toolCall":{"toolCallId":"1","title":"rm -r x","kind":"execute","locations":[{"path":"x"}]},"options":[{"optionId":"a","name":"Yes","kind":"allow_once"},{"optionId":"b","name":"All","kind":"allow_always"},{"optionId":"c","name":"No","kind":"reject_once"}]}}`,
-		`{"type":"approval","id":"5","description":"execute: rm -r x","risk_level":"high","tool":"execute","kind":"execute","args":{"command":"rm -r x"},"paths":["x"],"options":["once","always","deny"]`,
+		`{"type":"approval","id":"5","description":"execute: rm -r x","risk_level":"high","tool":"execute","kind":"execute","args":{"command":"rm -r x"},"paths":["x"],"options":["once","always","deny"],"call":"1","session":"S"`,
 		[][2]string{
 			{`true`, `{"optionId":"a","outcome":"selected"}`}, {`"session"`, `"optionId":"a"`}, {`"always"`, `"optionId":"b"`}, {`"no"`, `"optionId":"c"`},
 			{`{"decision":"deny","stop":true}`, `{"outcome":"cancelled"}`}, {`{"decision":"allow","option":"All"}`, `"optionId":"b"`},
@@ -332,7 +332,7 @@ var approvals = []struct {
 			{`{"decision":"allow","input":{}}`, `"optionId":"c"`},
 		}},
 	{"acp", `{"method":"session/request_permission","id":5,"params":{"toolCall":{"toolCallId":"1","title":"t","kind":"edit","rawInput":{"path":"p"}},"options":[{"optionId":"b","kind":"allow_always"}]}}`,
-		`{"type":"approval","id":"5","description":"edit: t","risk_level":"medium","tool":"edit","kind":"edit","args":{"path":"p"},"options":["always"]`,
+		`{"type":"approval","id":"5","description":"edit: t","risk_level":"medium","tool":"edit","kind":"edit","args":{"path":"p"},"options":["always"],"call":"1","session":"S"`,
 		[][2]string{{`"yes"`, `{"outcome":"cancelled"}`}, {`"always"`, `"optionId":"b"`}, {`"no"`, `{"outcome":"cancelled"}`}}},
 }
 
@@ -442,5 +442,32 @@ func TestUnclearAnswerDenies(t *testing.T) {
 				t.Errorf("%s: request %s\nanswered with %s: lines to the agent %s, want a denial", c.transport, c.line, value, s.Lines)
 			}
 		}
+	}
+}
+
+// TestOrigin checks that requests contain the agent's ID of the call and of the conversation.
+func TestOrigin(t *testing.T) {
+	claude := func(tool string) string {
+		return `{"type":"control_request","session_id":"C","request_id":"r","request":{"subtype":"can_use_tool","tool_name":"` + tool + `","tool_use_id":"toolu_1","input":{"questions":[]}}}`
+	}
+	for _, c := range []struct{ transport, line, want string }{
+		{"claude-code", claude("Bash"), `,"call":"toolu_1","session":"C"`},
+		{"claude-code", claude("AskUserQuestion"), `,"call":"toolu_1","session":"C"`},
+		{"codex", `{"method":"item/commandExecution/requestApproval","id":1,"params":{"threadId":"sub","itemId":"call_1","command":"ls"}}`, `,"call":"call_1","session":"T"`},
+		{"codex", `{"method":"item/commandExecution/requestApproval","id":1,"params":{"itemId":"call_1","approvalId":"a","command":"ls"}}`, `,"call":"call_1/a","session":"T"`},
+		{"codex", `{"method":"item/fileChange/requestApproval","id":1,"params":{"itemId":"call_1"}}`, `,"call":"call_1","session":"T"`},
+		{"codex", `{"method":"execCommandApproval","id":1,"params":{"callId":"call_1","command":["ls"]}}`, `,"call":"call_1","session":"T"`},
+		{"codex", `{"method":"item/tool/requestUserInput","id":1,"params":{"itemId":"call_1","questions":[]}}`, `,"call":"call_1","session":"T"`},
+		{"codex", `{"method":"mcpServer/elicitation/request","id":1,"params":{"mode":"url","url":"https://a.example","message":"m"}}`, `,"session":"T"`},
+		{"acp", `{"method":"session/request_permission","id":1,"params":{"sessionId":"S","toolCall":{"toolCallId":"c","title":"t"},"options":[]}}`, `,"call":"c","session":"S"`},
+	} {
+		s := begun(t, c.transport).FromAgent([]byte(c.line))
+		if len(s.Messages) != 1 || !strings.Contains(string(s.Messages[0]), c.want+`,"payload"`) {
+			t.Errorf("%s: translation of %s = %s, want a message with %s", c.transport, c.line, s.Messages, c.want)
+		}
+	}
+	s := begun(t, "codex").FromAgent([]byte(`{"method":"new/request","id":1,"params":{}}`))
+	if len(s.Refused) != 1 || s.Refused[0].Session != "T" {
+		t.Errorf("refused requests = %+v, want one of the session T", s.Refused)
 	}
 }

@@ -18,6 +18,7 @@ var kinds = []string{"read", "edit", "delete", "move", "search", "execute", "thi
 // approval is a vendor's request for permission to perform an action.
 type approval struct {
 	ID          string
+	call        string // the agent's ID of the call; "" if it has none
 	tool        string
 	kind        string
 	description string
@@ -54,8 +55,20 @@ func (s *Output) approval(a approval) {
 	}
 	o.Raw("options", jsonwrite.MustEncode(a.Options))
 	s.addAgent(o)
+	s.addOrigin(o, a.call)
 	o.Raw("payload", a.payload)
 	s.addMessage(o)
+}
+
+// addOrigin adds the members of a request by which the ledger and the agent's own transcript name
+// the same call.
+func (s *Output) addOrigin(o *jsonobject.Object, call string) {
+	if call != "" {
+		o.Text("call", call)
+	}
+	if s.session != "" {
+		o.Text("session", s.session)
+	}
 }
 
 // decide returns the decision that a response to an approval contains, restricted to the offered

@@ -27,6 +27,7 @@ type askOption struct {
 // question is a message with one or several questions of an agent.
 type question struct {
 	ID      string
+	call    string   // the agent's ID of the call that asks; "" if it has none
 	message string   // text for programs that ignore asks; "" means the texts of asks
 	options []string // nil means the options of the only question
 	asks    []ask
@@ -74,6 +75,7 @@ func (s *Output) question(q question) {
 		o.Text("server", q.server)
 	}
 	s.addAgent(o)
+	s.addOrigin(o, q.call)
 	o.Raw("payload", q.payload)
 	s.addMessage(o)
 }

@@ -176,6 +176,7 @@ func (c *claude) FromAgent(line []byte) (s Output) {
 		c.Session = m.SessionID
 	}
 	c.silent, c.Tasks.Received = !c.Tasks.Received, true
+	s.session = c.Session
 	c.setAgent(&s, m.Agent)
 	defer func() { c.silent = false; c.settle(&s) }()
 	for _, row := range claudeRows {

@@ -55,6 +55,7 @@ func (c *claude) refuse(s *Output, id, name, problem string, line []byte) {
 // claudeToolRequest is a request to use a tool.
 type claudeToolRequest struct {
 	ToolName    string            `json:"tool_name"`
+	Call        string            `json:"tool_use_id"`
 	Input       json.RawMessage   `json:"input"`
 	Suggestions []json.RawMessage `json:"permission_suggestions"`
 	Reason      string            `json:"decision_reason"`
@@ -82,7 +83,7 @@ func (c *claude) asksForTool(s *Output, id string, request, line []byte) error {
 		return nil
 	case r.ToolName == claudeAsks:
 		c.Open[id] = claudeRequest{Tool: r.ToolName, Input: r.Input, Agent: r.Agent}
-		s.question(question{ID: id, asks: claudeQuestions(r.Input), payload: line})
+		s.question(question{ID: id, call: r.Call, asks: claudeQuestions(r.Input), payload: line})
 		return nil
 	}
 	q := claudeRequest{Tool: r.ToolName, Input: r.Input, Options: []string{decision.Once}, Agent: r.Agent}
@@ -102,7 +103,7 @@ func (c *claude) asksForTool(s *Output, id string, request, line []byte) error {
 		kind = "other"
 	}
 	s.approval(approval{
-		ID: id, tool: r.ToolName, kind: kind, description: described(r.ToolName, subject(r.Input)), Args: r.Input,
+		ID: id, call: r.Call, tool: r.ToolName, kind: kind, description: described(r.ToolName, subject(r.Input)), Args: r.Input,
 		paths: claudePaths(r.Input, r.BlockedPath), reason: r.Reason, Options: q.Options, payload: line,
 	})
 	return nil

@@ -162,6 +162,7 @@ func newCodex(v Config) *codex {
 func (c *codex) Conversation() string { return c.Session }
 
 func (c *codex) FromAgent(line []byte) (s Output) {
+	s.session = c.Session
 	m, kind := parseRPC(line)
 	switch kind {
 	case rpcIsRequest:

@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -67,7 +68,9 @@ func (c *codex) respond(s *Output, o *ours) {
 
 // codexApproval contains the fields of all requests for approval.
 type codexApproval struct {
-	ItemID string `json:"itemId"`
+	ItemID     string `json:"itemId"`
+	CallID     string `json:"callId"`     // in old versions, instead of itemId
+	ApprovalID string `json:"approvalId"` // of one of several approvals of an item
 	// a string or, in old versions, a list of words
 	Command     json.RawMessage            `json:"command"`
 	Cwd         string                     `json:"cwd"`
@@ -117,6 +120,16 @@ type codexAction struct {
 func (q *rpcRequest) approval() (p codexApproval) {
 	_ = json.Unmarshal(q.Params, &p) // members with the wrong type are not shown
 	return p
+}
+
+// call returns the agent's ID of the call that an approval is about.
+func (q *rpcRequest) call() string {
+	p := q.approval()
+	id := cmp.Or(p.ItemID, p.CallID)
+	if p.ApprovalID != "" {
+		id += "/" + p.ApprovalID
+	}
+	return id
 }
 
 // codexScopes maps Codex's decisions to the scopes of the host protocol.
@@ -215,6 +228,7 @@ func (c *codex) asksCommand(s *Output, q *rpcRequest, line []byte) {
 // approve sends an approval to the program and stores what the approval showed.
 func (c *codex) approve(s *Output, q *rpcRequest, a approval) {
 	q.Options, q.Args = a.Options, a.Args
+	a.call = q.call()
 	a.ID = c.RPC.storeRequest(*q)
 	s.approval(a)
 }
@@ -292,7 +306,7 @@ func (q *rpcRequest) questions() []ask {
 }
 
 func (c *codex) asksUser(s *Output, q *rpcRequest, line []byte) {
-	s.question(question{ID: c.RPC.storeRequest(*q), asks: q.questions(), payload: line})
+	s.question(question{ID: c.RPC.storeRequest(*q), call: q.call(), asks: q.questions(), payload: line})
 }
 
 func answeredUser(q *rpcRequest, o *ours) obj {
