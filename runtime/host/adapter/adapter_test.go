@@ -471,3 +471,25 @@ func TestOrigin(t *testing.T) {
 		t.Errorf("refused requests = %+v, want one of the session T", s.Refused)
 	}
 }
+
+// TestBareCommand checks that an approval shows the command that Codex's shell runs, in each form of
+// quotes that Codex uses, and that rules therefore compare this command.
+func TestBareCommand(t *testing.T) {
+	for line, want := range map[string]string{
+		`/bin/bash -lc ls`:                             `ls`,
+		`/bin/bash -lc 'touch made.txt'`:               `touch made.txt`,
+		`/usr/bin/sh -c 'touch a b'`:                   `touch a b`,
+		`/bin/bash -lc "echo it\\'s \"q\" 'x y' > z"`:  `echo it\'s "q" 'x y' > z`,
+		`/bin/bash -lc 'cd s; echo '"'it'\\''s' "'!x'`: `cd s; echo 'it'\''s' !x`,
+		`/bin/bash -lc 'a'\''b'`:                       `a'b`,
+		"/bin/zsh -lc \"\\$HOME \\`date\\`\"":          "$HOME `date`",
+		`/bin/bash -lc "rm $x"`:                        `"rm $x"`,
+		`/bin/bash -lc 'rm`:                            `'rm`,
+		`/bin/bash -lc rm -rf x`:                       `rm -rf x`,
+		`rm -rf x`:                                     `rm -rf x`,
+	} {
+		if got := bareCommand(line); got != want {
+			t.Errorf("bareCommand(%s) = %s, want %s", line, got, want)
+		}
+	}
+}

@@ -236,20 +236,45 @@ func bareCommand(command string) string {
 	if found == nil {
 		return command
 	}
-	return unquote(found[1])
+	if text, ok := unquoted(found[1]); ok {
+		return text
+	}
+	return found[1]
 }
 
-// unquote removes the shell quotes around a text, if there are any.
-func unquote(s string) string {
-	if len(s) < 2 || s[0] != s[len(s)-1] {
-		return s
+// unquoted returns the text of one word of a shell command in which the shell expands nothing. ok is
+// false for any other command: its text is shown as it is.
+func unquoted(s string) (text string, ok bool) {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '\'':
+			n := strings.IndexByte(s[i+1:], '\'')
+			if n < 0 {
+				return "", false
+			}
+			b.WriteString(s[i+1 : i+1+n])
+			i += n + 1
+		case c == '"':
+			for i++; i < len(s) && s[i] != '"'; i++ {
+				if s[i] == '\\' && i+1 < len(s) && strings.IndexByte("\\\"$`", s[i+1]) >= 0 {
+					i++
+				} else if s[i] == '$' || s[i] == '`' {
+					return "", false
+				}
+				b.WriteByte(s[i])
+			}
+			if i == len(s) {
+				return "", false
+			}
+		case c == '\\' && i+1 < len(s) && s[i+1] != '\n':
+			i++
+			b.WriteByte(s[i])
+		case strings.IndexByte(" \t\n\\$`;|&<>()*?[#~!{", c) >= 0:
+			return "", false
+		default:
+			b.WriteByte(c)
+		}
 	}
-	inner := s[1 : len(s)-1]
-	switch {
-	case s[0] == '\'' && !strings.Contains(strings.ReplaceAll(inner, `'\''`, ""), "'"):
-		return strings.ReplaceAll(inner, `'\''`, "'")
-	case s[0] == '"' && !strings.ContainsAny(inner, "\"\\`$"):
-		return inner
-	}
-	return s
+	return b.String(), true
 }
