@@ -28,7 +28,7 @@ import (
 func NewAudit(a *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "audit COMMAND",
-		Short: "Verify and show audit logs",
+		Short: "Verify, show and reconcile audit logs",
 		Long: `With --audit FILE, or [audit] file in the manifest, a run records every tool call, performed or
 denied, in a log whose records are chained by hashes. 'concerto help recordings' lists all
 recordings of a run.`,
@@ -38,7 +38,7 @@ recordings of a run.`,
 		Args: console.UnknownCommand,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newAuditVerify(a), newAuditShow(a))
+	c.AddCommand(newAuditVerify(a), newAuditShow(a), newAuditReconcile(a))
 	return c
 }
 

@@ -45,6 +45,7 @@ var FlagAliases = []FlagAlias{
 	{"concerto runs show", "json", "format", "json"},
 	{"concerto runs verify", "json", "format", "json"},
 	{"concerto top", "json", "format", "json"},
+	{"concerto audit reconcile", "json", "format", "json"},
 	{"concerto budget", "json", "format", "json"},
 	{"concerto version", "json", "format", "json"},
 	{"concerto doctor", "json", "format", "json"},

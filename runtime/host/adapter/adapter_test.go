@@ -472,8 +472,8 @@ func TestOrigin(t *testing.T) {
 	}
 }
 
-// TestBareCommand checks that an approval shows the command that Codex's shell runs, in each form of
-// quotes that Codex uses, and that rules therefore compare this command.
+// TestBareCommand checks that an approval shows the command that Codex's shell runs, in each form
+// of quotes that Codex uses, and that rules therefore compare this command.
 func TestBareCommand(t *testing.T) {
 	for line, want := range map[string]string{
 		`/bin/bash -lc ls`:                             `ls`,

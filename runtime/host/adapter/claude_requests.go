@@ -98,12 +98,8 @@ func (c *claude) asksForTool(s *Output, id string, request, line []byte) error {
 	}
 	q.Options = append(q.Options, decision.Deny)
 	c.Open[id] = q
-	kind := claudeKinds[r.ToolName]
-	if kind == "" {
-		kind = "other"
-	}
 	s.approval(approval{
-		ID: id, call: r.Call, tool: r.ToolName, kind: kind, description: described(r.ToolName, subject(r.Input)), Args: r.Input,
+		ID: id, call: r.Call, tool: r.ToolName, kind: ClaudeKind(r.ToolName), description: described(r.ToolName, subject(r.Input)), Args: r.Input,
 		paths: claudePaths(r.Input, r.BlockedPath), reason: r.Reason, Options: q.Options, payload: line,
 	})
 	return nil

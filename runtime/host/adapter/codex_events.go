@@ -242,8 +242,8 @@ func bareCommand(command string) string {
 	return found[1]
 }
 
-// unquoted returns the text of one word of a shell command in which the shell expands nothing. ok is
-// false for any other command: its text is shown as it is.
+// unquoted returns the text of one word of a shell command in which the shell expands nothing. ok
+// is false for any other command: its text is shown as it is.
 func unquoted(s string) (text string, ok bool) {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {

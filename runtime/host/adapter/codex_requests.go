@@ -208,15 +208,15 @@ func (c *codex) asksCommand(s *Output, q *rpcRequest, line []byte) {
 		return
 	}
 	actions := slices.Concat(p.Actions, p.Parsed)
-	a := approval{tool: "command", kind: "execute", reason: p.Reason, Options: p.offers(), payload: line}
-	if len(actions) > 0 && !slices.ContainsFunc(actions, func(x codexAction) bool { return !slices.Contains(codexReads, x.Type) }) {
-		a.kind = "read"
-	}
+	a := approval{tool: "command", reason: p.Reason, Options: p.offers(), payload: line}
+	var types []string
 	for _, x := range actions {
+		types = append(types, x.Type)
 		if x.Path != "" {
 			a.paths = append(a.paths, x.Path)
 		}
 	}
+	a.kind = CodexCommandKind(types)
 	if q.Method == "execCommandApproval" {
 		a.Options = []string{decision.Once, decision.Session, decision.Deny}
 	}
