@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -24,13 +25,12 @@ const claudeOurs = "mcp__concerto__"
 
 // claudeLine contains the members of a line that are read.
 type claudeLine struct {
-	Type    string `json:"type"`
 	UUID    string `json:"uuid"`
 	Time    string `json:"timestamp"`
 	Agent   string `json:"agentId"`
 	Dir     string `json:"cwd"`
 	Message struct {
-		Content json.RawMessage `json:"content"`
+		Content claudeBlocks `json:"content"`
 	} `json:"message"`
 	// Decision is the agent's reason to execute or refuse the call whose result the line contains.
 	Decision *struct {
@@ -40,14 +40,36 @@ type claudeLine struct {
 	} `json:"permissionDecision"`
 }
 
+// claudeBlocks is the content of a message; empty if it is a text.
+type claudeBlocks []claudeBlock
+
+func (b *claudeBlocks) UnmarshalJSON(text []byte) error {
+	if text[0] != '[' {
+		return nil
+	}
+	var all []claudeBlock
+	err := json.Unmarshal(text, &all)
+	*b = all
+	return err
+}
+
 type claudeBlock struct {
 	Type    string          `json:"type"`
 	ID      string          `json:"id"`
 	Name    string          `json:"name"`
 	Input   json.RawMessage `json:"input"`
 	ToolUse string          `json:"tool_use_id"`
-	Content json.RawMessage `json:"content"`
+	Content claudeFailure   `json:"content"`
 	IsError bool            `json:"is_error"`
+}
+
+// claudeFailure reports whether a result says that the agent could not execute the call. The result
+// itself, which may be long, is not stored.
+type claudeFailure bool
+
+func (f *claudeFailure) UnmarshalJSON(text []byte) error {
+	*f = claudeFailure(bytes.HasPrefix(text, []byte(`"<tool_use_error>`)) || bytes.HasPrefix(text, []byte(`"\u003ctool_use_error\u003e`)))
+	return nil
 }
 
 // claudeReader reads one transcript of Claude Code.
@@ -71,21 +93,20 @@ func readClaude(r io.Reader, f File, kinds Kinds, each func(Call), problem func(
 }
 
 func (c *claudeReader) line(n int, text []byte) error {
+	var head struct {
+		Type string `json:"type"`
+	}
+	if err := json.Unmarshal(text, &head); err != nil {
+		return unreadable(err)
+	}
+	if head.Type != "assistant" && head.Type != "user" {
+		return nil
+	}
 	var l claudeLine
 	if err := json.Unmarshal(text, &l); err != nil {
 		return unreadable(err)
 	}
-	if l.Type != "assistant" && l.Type != "user" {
-		return nil
-	}
-	content := l.Message.Content
-	if len(content) == 0 || content[0] != '[' { // a text
-		return nil
-	}
-	var blocks []claudeBlock
-	if err := json.Unmarshal(content, &blocks); err != nil {
-		return unreadable(err)
-	}
+	blocks := l.Message.Content
 	// The agent may repeat lines when it continues a conversation.
 	repeated, results := l.UUID != "" && c.seen[l.UUID], 0
 	for i := range blocks {
@@ -132,10 +153,8 @@ func (c *claudeReader) result(l *claudeLine, b *claudeBlock) error {
 	x.Time, x.state = parseTime(l.Time), executed
 	d := l.Decision
 	if d == nil {
-		x.silent = true
 		// Before it decides, the agent checks whether it can execute the call.
-		var text string
-		if b.IsError && json.Unmarshal(b.Content, &text) == nil && strings.HasPrefix(text, "<tool_use_error>") {
+		if x.silent = true; b.IsError && bool(b.Content) {
 			x.state = refused
 		}
 		c.each(x)

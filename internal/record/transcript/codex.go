@@ -32,10 +32,10 @@ var codexTools = map[string]string{
 // command begins with another text, which the command cannot change.
 var notExecuted = []string{"unsupported call: ", "exec_command failed", "write_stdin failed", "patch rejected", "failed to parse function arguments"}
 
+// codexLine contains the members of a line that are read.
 type codexLine struct {
-	Type    string          `json:"type"`
-	Time    string          `json:"timestamp"`
-	Payload json.RawMessage `json:"payload"`
+	Time    string       `json:"timestamp"`
+	Payload codexPayload `json:"payload"`
 }
 
 // codexPayload contains the members of the payloads that are read.
@@ -45,12 +45,26 @@ type codexPayload struct {
 	CallID    string          `json:"call_id"`
 	Arguments string          `json:"arguments"`
 	Input     string          `json:"input"`
-	Output    json.RawMessage `json:"output"`
+	Output    codexOutput     `json:"output"`
 	Action    json.RawMessage `json:"action"`
 	ID        string          `json:"id"`
-	Session   string          `json:"session_id"`
 	Dir       string          `json:"cwd"`
-	Item      json.RawMessage `json:"item"`
+	Item      codexItem       `json:"item"`
+}
+
+// codexOutput reports whether the output of a call says that Codex did not execute it. The output
+// itself, which may be long, is not stored.
+type codexOutput bool
+
+func (o *codexOutput) UnmarshalJSON(text []byte) error {
+	*o = codexOutput(slices.ContainsFunc(notExecuted, func(begin string) bool { return bytes.HasPrefix(text, []byte(`"`+begin)) }))
+	return nil
+}
+
+// codexLines lists the types of the lines that are read, and of their payloads.
+var codexLines = []string{
+	"session_meta", "turn_context", "event_msg item_completed", "response_item function_call", "response_item function_call_output",
+	"response_item custom_tool_call", "response_item custom_tool_call_output", "response_item local_shell_call", "response_item web_search_call",
 }
 
 // codexItem reports an effect of a call.
@@ -105,31 +119,31 @@ func readCodex(r io.Reader, f File, kinds Kinds, each func(Call), problem func(n
 }
 
 func (c *codexReader) line(n int, text []byte) error {
+	var head struct {
+		Type    string `json:"type"`
+		Payload struct {
+			Type string `json:"type"`
+		} `json:"payload"`
+	}
+	if err := json.Unmarshal(text, &head); err != nil {
+		return unreadable(err)
+	}
+	kind := head.Type + " " + head.Payload.Type
+	if !slices.Contains(codexLines, strings.TrimSpace(kind)) {
+		return nil
+	}
 	var l codexLine
 	if err := json.Unmarshal(text, &l); err != nil {
 		return unreadable(err)
 	}
-	var p codexPayload
-	switch l.Type {
-	case "session_meta", "turn_context", "response_item", "event_msg":
-		if err := json.Unmarshal(l.Payload, &p); err != nil {
-			if l.Type == "event_msg" && !bytes.Contains(l.Payload, []byte(`"item_completed"`)) {
-				return nil // its members have other types; it is no item
-			}
-			return unreadable(err)
-		}
-	default:
-		return nil
-	}
-	if l.Type == "session_meta" || l.Type == "turn_context" {
-		c.dir = p.Dir
-		return nil
-	}
+	p := &l.Payload
 	switch p.Type {
+	case "":
+		c.dir = p.Dir
 	case "item_completed":
-		return c.item(n, &l, p.Item)
+		return c.item(n, &l, &p.Item)
 	case "function_call", "custom_tool_call", "local_shell_call", "web_search_call":
-		return c.call(n, &l, &p)
+		return c.call(n, &l, p)
 	case "function_call_output", "custom_tool_call_output":
 		x := c.calls[p.CallID]
 		if x == nil {
@@ -137,8 +151,7 @@ func (c *codexReader) line(n int, text []byte) error {
 		}
 		if x.state == unfinished {
 			x.Time, x.state = parseTime(l.Time), executed
-			var output string
-			if json.Unmarshal(p.Output, &output) == nil && slices.ContainsFunc(notExecuted, func(begin string) bool { return strings.HasPrefix(output, begin) }) {
+			if p.Output {
 				x.state = refused
 			}
 		}
@@ -207,11 +220,7 @@ func (c *codexReader) end(id string) {
 
 // item handles the report of a call's effect. It replaces the arguments of the call by those that
 // were used.
-func (c *codexReader) item(n int, l *codexLine, text []byte) error {
-	var i codexItem
-	if err := json.Unmarshal(text, &i); err != nil {
-		return unreadable(err)
-	}
+func (c *codexReader) item(n int, l *codexLine, i *codexItem) error {
 	var tool, kind string
 	var args json.RawMessage
 	var paths []string

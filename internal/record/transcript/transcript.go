@@ -12,6 +12,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"sync"
 	"time"
 )
 
@@ -71,11 +73,15 @@ var (
 	errCut     = errors.New("the line is cut off")
 )
 
+// buffers are buffers for lines.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
 // eachLine calls each for every line of a transcript with its number. The text is valid until each
 // returns. It reads to the end if each returns an error, which it passes to problem.
 func eachLine(r io.Reader, each func(n int, text []byte) error, problem func(n int, err error)) error {
 	in := bufio.NewReaderSize(r, 64<<10)
-	var text []byte
+	text := *buffers.Get().(*[]byte)
+	defer func() { buffers.Put(&text) }()
 	for n := 1; ; n++ {
 		text = text[:0]
 		size, tooLong := 0, false
@@ -85,6 +91,9 @@ func eachLine(r io.Reader, each func(n int, text []byte) error, problem func(n i
 			part, err = in.ReadSlice('\n')
 			size += len(part)
 			if tooLong = tooLong || len(text)+len(part) > maxLine; !tooLong {
+				if cap(text)-len(text) < len(part) { // append would copy a long line more often
+					text = slices.Grow(text, min(2*len(text), maxLine)-len(text)+len(part))
+				}
 				text = append(text, part...)
 			}
 			if err != bufio.ErrBufferFull {
@@ -99,7 +108,7 @@ func eachLine(r io.Reader, each func(n int, text []byte) error, problem func(n i
 		}
 		failure := errTooLong
 		if tooLong {
-			text = nil
+			text = text[:0]
 		} else if failure = each(n, text); failure != nil && err == io.EOF {
 			failure = errCut
 		}
