@@ -32,6 +32,8 @@ type claudeLine struct {
 	Message struct {
 		Content claudeBlocks `json:"content"`
 	} `json:"message"`
+	// NotRun is set if the user interrupted the agent before it executed the call.
+	NotRun bool `json:"toolDenialBeforeRun"`
 	// Decision is the agent's reason to execute or refuse the call whose result the line contains.
 	Decision *struct {
 		Decision string `json:"decision"`
@@ -154,7 +156,7 @@ func (c *claudeReader) result(l *claudeLine, b *claudeBlock) error {
 	d := l.Decision
 	if d == nil {
 		// Before it decides, the agent checks whether it can execute the call.
-		if x.silent = true; b.IsError && bool(b.Content) {
+		if x.silent = true; l.NotRun || b.IsError && bool(b.Content) {
 			x.state = refused
 		}
 		c.each(x)

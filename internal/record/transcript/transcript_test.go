@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/concerto-lang/concerto/internal/data/decision"
 	"github.com/concerto-lang/concerto/internal/record/audit"
 )
 
@@ -140,6 +141,144 @@ func TestCodex(t *testing.T) {
 	want = map[Class][]string{Own: {"267 call_1 Calc_add"}, Bypassed: {"271 c1 command"}} // the program's tool; the policy never
 	if d := cmp.Diff(want, c.calls); d != "" {
 		t.Errorf("calls of sessions without decisions differ (-want +got):\n%s", d)
+	}
+}
+
+// TestStates checks what each form of the end of a call means.
+func TestStates(t *testing.T) {
+	claude := func(result, more string) string {
+		return `{"type":"assistant","message":{"content":[{"type":"tool_use","id":"c","name":"Bash","input":{}}]}}` + "\n" +
+			`{"type":"user","uuid":"u","message":{"content":[{"type":"tool_result","tool_use_id":"c",` + result + `}]}` + more + "}\n"
+	}
+	codex := func(name, more string) string {
+		return `{"type":"response_item","payload":{"type":"function_call","name":"` + name + `","arguments":"{}","call_id":"c"}}` + "\n" + more
+	}
+	result := func(text string) string {
+		return `{"type":"response_item","payload":{"type":"function_call_output","call_id":"c","output":` + text + "}}\n"
+	}
+	item := func(members string) string {
+		return `{"type":"event_msg","payload":{"type":"item_completed","item":{"id":"c",` + members + "}}}\n"
+	}
+	accept := `,"permissionDecision":{"decision":"accept","source":"config"}`
+	for _, c := range []struct {
+		vendor, text string
+		want         []state
+		problems     int
+	}{
+		{"claude-code", claude(`"content":"x"`, accept), []state{executed}, 0},
+		{"claude-code", claude(`"content":"<tool_use_error>x","is_error":true`, accept), []state{executed}, 0},
+		{"claude-code", claude(`"content":"x"`, ""), []state{executed}, 0},
+		{"claude-code", claude(`"content":"Exit code 1","is_error":true`, ""), []state{executed}, 0},
+		{"claude-code", claude(`"content":"<tool_use_error>x","is_error":true`, ""), []state{refused}, 0},
+		{"claude-code", claude(`"content":"\u003ctool_use_error\u003ex","is_error":true`, ""), []state{refused}, 0},
+		{"claude-code", claude(`"content":"<tool_use_error>x"`, ""), []state{executed}, 0},
+		{"claude-code", claude(`"content":[{"type":"text","text":"<tool_use_error>"}],"is_error":true`, ""), []state{executed}, 0},
+		{"claude-code", claude(`"content":"x","is_error":true`, `,"toolDenialBeforeRun":true`), []state{refused}, 0},
+		{"claude-code", claude(`"content":"x"`, `,"permissionDecision":{"decision":"reject","source":"hook"}`), []state{refused}, 0},
+		{"claude-code", claude(`"content":"x"`, accept) + claude(`"content":"x"`, accept), []state{executed}, 0}, // a repeated line
+		{"claude-code", strings.SplitAfter(claude("", ""), "\n")[0], []state{unfinished}, 0},
+		{"claude-code", strings.SplitAfter(claude(`"content":"x"`, accept), "\n")[1], nil, 1},
+		{"claude-code", `{"type":"assistant","message":{"content":[{"type":"server_tool_use","id":"c","name":"web_search"},{"type":"web_search_tool_result","tool_use_id":"c"}]}}` + "\n", []state{executed}, 0},
+		{"claude-code", `{"type":"assistant","message":{"content":[{"type":"tool_use","id":"c"}]}}` + "\n", nil, 1},
+		{"claude-code", `{"type":"api-request-blob","message":"x"}` + "\n", nil, 0},
+		{"codex", codex("exec_command", item(`"type":"CommandExecution","status":"failed"`)+result(`"x"`)), []state{executed}, 0},
+		{"codex", codex("exec_command", result(`"Process running"`)+item(`"type":"CommandExecution","status":"failed"`)), []state{executed}, 0},
+		{"codex", codex("exec_command", item(`"type":"FileChange","status":"declined"`)+result(`"patch rejected by user"`)), []state{refused}, 0},
+		{"codex", codex("exec_command", result(`"exec_command failed: rejected"`)), []state{refused}, 0},
+		{"codex", codex("exec_command", result(`"Chunk ID: 1\nexec_command failed"`)), []state{executed}, 0},
+		{"codex", codex("exec_command", result(`[{"type":"text","text":"exec_command failed"}]`)), []state{executed}, 0},
+		{"codex", codex("made_up", result(`"unsupported call: made_up"`)), []state{refused}, 0},
+		{"codex", codex("exec_command", ""), []state{unfinished}, 0},
+		{"codex", codex("exec_command", result(`"a"`)) + codex("exec_command", result(`"b"`)), []state{executed, executed}, 0},
+		{"codex", item(`"type":"McpToolCall","server":"s","tool":"t","arguments":{}`), []state{executed}, 0},
+		{"codex", `{"type":"response_item","payload":{"type":"web_search_call","action":{"query":"q"}}}` + "\n", []state{executed}, 0},
+		{"codex", result(`"x"`), nil, 1},
+		{"codex", `{"type":"event_msg","payload":{"type":"item_completed","item":{"type":"CommandExecution"}}}` + "\n", nil, 1},
+		{"codex", `{"type":"event_msg","payload":{"type":"item_completed","item":[]}}` + "\n", nil, 1},
+		{"codex", `{"type":"event_msg","payload":{"type":"error","item":[]}}` + "\n", nil, 0},
+	} {
+		read := readClaude
+		if c.vendor == "codex" {
+			read = readCodex
+		}
+		var got []state
+		problems := 0
+		if err := read(strings.NewReader(c.text), File{}, kinds, func(x Call) { got = append(got, x.state) }, func(int, error) { problems++ }); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got, c.want) || problems != c.problems {
+			t.Errorf("%s: states = %v, %d problems, want %v, %d:\n%s", c.vendor, got, problems, c.want, c.problems, c.text)
+		}
+	}
+}
+
+// TestGrants checks that only calls which a lasting decision covers are granted.
+func TestGrants(t *testing.T) {
+	at := time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)
+	session := approved{session: "S", scope: "session", tool: "command", time: at, sum: decision.Hash(commandArgs("make a", "/"))}
+	always := session
+	always.scope, always.prefix = "always", []string{"make", "a"}
+	files := approved{session: "S", scope: "session", tool: "fileChange", time: at, paths: []string{"/a", "/b"}}
+	claude := approved{session: "S", scope: "session", tool: "Bash", time: at}
+	call := func(change func(*Call)) Call {
+		c := Call{Session: "S", Tool: "command", Args: commandArgs("make a", "/"), Time: at.Add(time.Second), vendor: "codex", silent: true}
+		change(&c)
+		c.sum = decision.Hash(c.Args)
+		return c
+	}
+	command := func(text string) func(*Call) { return func(c *Call) { c.Args = commandArgs(text, "/") } }
+	for name, c := range map[string]struct {
+		x    approved
+		c    Call
+		want bool
+	}{
+		"the same command":            {session, call(func(*Call) {}), true},
+		"another command":             {session, call(command("make b")), false},
+		"another session":             {session, call(func(c *Call) { c.Session = "T" }), false},
+		"before the decision":         {session, call(func(c *Call) { c.Time = at.Add(-time.Second) }), false},
+		"at an unknown time":          {session, call(func(c *Call) { c.Time = time.Time{} }), false},
+		"a prefix":                    {always, call(command("make a -n")), true},
+		"a prefix in another session": {always, call(func(c *Call) { c.Session = "T" }), true},
+		"a prefix of a word":          {always, call(command("make ab")), false},
+		"more than a prefix":          {always, call(command("make a && rm -rf /")), false},
+		"an expansion":                {always, call(command("make a $(rm x)")), false},
+		"the same files":              {files, call(func(c *Call) { c.Tool, c.Paths = "fileChange", []string{"/b"} }), true},
+		"more files":                  {files, call(func(c *Call) { c.Tool, c.Paths = "fileChange", []string{"/b", "/c"} }), false},
+		"a rule": {claude, call(func(c *Call) {
+			c.Tool, c.vendor, c.silent, c.byRule, c.isUser = "Bash", "claude-code", false, true, true
+		}), true},
+		"a rule of another tool": {claude, call(func(c *Call) {
+			c.Tool, c.vendor, c.silent, c.byRule, c.isUser = "Write", "claude-code", false, true, true
+		}), false},
+		"the mode": {claude, call(func(c *Call) { c.Tool, c.vendor, c.silent = "Bash", "claude-code", false }), false},
+	} {
+		if got := c.x.grants(&c.c); got != c.want {
+			t.Errorf("%s: granted = %v, want %v", name, got, c.want)
+		}
+		c.x.undelivered = true
+		if c.x.grants(&c.c) {
+			t.Errorf("%s: granted by a decision that did not arrive", name)
+		}
+	}
+}
+
+// TestMarks checks that a mark for a secret equals any text, and that the rest is compared.
+func TestMarks(t *testing.T) {
+	for _, c := range []struct {
+		shown, actual string
+		want          bool
+	}{
+		{`{"a":"x «secret:K» y"}`, `{"a":"x t0ken y"}`, true}, {`{"a":"«redacted»"}`, `{"a":""}`, true}, {`{"a":"«secret:K»,«secret:L:json»"}`, `{"a":"1,2"}`, true},
+		{`{"a":"x «secret:K» y"}`, `{"a":"x t0ken z"}`, false}, {`{"a":"x «secret:K» x"}`, `{"a":"x "}`, false}, {`{"a":"«secret:K»,«secret:L»"}`, `{"a":"12"}`, false},
+		{`{"a":"«secret:K»","b":1}`, `{"a":"x"}`, false}, {`{"a":"«secret:K»"}`, `{"a":["x"]}`, false}, {`{"a":["«secret:K»",1]}`, `{"a":["x",1]}`, true}, {`{"a":["«secret:K»",1]}`, `{"a":["x",2]}`, false},
+	} {
+		r := record{Answer: json.RawMessage(`"yes"`)}
+		r.Asked.Tool, r.Asked.Args = "Bash", json.RawMessage(c.shown)
+		x := r.decision("approval")
+		call := Call{Tool: "Bash", Args: json.RawMessage(c.actual), sum: decision.Hash([]byte(c.actual))}
+		if got := x.class(&call) == Decided; got != c.want {
+			t.Errorf("%s covers %s: %v, want %v", c.shown, c.actual, got, c.want)
+		}
 	}
 }
 
