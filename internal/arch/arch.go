@@ -202,7 +202,7 @@ var Policy = []Rule{
 	{Package: "internal/record/journal/journaltest", Imports: "internal/record/journal", Tests: true},
 	{Package: "internal/record/tape", Imports: "internal/text/jsonwrite internal/data/effect internal/text/jcs internal/data/secret internal/data/value vm"},
 	{Package: "internal/record/ledger", Imports: "internal/text/jsonwrite internal/record/audit internal/data/decision internal/data/effect internal/data/hostmsg internal/text/jcs vm"},
-	{Package: "internal/record/transcript", Imports: "internal/record/audit internal/data/decision internal/data/effect internal/data/hostmsg internal/text/fileuri internal/text/jsonwrite"},
+	{Package: "internal/record/transcript", Imports: "internal/process/userfile internal/record/audit internal/data/decision internal/data/effect internal/data/hostmsg internal/text/fileuri internal/text/jsonwrite"},
 	{Package: "internal/record/eventstream", Imports: "internal/record/ledger internal/data/effect internal/data/hostmsg internal/data/secret internal/data/value internal/record/event vm"},
 	{Package: "internal/testkit/testevents", Imports: "internal/data/effect internal/data/secret internal/record/event internal/record/eventstream vm", Tests: true},
 	{Package: "internal/record/trace", Imports: "internal/data/effect internal/record/event"},

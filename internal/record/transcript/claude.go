@@ -65,7 +65,7 @@ type claudeBlock struct {
 	IsError bool            `json:"is_error"`
 }
 
-// claudeFailure reports whether a result says that the agent could not execute the call. The result
+// claudeFailure is true if a result states that the agent could not execute the call. The result
 // itself, which may be long, is not stored.
 type claudeFailure bool
 

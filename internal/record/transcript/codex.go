@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"path/filepath"
@@ -52,7 +53,7 @@ type codexPayload struct {
 	Item      codexItem       `json:"item"`
 }
 
-// codexOutput reports whether the output of a call says that Codex did not execute it. The output
+// codexOutput is true if the output of a call states that Codex did not execute it. The output
 // itself, which may be long, is not stored.
 type codexOutput bool
 
@@ -61,10 +62,16 @@ func (o *codexOutput) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// codexLines lists the types of the lines that are read, and of their payloads.
+// codexLines lists the types of the lines that are read, and of their payloads, besides calls.
 var codexLines = []string{
-	"session_meta", "turn_context", "event_msg item_completed", "response_item function_call", "response_item function_call_output",
-	"response_item custom_tool_call", "response_item custom_tool_call_output", "response_item local_shell_call", "response_item web_search_call",
+	"session_meta", "turn_context", "event_msg item_completed", "response_item function_call_output", "response_item custom_tool_call_output",
+}
+
+// codexQuiet lists the types of items that are texts or states of Codex, or that report a call
+// which has a line of its own.
+var codexQuiet = []string{
+	"UserMessage", "HookPrompt", "AgentMessage", "FunctionCallOutput", "Plan", "Reasoning", "SubAgentActivity", "WebSearch", "ImageView", "Sleep", "ImageGeneration",
+	"EnteredReviewMode", "ExitedReviewMode", "ContextCompaction",
 }
 
 // codexItem reports an effect of a call.
@@ -129,7 +136,8 @@ func (c *codexReader) line(n int, text []byte) error {
 		return unreadable(err)
 	}
 	kind := head.Type + " " + head.Payload.Type
-	if !slices.Contains(codexLines, strings.TrimSpace(kind)) {
+	isCall := head.Type == "response_item" && strings.HasSuffix(head.Payload.Type, "_call")
+	if !isCall && !slices.Contains(codexLines, strings.TrimSpace(kind)) {
 		return nil
 	}
 	var l codexLine
@@ -137,14 +145,14 @@ func (c *codexReader) line(n int, text []byte) error {
 		return unreadable(err)
 	}
 	p := &l.Payload
-	switch p.Type {
-	case "":
-		c.dir = p.Dir
-	case "item_completed":
-		return c.item(n, &l, &p.Item)
-	case "function_call", "custom_tool_call", "local_shell_call", "web_search_call":
+	switch {
+	case isCall:
 		return c.call(n, &l, p)
-	case "function_call_output", "custom_tool_call_output":
+	case p.Type == "":
+		c.dir = p.Dir
+	case p.Type == "item_completed":
+		return c.item(n, &l, &p.Item)
+	default: // the output of a call
 		x := c.calls[p.CallID]
 		if x == nil {
 			return errors.New("the result of a call that the transcript does not contain")
@@ -163,12 +171,14 @@ func (c *codexReader) line(n int, text []byte) error {
 func (c *codexReader) call(n int, l *codexLine, p *codexPayload) error {
 	id, name, args := p.CallID, p.Name, json.RawMessage(p.Arguments)
 	switch p.Type {
+	case "function_call":
 	case "custom_tool_call":
 		args = jsonwrite.MustEncode(map[string]any{"input": p.Input})
 	case "local_shell_call":
 		name, args = "local_shell", p.Action
-	case "web_search_call": // has no ID if the provider has performed it
-		id, name, args = cmp.Or(p.CallID, p.ID, "web_search"), "web_search", p.Action
+	default: // performed by the provider, or by Codex without an output of this form
+		name, args = strings.TrimSuffix(p.Type, "_call"), p.Action
+		id = cmp.Or(p.CallID, p.ID, name)
 	}
 	if id == "" || name == "" {
 		return errors.New("a call of a tool has no id or no name")
@@ -193,7 +203,7 @@ func (c *codexReader) call(n int, l *codexLine, p *codexPayload) error {
 		x.Kind = inside
 	}
 	x.inside = x.Kind == inside
-	if p.Type == "web_search_call" {
+	if p.Name == "" && p.Type != "local_shell_call" {
 		x.Time, x.state = parseTime(l.Time), executed
 	}
 	return nil
@@ -244,7 +254,10 @@ func (c *codexReader) item(n int, l *codexLine, i *codexItem) error {
 		tool, kind, args = i.Tool, "other", i.Arguments
 	case "CollabAgentToolCall":
 		tool, kind, args = i.Tool, cmp.Or(codexTools[i.Tool], "other"), nil
-	default: // texts, plans and reasoning; other calls are those of functions
+	default:
+		if !slices.Contains(codexQuiet, i.Type) {
+			return fmt.Errorf("an item of the unknown type %q", i.Type)
+		}
 		return nil
 	}
 	if i.ID == "" {
@@ -270,12 +283,12 @@ func commandArgs(command, dir string) json.RawMessage {
 	return jsonwrite.MustEncode(map[string]any{"command": command, "cwd": dir})
 }
 
-// shellNames lists the shells whose command an approval shows alone.
-var shellNames = []string{"bash", "zsh", "sh"}
+// shells lists the shells whose command an approval shows alone.
+var shells = []string{"bash", "zsh", "sh", "/bin/bash", "/bin/zsh", "/bin/sh", "/usr/bin/bash", "/usr/bin/zsh", "/usr/bin/sh"}
 
 // commandText returns a command in the form in which an approval shows it.
 func commandText(words []string) string {
-	if len(words) == 3 && (words[1] == "-lc" || words[1] == "-c") && slices.Contains(shellNames, filepath.Base(words[0])) {
+	if len(words) == 3 && (words[1] == "-lc" || words[1] == "-c") && slices.Contains(shells, words[0]) {
 		return words[2]
 	}
 	return strings.Join(words, " ")

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
 // Vendors lists the agents whose transcripts can be read.
@@ -40,15 +42,26 @@ func Dir(vendor string, env func(name string) string) string {
 	return filepath.Join(home, ".claude", "projects")
 }
 
-// Find returns the transcripts of sessions below dir. A file whose
-// session is unknown is a problem.
+// Find returns the transcripts of sessions below dir. A file that may be a transcript of a
+// session, and cannot be read, is a problem.
 func Find(vendor, dir string, sessions map[string]bool, problem func(Problem)) (files []File, err error) {
+	if to, err := filepath.EvalSymlinks(dir); err == nil { // otherwise dir has no transcripts
+		dir = to
+	}
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) && path == dir {
 			return nil
 		}
-		if err != nil || d.IsDir() || filepath.Ext(path) != ".jsonl" {
+		if err != nil || d.IsDir() {
 			return err
+		}
+		if filepath.Ext(path) != ".jsonl" {
+			if info, err := os.Stat(path); err == nil && info.IsDir() {
+				problem(Problem{path, 0, "the directory is a link, which is not followed"})
+			} else if vendor == "codex" && strings.HasPrefix(filepath.Base(path), "rollout-") {
+				problem(Problem{path, 0, "the transcript is not text"})
+			}
+			return nil
 		}
 		f := File{Vendor: vendor, Path: path}
 		if vendor == "codex" {
@@ -92,7 +105,7 @@ func codexSession(path string, sessions map[string]bool) (session, agent string,
 			return id, "", nil
 		}
 	}
-	f, err := os.Open(path)
+	f, err := userfile.Open(path, userfile.Unlimited)
 	if err != nil {
 		return "", "", err
 	}
@@ -119,7 +132,7 @@ func codexSession(path string, sessions map[string]bool) (session, agent string,
 
 // eachCall calls each for every call in a transcript.
 func eachCall(f File, kinds Kinds, each func(Call), problem func(Problem)) error {
-	file, err := os.Open(f.Path)
+	file, err := userfile.Open(f.Path, userfile.Unlimited)
 	if err != nil {
 		return err
 	}

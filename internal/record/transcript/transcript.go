@@ -53,11 +53,16 @@ const (
 // Problem is a part of a transcript that cannot be read.
 type Problem struct {
 	File string `json:"file"`
-	Line int    `json:"line"`
+	Line int    `json:"line,omitempty"` // 0 means the whole file
 	Why  string `json:"why"`
 }
 
-func (p Problem) Error() string { return fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Why) }
+func (p Problem) Error() string {
+	if p.Line == 0 {
+		return p.File + ": " + p.Why
+	}
+	return fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Why)
+}
 
 // Kinds returns the kinds of calls that approvals name.
 type Kinds struct {

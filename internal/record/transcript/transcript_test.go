@@ -192,6 +192,9 @@ func TestStates(t *testing.T) {
 		{"codex", codex("exec_command", result(`"a"`)) + codex("exec_command", result(`"b"`)), []state{executed, executed}, 0},
 		{"codex", item(`"type":"McpToolCall","server":"s","tool":"t","arguments":{}`), []state{executed}, 0},
 		{"codex", `{"type":"response_item","payload":{"type":"web_search_call","action":{"query":"q"}}}` + "\n", []state{executed}, 0},
+		{"codex", `{"type":"response_item","payload":{"type":"made_up_call","call_id":"c"}}` + "\n", []state{executed}, 0},
+		{"codex", item(`"type":"MadeUp"`), nil, 1},
+		{"codex", item(`"type":"Reasoning"`), nil, 0},
 		{"codex", result(`"x"`), nil, 1},
 		{"codex", `{"type":"event_msg","payload":{"type":"item_completed","item":{"type":"CommandExecution"}}}` + "\n", nil, 1},
 		{"codex", `{"type":"event_msg","payload":{"type":"item_completed","item":[]}}` + "\n", nil, 1},
@@ -671,14 +674,25 @@ func TestFindReportsUnknownThread(t *testing.T) {
 	for name, text := range map[string]string{
 		"rollout-1-S.jsonl": "", "rollout-1-sub.jsonl": `{"type":"session_meta","payload":{"id":"sub","session_id":"S"}}` + "\n",
 		"rollout-1-other.jsonl": `{"type":"session_meta","payload":{"id":"other","session_id":"T"}}` + "\n", "rollout-1-empty.jsonl": "",
-		"rollout-1-cut.jsonl": `{"type":"session_meta","payload":{"session_id":"S"`, "notes.jsonl": "x",
+		"rollout-1-old.jsonl.zst": "x", "rollout-1-cut.jsonl": `{"type":"session_meta","payload":{"session_id":"S"`, "notes.jsonl": "x",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
+	other := t.TempDir()
+	if err := os.Symlink(other, filepath.Join(dir, "link")); err != nil {
+		t.Skip(err)
+	}
+	link := filepath.Join(other, "root")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
 	var problems []string
-	files, err := Find("codex", dir, map[string]bool{"S": true}, func(p Problem) { problems = append(problems, filepath.Base(p.File)) })
+	if none, err := Find("codex", filepath.Join(dir, "missing"), map[string]bool{"S": true}, func(Problem) { t.Error("a problem") }); none != nil || err != nil {
+		t.Errorf("files of a missing directory = %v, error %v", none, err)
+	}
+	files, err := Find("codex", link, map[string]bool{"S": true}, func(p Problem) { problems = append(problems, filepath.Base(p.File)) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -686,8 +700,8 @@ func TestFindReportsUnknownThread(t *testing.T) {
 	if d := cmp.Diff(want, files); d != "" {
 		t.Errorf("files differ (-want +got):\n%s", d)
 	}
-	if !slices.Equal(problems, []string{"rollout-1-cut.jsonl"}) {
-		t.Errorf("problems = %q, want the file that is cut off", problems)
+	if want := []string{"link", "rollout-1-cut.jsonl", "rollout-1-old.jsonl.zst"}; !slices.Equal(problems, want) {
+		t.Errorf("problems = %q, want %q", problems, want)
 	}
 }
 
