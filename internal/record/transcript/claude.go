@@ -166,7 +166,7 @@ func (c *claudeReader) result(l *claudeLine, b *claudeBlock) error {
 		x.state = refused
 	}
 	x.Reason = d.Source
-	if d.Type != "" {
+	if d.Type != "" && d.Type != d.Source {
 		x.Reason += ", " + d.Type
 	}
 	x.isUser = strings.HasPrefix(d.Source, "user_")
