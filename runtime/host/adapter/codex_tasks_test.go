@@ -53,7 +53,7 @@ func TestCodexBackground(t *testing.T) {
 			item("completed", "u", `"type":"agentMessage","id":"m2","text":"Two faults."`), tokens("u", "100"), status("u", "idle"), turn("completed", "u", "completed")},
 			[]string{starts, turned + `,"usage":{"tokens_in":10,"tokens_out":1,"tokens_cached":0}`, waits,
 				`{"type":"progress","message":"command: ls","stage":"tool"` + agent, `{"type":"progress","message":"command: completed","stage":"tool_result"` + agent,
-				`{"type":"approval","id":"7","description":"command: rm x","risk_level":"high","tool":"command","kind":"execute","args":{"command":"rm x","cwd":"/w"},"options":["once","session","deny"]` + agent,
+				`{"type":"approval","id":"7","description":"command: rm x","risk_level":"high","tool":"command","kind":"execute","args":{"command":"rm x","cwd":"/w"},"options":["once","session","deny"]` + agent + `,"call":"c3","session":"t"`,
 				`> {"id":7,"jsonrpc":"2.0","result":{"decision":"accept"}}`, `{"type":"log","level":"agent","message":"Two faults."`, ends,
 				`{"type":"result","text":"Started.","session":"t","usage":{"tokens_in":110,"tokens_out":2,"tokens_cached":0},"tasks":[{"id":"u","kind":"agent","name":"review it","state":"completed","summary":"Two faults."}]`}},
 		{"a subagent that ends within the turn", "", []string{spawn, status("u", "active"), turn("started", "u", "inProgress"), item("completed", "u", `"type":"agentMessage","id":"m2","text":"Two faults."`), status("u", "idle"), turn("completed", "u", "completed"), text, end},
