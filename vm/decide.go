@@ -47,6 +47,7 @@ type Decision struct {
 	At      Place           // place of the handler that decided; zero if no handler of the program did
 	Path    []Part          // if a handler decided: the participants in the order of their first effect
 	MS      int64           // duration in milliseconds
+	Source  string          // what has decided in a host's agent, without a request; "" for other decisions
 	Session string          // of a refused request: the agent's conversation; the messages of other requests contain it
 	Call    *effect.AppDecided
 }
@@ -306,6 +307,9 @@ func (m *VM) recordRuleDecisions(host *Host, x *effect.HostMessage, e int64) {
 	}
 	if answer, ok := x.Payload.Map().GetString("decision"); ok {
 		d.Answer = value.AppendJSON(nil, answer)
+	}
+	if source, _ := x.Payload.Map().GetString("source"); source.Kind() == value.KindString {
+		d.By, d.Name, d.Source = effect.ByAgent, host.Name, source.AsString()
 	}
 	m.recordDecision(d)
 }

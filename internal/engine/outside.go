@@ -32,6 +32,9 @@ func (x *outsideDecisions) record(d *host.OutsideDecision) error {
 		return errors.New("the run has no ledger yet")
 	}
 	decided := &vm.Decision{Kind: d.Kind, Host: d.Host, ID: d.ID, Asked: d.Asked, Problem: d.Problem, Session: d.Session, By: effect.ByRules, Name: d.Rules}
+	if d.Source != "" {
+		decided.By, decided.Name, decided.Source = effect.ByAgent, d.Host, d.Source
+	}
 	if d.Kind == effect.UndeliveredDecision {
 		decided.By, decided.Name = effect.ByHost, d.Host
 	}

@@ -27,6 +27,7 @@ type OutsideDecision struct {
 	Verdict string          // of an approval: "allow" or "deny"
 	Problem string          // why the request was denied or refused; "" if it was allowed
 	Rules   string          // who decided: the section of the rules, or "concerto"
+	Source  string          // what has decided in the agent itself; "" for other decisions
 	Line    string          // "PROCESS:LINE", which identifies the agent's line in the run
 	Session string          // of a refused request: the agent's conversation
 }
@@ -147,6 +148,41 @@ func (r *reader) reportRefused(l ndjson.Line) {
 	}
 }
 
+// reportOwn reports the decisions in a line that the agent has made itself.
+func (r *reader) reportOwn(l ndjson.Line) {
+	all := r.own
+	r.own = nil
+	p := r.process
+	for i := range all {
+		x := &all[i]
+		verdict := string(hostpolicy.Deny)
+		if x.Allowed {
+			verdict = string(hostpolicy.Allow)
+		}
+		p.hosts.logf(slog.LevelInfo, p.cfg, "decided itself (%s): %s: %s", x.Source, verdict, x.Description)
+		o := jsonobject.New(effect.Decided)
+		o.Text("host", p.cfg.Name)
+		o.Raw("id", jsonwrite.MustEncode(x.ID))
+		o.Text("decision", verdict)
+		o.Text("description", x.Description)
+		o.Text("source", x.Source)
+		if x.Reason != "" {
+			o.Text("reason", x.Reason)
+		}
+		o.Raw(effect.DecidedAsked, x.Asked)
+		if r.isRunning(l) {
+			*r.batch.nextMessage() = noticeMessage(o.End())
+			r.batch.commitMessage()
+			continue
+		}
+		d := p.outside.decision(l.Number, hostmsg.Approval, jsonwrite.MustEncode(x.ID), x.Asked, x.Reason)
+		d.Verdict, d.Source = verdict, x.Source
+		if err := p.outside.record(d); err != nil {
+			p.hosts.logf(slog.LevelWarn, p.cfg, "made a decision that could not be recorded: %v", err)
+		}
+	}
+}
+
 // refuse records a request that the adapter has refused.
 func (o *outside) refuse(x *adapter.RefusedRequest, l ndjson.Line) {
 	p := o.process
@@ -220,6 +256,7 @@ func (o *outside) recordDropped(all []effect.HostMessage) {
 		}
 		if kind == hostmsg.Approval {
 			d.Rules = p.cfg.rulesName()
+			_ = json.Unmarshal(member("source"), &d.Source)    // without the member, rules have decided
 			_ = json.Unmarshal(member("decision"), &d.Verdict) // decisionMessage has written a text
 		}
 		if err := o.record(d); err != nil {

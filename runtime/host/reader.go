@@ -45,6 +45,7 @@ type reader struct {
 	batch       batch                    // messages of the current segment that are not yet delivered to its inbox
 	steered     []adapter.Steered        // answers of the agent to messages, in the line that is being handled
 	refused     []adapter.RefusedRequest // requests in this line that were refused
+	own         []adapter.OwnDecision    // decisions of the agent itself in this line
 	lost        []adapter.Undelivered    // decisions that this line shows not to have arrived
 
 	closed   bool // the output has ended
@@ -166,7 +167,8 @@ func (r *reader) handleLine(l ndjson.Line, own bool) error {
 	if len(r.steered) > 0 {
 		r.settleSteered()
 	}
-	if len(r.refused) > 0 || len(r.lost) > 0 {
+	if len(r.refused)+len(r.lost)+len(r.own) > 0 {
+		r.reportOwn(l)
 		r.reportRefused(l)
 		r.reportUndelivered(l)
 	}

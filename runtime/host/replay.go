@@ -68,7 +68,8 @@ func (r *restoredProcess) replayAdapter(t *segment, journaled int64) {
 				continue
 			}
 			read.handleBlocked(l)
-			read.refused, read.lost = s.Refused, s.Lost
+			read.refused, read.lost, read.own = s.Refused, s.Lost, s.Own
+			read.reportOwn(l)
 			read.reportRefused(l)
 			read.reportUndelivered(l)
 			for _, text := range s.Messages {

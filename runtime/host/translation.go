@@ -110,6 +110,7 @@ func (r *reader) translateLine(l ndjson.Line) ([][]byte, error) {
 	}
 	r.process.settling.note(t.adapter)
 	r.steered, r.refused, r.lost = append(r.steered, s.Steered...), append(r.refused, s.Refused...), append(r.lost, s.Lost...)
+	r.own = append(r.own, s.Own...)
 	if s.Quiet != "" {
 		r.process.hosts.logf(slog.LevelDebug, r.process.cfg, "sends %s", s.Quiet)
 	}

@@ -116,7 +116,7 @@ func (cmd *reconcileCommand) reconcile(ctx context.Context, path string) error {
 	}
 	calls := []foundCall{}
 	result, err := transcript.Reconcile(decisions, files, transcript.Options{
-		Kinds:   transcript.Kinds{Claude: adapter.ClaudeKind, CodexCommand: adapter.CodexCommandKind},
+		Kinds:   transcript.Kinds{Claude: adapter.ClaudeKind, ClaudeInside: adapter.ClaudeInside, CodexCommand: adapter.CodexCommandKind},
 		Unasked: cmd.unasked,
 		Problem: func(p transcript.Problem) { problems = append(problems, p) },
 		Each: func(class transcript.Class, c *transcript.Call, seq int64) {

@@ -18,6 +18,7 @@ const (
 	ByApplication = "application" // by the application that embeds the run
 	ByRules       = "rules"       // by the host's [permissions]
 	ByHost        = "host"        // by the host, which has withdrawn the request
+	ByAgent       = "agent"       // by the host's agent itself, without a request
 )
 
 // Actor is the person or component that made a recorded decision. Its type is one of the Actor
@@ -52,6 +53,7 @@ var actors = map[string]Actor{
 	ByAnswer:      {Type: ActorHuman},
 	ByRules:       {Type: ActorRule},
 	ByHost:        {Type: ActorHost},
+	ByAgent:       {Type: ActorAgent},
 }
 
 // ActorOf returns the actor of a By value. name is the name of the person or application, if it is

@@ -7,6 +7,7 @@
 package hostpolicy
 
 import (
+	"iter"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -104,6 +105,11 @@ type Request struct {
 	Paths   []string // paths to access, as the agent wrote them
 	Dir     string   // directory to which the paths are relative; "" means Place.Dir
 	address *address // address to reach, of the kind fetch; nil if it is unknown
+	// Input is text for a program that is running. The program, and not a shell, decides what it
+	// means, so no rule can allow it.
+	Input string `json:",omitempty"`
+	// Person means that a person must decide, so no rule can allow the action.
+	Person bool `json:",omitempty"`
 	// Opaque means that Command and Paths may not describe the whole action, so rules cannot allow
 	// it.
 	Opaque bool
@@ -112,16 +118,28 @@ type Request struct {
 // Decide decides about a request. It denies a request that exceeds the limits, because such a
 // request could hide a denied part.
 func (p *Policy) Decide(q Request) Verdict {
+	v := p.decide(&q)
+	if v == Allow && q.Person {
+		return Ask
+	}
+	return v
+}
+
+// decide is Decide for a request that needs no person.
+func (p *Policy) decide(q *Request) Verdict {
 	if q.isTooLarge() {
 		return Deny
 	}
-	leads, line, rules := p.readPaths(&q), parseCommandLine(q.Command), &p.rules.Commands
+	if q.Input != "" {
+		return p.decideInput(q)
+	}
+	leads, line, rules := p.readPaths(q), parseCommandLine(q.Command), &p.rules.Commands
 	switch {
-	case p.matchesDeny(&q, leads, line):
+	case p.matchesDeny(q, leads, line):
 		return Deny
 	case matchesAnyPart(rules.Ask, q.Command), line.matches(rules.Ask), q.address.matches(p.net.ask):
 		return Ask
-	case p.isAllowed(&q, leads):
+	case p.isAllowed(q, leads):
 		return Allow
 	case p.rules.Default == "":
 		return Ask
@@ -133,9 +151,31 @@ func (p *Policy) Decide(q Request) Verdict {
 	return Verdict(p.rules.Default)
 }
 
+// decideInput decides about text for a running program, each line of which may be a command.
+func (p *Policy) decideInput(q *Request) Verdict {
+	rules := &p.rules.Commands
+	isAsked := false
+	for line := range q.lines() {
+		parsed := parseCommandLine(line)
+		if matchesAnyPart(rules.Deny, line) || parsed.matches(rules.Deny) {
+			return Deny
+		}
+		isAsked = isAsked || matchesAnyPart(rules.Ask, line) || parsed.matches(rules.Ask)
+	}
+	if isAsked || p.rules.Default == "" || Verdict(p.rules.Default) == Allow && len(rules.Deny)+len(rules.Ask) > 0 {
+		return Ask
+	}
+	return Verdict(p.rules.Default)
+}
+
+// lines returns the lines of the input.
+func (q *Request) lines() iter.Seq[string] {
+	return strings.FieldsFuncSeq(q.Input, func(r rune) bool { return r == '\n' || r == '\r' || r == 0 })
+}
+
 // Forbids reports whether a rule denies a request, whatever the defaults are.
 func (p *Policy) Forbids(q Request) bool {
-	return q.isTooLarge() || p.matchesDeny(&q, p.readPaths(&q), parseCommandLine(q.Command))
+	return q.isTooLarge() || q.Input != "" && p.decideInput(&q) == Deny || p.matchesDeny(&q, p.readPaths(&q), parseCommandLine(q.Command))
 }
 
 func (p *Policy) matchesDeny(q *Request, leads []pathMeanings, line *commandLine) bool {

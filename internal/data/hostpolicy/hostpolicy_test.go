@@ -2,6 +2,7 @@ package hostpolicy
 
 import (
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/testkit/complexity"
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // tree is a file system that contains only links, as targets by path.
@@ -281,4 +283,54 @@ func FuzzCommand(f *testing.F) {
 			t.Errorf("the command %q is not denied although it contains a denied command", command)
 		}
 	})
+}
+
+// TestInput checks the decisions about text for a running program: each of its lines may be a
+// command, and none can be allowed.
+func TestInput(t *testing.T) {
+	request := func(text string) Request {
+		return ParseRequest(fmt.Appendf(nil, `{"kind":"execute","tool":"stdin","args":{"text":%s,"command":"python3 -i","process":"7"}}`, jsonwrite.MustEncode(text)))
+	}
+	rules := Rules{Commands: Commands{Allow: []string{"*"}, Ask: []string{"git push *"}, Deny: []string{"rm *"}}}
+	for _, c := range []struct {
+		text               string
+		byNone, byAllowing Verdict // without a default, and with the default allow
+	}{
+		{"ls\n", Ask, Ask},
+		{"ls\nrm -rf build\n", Deny, Deny},
+		{"ls\r\nrm x", Deny, Deny},
+		{"ls\x00rm x", Deny, Deny},
+		{"cd x; rm y\n", Deny, Deny},
+		{"import os; os.system('rm -rf build')\n", Deny, Deny},
+		{"'unclosed\nrm x\n", Deny, Deny},
+		{"git push origin\n", Ask, Ask},
+		{"", Ask, Ask},
+	} {
+		if got := New(rules, Place{Dir: "/work"}).Decide(request(c.text)); got != c.byNone {
+			t.Errorf("%q = %s, want %s", c.text, got, c.byNone)
+		}
+		allowing := rules
+		allowing.Default = "allow"
+		if got := New(allowing, Place{Dir: "/work"}).Decide(request(c.text)); got != c.byAllowing {
+			t.Errorf("with the default allow, %q = %s, want %s", c.text, got, c.byAllowing)
+		}
+	}
+	if p := New(Rules{Default: "allow"}, Place{}); p.Decide(request("rm x")) != Allow {
+		t.Error("without rules for commands, the default does not decide")
+	}
+}
+
+// TestPerson checks that no rule allows what a person must decide, and that rules can deny it.
+func TestPerson(t *testing.T) {
+	p := New(Rules{Default: "allow", Commands: Commands{Deny: []string{"rm *"}}}, Place{Dir: "/work"})
+	for text, want := range map[string]Verdict{
+		`{"kind":"execute","args":{"command":"make"}}`:                 Allow,
+		`{"kind":"execute","args":{"command":"make"},"person":true}`:   Ask,
+		`{"kind":"execute","args":{"command":"rm x"},"person":true}`:   Deny,
+		`{"kind":"execute","args":{"command":"make"},"person":"true"}`: Ask, // it cannot be read
+	} {
+		if got := p.Decide(ParseRequest([]byte(text))); got != want {
+			t.Errorf("%s = %s, want %s", text, got, want)
+		}
+	}
 }

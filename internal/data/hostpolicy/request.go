@@ -19,6 +19,9 @@ var pathNames = []string{
 // search for.
 var patternNames = []string{"pattern", "glob", "query", "include"}
 
+// toolStdin is the tool of a request to send text to a running program.
+const toolStdin = "stdin"
+
 // ParseRequest parses the action of an approval request, a message of a host in JSON.
 func ParseRequest(message []byte) Request {
 	var m struct {
@@ -27,9 +30,16 @@ func ParseRequest(message []byte) Request {
 		Paths   []string                   `json:"paths"`
 		Args    map[string]json.RawMessage `json:"args"`
 		Network json.RawMessage            `json:"network"`
+		Person  bool                       `json:"person"`
 	}
 	// If a member has another type, the action is not completely known, so no rule may allow it.
 	q := Request{Opaque: json.Unmarshal(message, &m) != nil, Kind: m.Kind, Paths: m.Paths}
+	q.Person = m.Person
+	if m.Tool == toolStdin {
+		q.Input = strings.Join(textsOf(m.Args["text"]), "\n")
+		q.Opaque = q.Opaque || q.Input == ""
+		return q
+	}
 	q.Command = commandText(m.Args["command"])
 	if m.Kind == kindFetch || m.Kind == "" { // a changed input has no kind
 		q.address = parseAddress(m.Network, m.Args["url"])
@@ -72,7 +82,7 @@ func (q *Request) isTooLarge() bool {
 	for _, path := range q.Paths {
 		n += len(path)
 	}
-	return len(q.Paths) > maxPaths || n > maxText || len(q.Command) > maxText || len(q.Dir) > maxPathLength ||
+	return len(q.Paths) > maxPaths || n > maxText || len(q.Command)+len(q.Input) > maxText || len(q.Dir) > maxPathLength ||
 		slices.ContainsFunc(q.Paths, func(path string) bool { return len(path) > maxPathLength })
 }
 

@@ -57,6 +57,7 @@ type Data struct {
 	Reason         string          `json:"reason,omitempty"`
 	Scope          string          `json:"scope,omitempty"`
 	Session        string          `json:"session,omitempty"` // of a host's request: the agent's conversation
+	Source         string          `json:"source,omitempty"`  // what has decided in the host's agent, without a request
 	Tool           *string         `json:"tool,omitempty"`
 }
 
@@ -95,7 +96,7 @@ func (r *Run) Decided(d *vm.Decision) error {
 }
 
 func (r *Run) data(d *vm.Decision, path []Part) Data {
-	data := Data{Channel: d.Channel, Asked: d.Asked, Answer: d.Answer, Error: d.Problem, MS: d.MS, Path: path, Session: d.Session}
+	data := Data{Channel: d.Channel, Asked: d.Asked, Answer: d.Answer, Error: d.Problem, MS: d.MS, Path: path, Session: d.Session, Source: d.Source}
 	if hostmsg.Lookup(d.Kind).ByPerson() {
 		data.addOrigin()
 	}

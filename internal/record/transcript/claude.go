@@ -13,13 +13,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// claudeInside lists the tools of Claude Code that act only inside the agent. Requests to the user
-// are among them.
-var claudeInside = []string{
-	"AskUserQuestion", "CronDelete", "CronList", "DeferredToolPlaceholder", "EnterPlanMode", "ExitPlanMode", "ListAgents", "ReportFindings",
-	"SendMessage", "StructuredOutput", "TaskCreate", "TaskGet", "TaskList", "TaskStop", "TaskUpdate",
-}
-
 // claudeOurs begins the names of the program's tools.
 const claudeOurs = "mcp__concerto__"
 
@@ -118,7 +111,7 @@ func (c *claudeReader) line(n int, text []byte) error {
 				return errors.New("a call of a tool has no id or no name")
 			}
 			c.open[b.ID] = Call{Session: c.session, ID: b.ID, Agent: l.Agent, Tool: b.Name, Kind: c.kinds.Claude(b.Name), Args: absolute(b.Input, l.Dir), File: c.file, Line: n,
-				inside: slices.Contains(claudeInside, b.Name), own: strings.HasPrefix(b.Name, claudeOurs)}
+				inside: slices.Contains(c.kinds.ClaudeInside, b.Name), own: strings.HasPrefix(b.Name, claudeOurs)}
 		case strings.HasSuffix(b.Type, "tool_result"):
 			if results++; repeated {
 				delete(c.open, b.ToolUse)

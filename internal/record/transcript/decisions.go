@@ -71,8 +71,9 @@ func ReadDecisions(r io.Reader, name string) (*Decisions, error) {
 			known[data.Session] = true
 			all.Sessions = append(all.Sessions, data.Session)
 		}
-		// A request that the agent has withdrawn was not decided.
-		if data.Call == "" || !hostmsg.Lookup(line.Kind).ByPerson() || line.Actor.Type == effect.ActorHost {
+		// A request that the agent has withdrawn was not decided. What the agent has decided itself
+		// is no decision of the program.
+		if data.Call == "" || data.Source != "" || !hostmsg.Lookup(line.Kind).ByPerson() || line.Actor.Type == effect.ActorHost {
 			continue
 		}
 		x := data.decision(line.Kind)
@@ -94,6 +95,7 @@ type record struct {
 	Answer  json.RawMessage `json:"answer"`
 	Error   string          `json:"error"`
 	Of      int64           `json:"of"`
+	Source  string          `json:"source"`
 	Asked   struct {
 		Tool    string          `json:"tool"`
 		Args    json.RawMessage `json:"args"`

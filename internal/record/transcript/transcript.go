@@ -67,6 +67,7 @@ func (p Problem) Error() string {
 // Kinds returns the kinds of calls that approvals name.
 type Kinds struct {
 	Claude       func(tool string) string
+	ClaudeInside []string                      // tools of Claude Code that act only inside the agent
 	CodexCommand func(actions []string) string // of the parts of a command
 }
 

@@ -24,6 +24,7 @@ import (
 
 // kinds is a part of the adapters' tables.
 var kinds = Kinds{
+	ClaudeInside: []string{"AskUserQuestion", "ExitPlanMode", "StructuredOutput", "SendMessage", "TaskCreate", "TaskUpdate", "TaskStop"},
 	Claude: func(tool string) string {
 		if kind := map[string]string{"Bash": "execute", "Read": "read", "ToolSearch": "search", "Agent": "think", "Write": "edit", "Edit": "edit", "WebFetch": "fetch"}[tool]; kind != "" {
 			return kind

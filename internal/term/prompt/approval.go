@@ -23,6 +23,7 @@ type request struct {
 	Risk        string          `json:"risk_level"`
 	Reason      string          `json:"reason"`
 	Options     []string        `json:"options"`
+	Default     string          `json:"default"` // "no" if an answer by accident must deny the request
 }
 
 // option is one of the possible answers to a request for approval.
@@ -48,8 +49,12 @@ func options() []option {
 	}
 }
 
-// offered returns the options that are available for a request.
+// offered returns the options that are available for a request. If an accident must not allow it,
+// only the whole word does.
 func (d *dialogue) offered(r *request) []option {
+	if r.Default == "no" {
+		return []option{{"allow", `type "allow"`, "", decision.Once}, {denies, "[d]eny", "deny no n", ""}}
+	}
 	scopes := slices.ContainsFunc(r.Options, func(o string) bool { return o == decision.Once || o == decision.Session || o == decision.Always })
 	return slices.DeleteFunc(options(), func(w option) bool {
 		if w.letter == edits {
@@ -96,6 +101,9 @@ func (d *dialogue) approval(ctx context.Context, message json.RawMessage) (json.
 			}
 		case "":
 			note = "\nenter one of the letters in brackets"
+			if r.Default == "no" {
+				note = "\nenter the word allow, or d"
+			}
 		default:
 			d.printAnswer(about, w.offered)
 			if w.offered == decision.Once {

@@ -68,6 +68,8 @@ func TestApprovals(t *testing.T) {
 		{`{"description":"rm"}`, "|maybe|wat|l", `"always"`, "enter one of the letters in brackets\n[a]llow once [s]ession a[l]ways [d]eny"},
 		{`{"description":"rm","options":["once","deny"]}`, "s|l|e|y", `"yes"`, "enter one of the letters in brackets\n[a]llow once [d]eny"},
 		{`{"description":"rm","options":["a","b"]}`, "l", `"always"`, "[a]llow once [s]ession a[l]ways [d]eny"},
+		{`{"description":"rm","default":"no","args":{"a":1}}`, "a|yes|y|s|e|Allow", `"yes"`, "enter the word allow, or d\ntype \"allow\" [d]eny"},
+		{`{"description":"rm","default":"no"}`, "n|", `"no"`, "enter a reason for the host, or nothing"},
 		{`{"description":"rm","args":null}`, "e|d|", `"no"`, "enter a reason for the host, or nothing"},
 		{`{"description":"rm"}`, "deny| use git clean ", `"use git clean"`, "enter a reason for the host, or nothing"},
 		{`{"description":"rm"}`, "n|Okay!", `{"decision":"deny","reason":"Okay!"}`, "enter a reason for the host, or nothing"},

@@ -44,6 +44,7 @@ type Output struct {
 	Steered  []Steered        // answers of the agent to messages of the type steer
 	Lost     []Undelivered    // decisions that the agent has not received
 	Refused  []RefusedRequest // requests of the agent that were answered with an error
+	Own      []OwnDecision    // decisions that the agent has made itself, without a request
 	Quiet    string           // name of the agent's message if the program does not receive it; otherwise ""
 
 	session string          // of the agent; its requests contain it
@@ -162,7 +163,7 @@ func (s Output) then(more Output) Output {
 	s.Messages, s.Lines = append(s.Messages, more.Messages...), append(s.Lines, more.Lines...)
 	s.Requests, s.Bridge = append(s.Requests, more.Requests...), append(s.Bridge, more.Bridge...)
 	s.Steered, s.Refused = append(s.Steered, more.Steered...), append(s.Refused, more.Refused...)
-	s.Lost = append(s.Lost, more.Lost...)
+	s.Lost, s.Own = append(s.Lost, more.Lost...), append(s.Own, more.Own...)
 	return s
 }
 

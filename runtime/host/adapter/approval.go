@@ -27,10 +27,30 @@ type approval struct {
 	reason      string
 	network     json.RawMessage // address to reach; nil for none
 	Options     []string        // scopes that the user can choose, and decision.Deny
+	person      bool            // a person must decide
+	no          bool            // the default is no
 	payload     []byte
 }
 
-func (s *Output) approval(a approval) {
+// OwnDecision is a decision that an agent has made itself, without a request.
+type OwnDecision struct {
+	ID          string // of the call; "" if it is unknown
+	Allowed     bool
+	Source      string // what has decided: "classifier", "mode", "rule", "hook", "config", "auto_review" or "other"
+	Reason      string
+	Description string
+	Asked       json.RawMessage // the call, in the form of an approval
+}
+
+// decides reports that the agent itself has decided about a call.
+func (s *Output) decides(a approval, allowed bool, source, reason string) {
+	a.ID = a.call
+	s.Own = append(s.Own, OwnDecision{ID: a.call, Allowed: allowed, Source: source, Reason: reason, Description: a.description, Asked: s.approvalMessage(&a)})
+}
+
+func (s *Output) approval(a approval) { s.Messages = append(s.Messages, s.approvalMessage(&a)) }
+
+func (s *Output) approvalMessage(a *approval) []byte {
 	risk := risks[a.kind]
 	if risk == "" {
 		risk = "high"
@@ -53,11 +73,19 @@ func (s *Output) approval(a approval) {
 	if a.network != nil {
 		o.Raw("network", a.network)
 	}
-	o.Raw("options", jsonwrite.MustEncode(a.Options))
+	if a.Options != nil {
+		o.Raw("options", jsonwrite.MustEncode(a.Options))
+	}
+	if a.person {
+		o.Raw("person", []byte("true"))
+	}
+	if a.no {
+		o.Text("default", "no")
+	}
 	s.addAgent(o)
 	s.addOrigin(o, a.call)
 	o.Raw("payload", a.payload)
-	s.addMessage(o)
+	return o.End()
 }
 
 // addOrigin adds the members of a request by which the ledger and the agent's own transcript name

@@ -30,6 +30,7 @@ type claude struct {
 	Plan      planLimits
 	claudeTurns
 	Tasks claudeWork
+	Calls claudeCalls
 	confirmations
 
 	late   bool // the line that is being translated is older than the newest prompt
@@ -114,6 +115,8 @@ var claudeRows = []claudeRow{
 	{"system", "task_notification", (*claude).taskEnded},
 	{"system", "task_progress", nil},
 	{"system", "task_updated", (*claude).taskEnded},
+	{"system", "permission_denied", (*claude).denies},
+	{"system", "hook_response", (*claude).hooks},
 	{"system", "hook_started", nil},
 	{"system", "hook_progress", nil},
 	{"tool_progress", "", nil},
@@ -139,6 +142,7 @@ type claudeLine struct {
 	Message  json.RawMessage `json:"message"`
 	Event    json.RawMessage `json:"event"`
 	Response json.RawMessage `json:"response"`
+	Meta     json.RawMessage `json:"tool_result_meta"`
 	Parent   *string         `json:"parent_tool_use_id"` // call of the subagent; nil for the agent itself
 	IsReplay bool            `json:"isReplay"`
 
@@ -162,7 +166,7 @@ func (u *claudeUsage) usage() *usage {
 
 func newClaude(v Config) *claude {
 	return &claude{cfg: v, Session: v.Resume, Open: map[string]claudeRequest{}, Replies: map[string]usage{}, Plan: planLimits{},
-		Tasks: newClaudeWork()}
+		Tasks: newClaudeWork(), Calls: newClaudeCalls()}
 }
 
 func (c *claude) Conversation() string { return c.Session }
@@ -227,6 +231,7 @@ func (c *claude) ToAgent(line []byte) (s Output) {
 			clear(c.Plan)
 			c.Unread, c.Mine = nil, nil
 			c.Tasks.begin()
+			c.Calls.clear()
 		}
 		c.Read, c.Typed = false, len(o.Schema) > 0
 		c.sendText(&s, o.prompt(), false)

@@ -89,6 +89,11 @@ func (c *claude) assistant(s *Output, m *claudeLine) {
 		all = nil
 	}
 	for _, b := range all {
+		if b.Type == "tool_use" {
+			c.Calls.Open[b.ID] = claudeCall{b.Name, b.Input}
+		}
+	}
+	for _, b := range all {
 		switch {
 		case b.Type == "text" && m.Parent != nil:
 			s.subagentText(b.Text)
@@ -154,6 +159,9 @@ func (c *claude) user(s *Output, m *claudeLine) {
 		s.Quiet = m.Type
 		return
 	}
+	var meta []claudeMeta
+	_ = json.Unmarshal(m.Meta, &meta) // without it, the version does not report who has decided
+	c.executed(s, meta, m.line)
 	for _, b := range all {
 		if b.Type == "tool_result" {
 			s.progress("tool_result", short(contentText(b.Content)), m.line)
@@ -304,6 +312,7 @@ type claudeResult struct {
 	Usage    *claudeUsage    `json:"usage"`
 	Message  string          `json:"user_message_uuid"`
 	Messages []string        `json:"user_message_uuids"`
+	Denials  []claudeDenial  `json:"permission_denials"`
 	Origin   *struct {
 		Kind string `json:"kind"`
 		Run  string `json:"runId"`
@@ -383,6 +392,7 @@ func (c *claude) result(s *Output, m *claudeLine) {
 	c.Turns = 0
 	c.Unread = slices.DeleteFunc(c.Unread, func(u claudeInput) bool { return !u.Steers })
 	c.Read = c.Read && len(c.Unread) == 0 // another turn may precede that with the unread messages
+	c.deniesAll(s, r.Denials, m.line)
 	used, cost := c.addResult(&r)
 	out := outcome{Text: text, Session: c.Session, Usage: used, Cost: cost, Turns: c.Spent.Turns, Stop: r.Stop, Payload: m.line}
 	out.Code, out.Message = c.failure(m.Subtype, &r)

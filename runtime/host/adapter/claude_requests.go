@@ -60,7 +60,11 @@ type claudeToolRequest struct {
 	Suggestions []json.RawMessage `json:"permission_suggestions"`
 	Reason      string            `json:"decision_reason"`
 	BlockedPath string            `json:"blocked_path"`
-	Agent       string            `json:"agent_id"` // subagent that asks; "" for none
+	NoAlways    bool              `json:"suppress_always_allow_rule"`
+	No          bool              `json:"default_to_no"`
+	Person      bool              `json:"requires_user_interaction"`
+	AskRule     json.RawMessage   `json:"matched_ask_rule"` // rule of the user that requires a request; nil for none
+	Agent       string            `json:"agent_id"`         // subagent that asks; "" for none
 }
 
 // asksForTool handles a request to use a tool. It reports a question to the program, allows calls
@@ -77,6 +81,7 @@ func (c *claude) asksForTool(s *Output, id string, request, line []byte) error {
 		r.Input = json.RawMessage("{}")
 	}
 	c.setAgent(s, r.Agent)
+	c.Calls.request(r.Call)
 	switch {
 	case strings.HasPrefix(r.ToolName, claudeOurs) && c.cfg.Tools.matchesTitle(r.ToolName):
 		s.addLines(controlled(id, claudeAllow(r.Input)))
@@ -93,6 +98,9 @@ func (c *claude) asksForTool(s *Output, id string, request, line []byte) error {
 			q.Suggestions = append(q.Suggestions, suggestion)
 		}
 	}
+	if r.NoAlways {
+		q.Suggestions = nil
+	}
 	if q.Suggestions != nil {
 		q.Options = append(q.Options, decision.Session, decision.Always)
 	}
@@ -101,6 +109,7 @@ func (c *claude) asksForTool(s *Output, id string, request, line []byte) error {
 	s.approval(approval{
 		ID: id, call: r.Call, tool: r.ToolName, kind: ClaudeKind(r.ToolName), description: described(r.ToolName, subject(r.Input)), Args: r.Input,
 		paths: claudePaths(r.Input, r.BlockedPath), reason: r.Reason, Options: q.Options, payload: line,
+		person: r.Person || len(r.AskRule) > 0 && string(r.AskRule) != "null", no: r.No,
 	})
 	return nil
 }

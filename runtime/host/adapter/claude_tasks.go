@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
@@ -272,6 +273,7 @@ func (c *claude) settle(s *Output) {
 
 // finishExchange ends the exchange.
 func (c *claude) finishExchange(s *Output, r outcome) {
+	r.Unasked = maps.Clone(c.Calls.Unasked)
 	c.endTurn(s)
 	clear(c.Open)
 	clear(c.Tasks.Runs)

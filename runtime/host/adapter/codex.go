@@ -82,6 +82,9 @@ var codexRows = []codexRow{
 	{"item/fileChange/outputDelta", nil},
 	{"item/fileChange/patchUpdated", nil},
 	{"item/plan/delta", nil},
+	{"item/commandExecution/terminalInteraction", (*codex).interacts},
+	{"item/autoApprovalReview/started", (*codex).reviews},
+	{"item/autoApprovalReview/completed", (*codex).reviews},
 	{"command/exec/outputDelta", nil},
 	{"process/outputDelta", nil},
 	{"mcpServer/startupStatus/updated", nil},
@@ -106,6 +109,10 @@ type codexEvent struct {
 	Summary   string          `json:"summary"`
 	RequestID json.RawMessage `json:"requestId"`
 	Item      json.RawMessage `json:"item"`
+	Action    json.RawMessage `json:"action"`
+	Review    codexReview     `json:"review"`
+	Target    string          `json:"targetItemId"`
+	Stdin     string          `json:"stdin"`
 	WillRetry bool            `json:"willRetry"`
 	Error     codexTurnError  `json:"error"`
 	Turn      struct {

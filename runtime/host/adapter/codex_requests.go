@@ -83,6 +83,7 @@ type codexApproval struct {
 	Changes     map[string]json.RawMessage `json:"fileChanges"`
 	Permissions json.RawMessage            `json:"permissions"`
 	Network     *codexAddress              `json:"networkApprovalContext"`
+	Kind        string                     `json:"kind"` // "command", "writeStdin" or "humanCommand"
 	Proposed    []codexAmendment           `json:"proposedNetworkPolicyAmendments"`
 }
 
@@ -205,6 +206,10 @@ func (c *codex) asksCommand(s *Output, q *rpcRequest, line []byte) {
 	if p.Network != nil {
 		args, text := p.Network.args()
 		c.approve(s, q, approval{tool: "network", kind: "fetch", description: described("network", text), Args: args, network: args, reason: p.Reason, Options: p.offers(), payload: line})
+		return
+	}
+	if p.Kind == "writeStdin" {
+		c.approve(s, q, c.stdinApproval(&p, line))
 		return
 	}
 	actions := slices.Concat(p.Actions, p.Parsed)

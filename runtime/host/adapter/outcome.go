@@ -36,6 +36,8 @@ type outcome struct {
 	Stop    string
 	Payload json.RawMessage
 
+	Unasked map[string]int64 // number of calls without a request, by kind
+
 	Code    string // of a failure; "" for a success
 	Message string
 	Result  json.RawMessage // result of the last turn, in a failure; nil for none
@@ -77,6 +79,9 @@ func (r *outcome) message(tasks []effect.HostTask) []byte {
 		r.addTotals(o)
 		if r.Stop != "" {
 			o.Text("stop_reason", r.Stop)
+		}
+		if len(r.Unasked) > 0 {
+			o.Raw("unasked", jsonwrite.MustEncode(r.Unasked))
 		}
 	}
 	if len(tasks) > 0 {
