@@ -21,6 +21,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/concerto-lang/concerto/internal/agents/modelserver"
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 	"github.com/concerto-lang/concerto/internal/process/confine"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
@@ -30,7 +31,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/pgtest"
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 	"github.com/concerto-lang/concerto/internal/testkit/testhost"
-	"github.com/concerto-lang/concerto/internal/testkit/testllm"
 	"github.com/concerto-lang/concerto/internal/testkit/testmcp"
 	"github.com/concerto-lang/concerto/runtime/host/hosttest"
 )
@@ -57,7 +57,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"concerto":     func() { os.Exit(Main(Build{Release: "0.1.0-dev"})) },
 		"testhost":     func() { os.Exit(testhost.Main(os.Args[1:])) },
-		"testllm":      func() { os.Exit(testllm.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"testllm":      func() { os.Exit(modelserver.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 		"testmcp":      func() { os.Exit(testmcp.Main()) },
 		"exits":        func() { os.Exit(exits(os.Args[1:])) },
 		"unprivileged": func() { os.Exit(unprivileged(os.Args[1:])) },
@@ -241,9 +241,9 @@ func startLLM(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: llm FILE")
 	}
-	replies, err := testllm.Load([]byte(ts.ReadFile(args[0])))
+	replies, err := modelserver.Load([]byte(ts.ReadFile(args[0])))
 	ts.Check(err)
-	s := testllm.Start(replies...)
+	s := modelserver.Start(replies...)
 	ts.Defer(s.Close)
 	ts.Setenv("LLM_URL", s.URL)
 	servers.Store(ts, s)
@@ -279,7 +279,7 @@ func requests(ts *testscript.TestScript, neg bool, args []string) {
 	if !ok || len(args) == 0 || neg {
 		ts.Fatalf("usage: requests N [REGEXP…], after llm")
 	}
-	got := v.(*testllm.Server).Requests()
+	got := v.(*modelserver.Server).Requests()
 	if n, err := strconv.Atoi(args[0]); err != nil || n != len(got) {
 		ts.Fatalf("the model server received %d requests, want %s", len(got), args[0])
 	}

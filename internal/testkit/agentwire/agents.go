@@ -5,7 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/concerto-lang/concerto/internal/testkit/testllm"
+	"github.com/concerto-lang/concerto/internal/agents/modelserver"
 	"github.com/concerto-lang/concerto/runtime/host"
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
 )
@@ -29,13 +29,13 @@ type agent struct {
 
 // scriptedModel configures the scripted model of an agent.
 type scriptedModel struct {
-	main   string       // text that only requests of the main conversation contain
-	touch  testllm.Call // call of the agent's tool that runs commands
-	asks   testllm.Call // call of the agent's tool that asks the user; without arguments, the transport offers no such tool
-	helps  testllm.Call // call of the agent's tool that starts a subagent, whose prompt is subJob; without arguments, the agent has none
-	adds   string       // name that the agent uses for the tool of the program
-	writes testllm.Call // call of the agent's tool that writes files: it creates new.txt, and DIR means the directory
-	thinks bool         // the agent reports the model's thinking
+	main   string           // text that only requests of the main conversation contain
+	touch  modelserver.Call // call of the agent's tool that runs commands
+	asks   modelserver.Call // call of the agent's tool that asks the user; without arguments, the transport offers no such tool
+	helps  modelserver.Call // call of the agent's tool that starts a subagent, whose prompt is subJob; without arguments, the agent has none
+	adds   string           // name that the agent uses for the tool of the program
+	writes modelserver.Call // call of the agent's tool that writes files: it creates new.txt, and DIR means the directory
+	thinks bool             // the agent reports the model's thinking
 
 	longest string // longest scope of an approval: "session" or "always"
 	reasons bool   // the model receives the reason of a denial
@@ -55,8 +55,8 @@ type place struct {
 	url  string // URL of the model server
 }
 
-func toolCall(id, name, args string) testllm.Call {
-	return testllm.Call{ID: id, Name: name, Args: json.RawMessage(args)}
+func toolCall(id, name, args string) modelserver.Call {
+	return modelserver.Call{ID: id, Name: name, Args: json.RawMessage(args)}
 }
 
 // Calls that all agents of one vendor support.
@@ -96,7 +96,7 @@ var agents = []agent{
 		files: func(place) map[string]string {
 			return map[string]string{".gemini/settings.json": `{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false},"general":{"disableAutoUpdate":true}}`}
 		},
-		scriptedModel: scriptedModel{main: `"run_shell_command"`, touch: toolCall("", "run_shell_command", `{"command":"touch made.txt","description":"make a file"}`), asks: testllm.Call{Name: "ask_user"}, writes: toolCall("", "write_file", `{"file_path":"DIR/new.txt","content":"new\n"}`), adds: "mcp_concerto_Calc_add", longest: "always", timid: true, forgets: true}},
+		scriptedModel: scriptedModel{main: `"run_shell_command"`, touch: toolCall("", "run_shell_command", `{"command":"touch made.txt","description":"make a file"}`), asks: modelserver.Call{Name: "ask_user"}, writes: toolCall("", "write_file", `{"file_path":"DIR/new.txt","content":"new\n"}`), adds: "mcp_concerto_Calc_add", longest: "always", timid: true, forgets: true}},
 	{name: "opencode", title: "OpenCode", pkg: "opencode-ai", version: "1.18.33", program: "opencode", transport: "acp",
 		args: func(place) []string { return []string{"acp"} },
 		env: func(at place) map[string]string {
@@ -111,7 +111,7 @@ var agents = []agent{
 			return map[string]string{"OPENCODE_CONFIG_CONTENT": string(config), "OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1",
 				"OPENCODE_DISABLE_DEFAULT_PLUGINS": "1"}
 		},
-		scriptedModel: scriptedModel{main: `"name":"bash"`, touch: toolCall("call_1", "bash", `{"command":"touch made.txt","description":"make a file"}`), asks: testllm.Call{Name: "question"}, writes: toolCall("call_3", "write", `{"filePath":"DIR/new.txt","content":"new\n"}`), adds: "concerto_Calc_add", longest: "always", stops: true, open: "it reaches its own server on the loopback interface by the proxy"}},
+		scriptedModel: scriptedModel{main: `"name":"bash"`, touch: toolCall("call_1", "bash", `{"command":"touch made.txt","description":"make a file"}`), asks: modelserver.Call{Name: "question"}, writes: toolCall("call_3", "write", `{"filePath":"DIR/new.txt","content":"new\n"}`), adds: "concerto_Calc_add", longest: "always", stops: true, open: "it reaches its own server on the loopback interface by the proxy"}},
 }
 
 // anthropic configures an agent that uses Anthropic's API.

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/testkit/testllm"
+	"github.com/concerto-lang/concerto/internal/agents/modelserver"
 )
 
 // runResult is a finished run.
@@ -95,11 +95,11 @@ type world struct {
 	concerto string // path of the command
 	bin, dir string
 	at       place
-	model    *testllm.Server
+	model    *modelserver.Server
 	arrived  *httptest.Server // responds after the model has received a request
 }
 
-func newWorld(t *testing.T, a *agent, concerto, bin string, replies []testllm.Reply) *world {
+func newWorld(t *testing.T, a *agent, concerto, bin string, replies []modelserver.Reply) *world {
 	tmp := t.TempDir()
 	w := &world{agent: a, concerto: concerto, bin: bin, dir: filepath.Join(tmp, "work")}
 	for i := range replies {
@@ -108,7 +108,7 @@ func newWorld(t *testing.T, a *agent, concerto, bin string, replies []testllm.Re
 			c.Args = bytes.ReplaceAll(c.Args, []byte("DIR"), []byte(w.dir))
 		}
 	}
-	w.model = testllm.StartAgents(replies...)
+	w.model = modelserver.StartAgents(replies...)
 	t.Cleanup(w.model.Close)
 	w.at = place{home: filepath.Join(tmp, "home"), url: w.model.URL}
 	for _, d := range []string{w.at.home, w.dir} {
@@ -120,7 +120,7 @@ func newWorld(t *testing.T, a *agent, concerto, bin string, replies []testllm.Re
 		t.Fatal(err)
 	}
 	w.arrived = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		for !slices.ContainsFunc(w.model.Requests(), func(q testllm.Request) bool { return strings.Contains(q.Text, a.main) }) {
+		for !slices.ContainsFunc(w.model.Requests(), func(q modelserver.Request) bool { return strings.Contains(q.Text, a.main) }) {
 			select {
 			case <-w.model.Arrived:
 			case <-r.Context().Done():

@@ -19,10 +19,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/agents/modelserver"
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
-	"github.com/concerto-lang/concerto/internal/testkit/testllm"
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
@@ -154,7 +154,7 @@ func (a *agent) converse(bin string, t conversation, rec *recording, verbose boo
 			return err
 		}
 	}
-	server := testllm.StartAgents(t.replies...)
+	server := modelserver.StartAgents(t.replies...)
 	defer server.Close()
 	at := place{home: home, url: server.URL}
 	flat := strings.ReplaceAll(dir, "/", "-") // the name that Claude Code derives from the directory's path

@@ -7,14 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/testkit/testllm"
+	"github.com/concerto-lang/concerto/internal/agents/modelserver"
 )
 
 // scenario is one column of the table of agents and scenarios.
 type scenario struct {
 	name    string
 	what    string // description of the scenario in the manual
-	replies func(m *scriptedModel) []testllm.Reply
+	replies func(m *scriptedModel) []modelserver.Reply
 	play    func(t *testing.T, w *world)
 }
 
@@ -68,11 +68,11 @@ func (w *world) sandbox() string {
 }
 
 // touchReplies returns a model that creates a file the given number of times and then finishes.
-func touchReplies(times int) func(m *scriptedModel) []testllm.Reply {
-	return func(m *scriptedModel) []testllm.Reply {
-		var all []testllm.Reply
+func touchReplies(times int) func(m *scriptedModel) []modelserver.Reply {
+	return func(m *scriptedModel) []modelserver.Reply {
+		var all []modelserver.Reply
 		for range times {
-			all = append(all, testllm.Reply{When: m.main, ToolCalls: []testllm.Call{m.touch}, TokensIn: 10, TokensOut: 5})
+			all = append(all, modelserver.Reply{When: m.main, ToolCalls: []modelserver.Call{m.touch}, TokensIn: 10, TokensOut: 5})
 		}
 		return append(all, m.textReplies("All done.")...)
 	}
@@ -135,8 +135,8 @@ var scenarios = []scenario{
 		r.requireLines(t, 0, "approval ", "")
 		w.requireFile(t, "made.txt", false)
 	}},
-	{"rule allows files", "a rule allows a new file", func(m *scriptedModel) []testllm.Reply {
-		return append([]testllm.Reply{{When: m.main, ToolCalls: []testllm.Call{m.writes}, TokensIn: 10, TokensOut: 5}}, m.textReplies("All done.")...)
+	{"rule allows files", "a rule allows a new file", func(m *scriptedModel) []modelserver.Reply {
+		return append([]modelserver.Reply{{When: m.main, ToolCalls: []modelserver.Call{m.writes}, TokensIn: 10, TokensOut: 5}}, m.textReplies("All done.")...)
 	}, func(t *testing.T, w *world) {
 		r := w.run(t, decidingProgram(`"no"`), "[hosts.coder.permissions]\nread = [\".\"]\nwrite = [\".\"]\n")
 		r.requireLines(t, 0, "approval ", "")
@@ -164,8 +164,8 @@ var scenarios = []scenario{
 		r.requireLines(t, 0, "approval ", "")
 		r.requireLines(t, 1, "result ", "It is three.")
 	}},
-	{"subagent", "a subagent requests an approval, and the result is the agent's own", func(m *scriptedModel) []testllm.Reply {
-		return append([]testllm.Reply{{When: m.main, ToolCalls: []testllm.Call{m.helps}}, {When: subJob, ToolCalls: []testllm.Call{m.touch}}, {When: subJob, Text: "The helper is done."}},
+	{"subagent", "a subagent requests an approval, and the result is the agent's own", func(m *scriptedModel) []modelserver.Reply {
+		return append([]modelserver.Reply{{When: m.main, ToolCalls: []modelserver.Call{m.helps}}, {When: subJob, ToolCalls: []modelserver.Call{m.touch}}, {When: subJob, Text: "The helper is done."}},
 			m.textReplies("All done.")...)
 	}, func(t *testing.T, w *world) {
 		if w.agent.helps.Args == nil {
@@ -176,8 +176,8 @@ var scenarios = []scenario{
 		r.requireLines(t, 1, "result All done.", "")
 		w.requireFile(t, "made.txt", true)
 	}},
-	{"cancel", "an exchange is cancelled, and the process continues", func(m *scriptedModel) []testllm.Reply {
-		return append([]testllm.Reply{{When: m.main, Hang: true}}, m.textReplies("All done.")...)
+	{"cancel", "an exchange is cancelled, and the process continues", func(m *scriptedModel) []modelserver.Reply {
+		return append([]modelserver.Reply{{When: m.main, Hang: true}}, m.textReplies("All done.")...)
 	}, func(t *testing.T, w *world) {
 		r := w.run(t, program(`Coder.execute("please work")`, `"no"`)+`
 fn asked() -> String { let _ = std::http::get("`+w.arrived.URL+`"); "the model was asked" }
@@ -190,19 +190,19 @@ fn main() {
 		r.requireLines(t, 1, "result ", "All done.")
 		r.requireStarts(t, 1)
 	}},
-	{"keep", "exchanges share a conversation", func(m *scriptedModel) []testllm.Reply { return m.textReplies("One.", "Two.") }, func(t *testing.T, w *world) {
+	{"keep", "exchanges share a conversation", func(m *scriptedModel) []modelserver.Reply { return m.textReplies("One.", "Two.") }, func(t *testing.T, w *world) {
 		r := w.run(t, program(`Coder.execute("please work")`, `"no"`)+"fn main() { exchange(); exchange(); }\n", "")
 		r.requireLines(t, 1, "result ", "One.")
 		r.requireLines(t, 1, "result ", "Two.")
 		r.requireStarts(t, 1)
 		w.requireInRequest(t, "One.")
 	}},
-	{"fresh", "each exchange has a conversation of its own", func(m *scriptedModel) []testllm.Reply { return m.textReplies("One.", "Two.") }, func(t *testing.T, w *world) {
+	{"fresh", "each exchange has a conversation of its own", func(m *scriptedModel) []modelserver.Reply { return m.textReplies("One.", "Two.") }, func(t *testing.T, w *world) {
 		r := w.run(t, program(`Coder.execute("please work")`, `"no"`)+"fn main() { exchange(); exchange(); }\n", "session = \"fresh\"\n")
 		r.requireLines(t, 1, "result ", "Two.")
 		w.requireNotInRequest(t, "One.")
 	}},
-	{"resume", "another run resumes the conversation", func(m *scriptedModel) []testllm.Reply { return m.textReplies("One.", "Two.") }, func(t *testing.T, w *world) {
+	{"resume", "another run resumes the conversation", func(m *scriptedModel) []modelserver.Reply { return m.textReplies("One.", "Two.") }, func(t *testing.T, w *world) {
 		r := w.run(t, decidingProgram(`"no"`), "")
 		r.requireLines(t, 1, "result ", "One.")
 		session := r.restOfLine("session ")

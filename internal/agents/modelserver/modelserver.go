@@ -1,12 +1,12 @@
-// Package testllm is a scripted model server on the loopback interface. It serves tests of model
-// providers, of the command and of coding agents.
+// Package modelserver is a scripted model server on the loopback interface. It serves tests of
+// model providers, of the command and of coding agents.
 //
 // The server replies in the format of the API whose path is requested: OpenAI's chat completions
 // and responses, Anthropic's messages, Google's generateContent, or Ollama's chat, whole or
 // streamed. It validates each request of Concerto's own clients against the API's published schema
 // (requests/*.json) and records it. A script can also request failures: errors, malformed replies,
 // cut connections, silence, and endless streams.
-package testllm
+package modelserver
 
 import (
 	"encoding/json"
