@@ -15,6 +15,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/agents/modelserver"
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/testkit/testllm"
 	"github.com/concerto-lang/concerto/internal/testkit/testmcp"
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
@@ -94,7 +95,7 @@ fn main() { ` + what + `; println("ok"); }`
 // playground creates a directory in which every program of touching can perform its effect.
 func playground(t *testing.T, env *[]string) string {
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok")) }))
-	model := modelserver.Start(modelserver.Reply{Text: "ok", Repeat: true})
+	model := testllm.Start(modelserver.Reply{Text: "ok", Repeat: true})
 	server := testmcp.Start()
 	t.Cleanup(func() {
 		page.Close()

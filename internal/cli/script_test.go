@@ -31,6 +31,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/pgtest"
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 	"github.com/concerto-lang/concerto/internal/testkit/testhost"
+	"github.com/concerto-lang/concerto/internal/testkit/testllm"
 	"github.com/concerto-lang/concerto/internal/testkit/testmcp"
 	"github.com/concerto-lang/concerto/runtime/host/hosttest"
 )
@@ -57,7 +58,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"concerto":     func() { os.Exit(Main(Build{Release: "0.1.0-dev"})) },
 		"testhost":     func() { os.Exit(testhost.Main(os.Args[1:])) },
-		"testllm":      func() { os.Exit(modelserver.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"testllm":      func() { os.Exit(testllm.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 		"testmcp":      func() { os.Exit(testmcp.Main()) },
 		"exits":        func() { os.Exit(exits(os.Args[1:])) },
 		"unprivileged": func() { os.Exit(unprivileged(os.Args[1:])) },
@@ -243,7 +244,7 @@ func startLLM(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	replies, err := modelserver.Load([]byte(ts.ReadFile(args[0])))
 	ts.Check(err)
-	s := modelserver.Start(replies...)
+	s := testllm.Start(replies...)
 	ts.Defer(s.Close)
 	ts.Setenv("LLM_URL", s.URL)
 	servers.Store(ts, s)

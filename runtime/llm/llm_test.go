@@ -13,6 +13,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/agents/modelserver"
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/testkit/testllm"
 )
 
 const key = "sk-very-secret"
@@ -49,7 +50,7 @@ func client(t *testing.T, conns ...Connection) (*Client, *sleeps) {
 
 // server starts a scripted test server and returns a connection to it.
 func server(t *testing.T, provider string, replies ...modelserver.Reply) (*modelserver.Server, Connection) {
-	s := modelserver.Start(replies...)
+	s := testllm.Start(replies...)
 	t.Cleanup(s.Close)
 	return s, Connection{Name: "main", Provider: provider, APIKeyEnv: "KEY", BaseURL: s.URL, DefaultModel: "m", Project: "proj", Origin: "Concerto.toml:8", Adds: Adds{Location: "here"}}
 }

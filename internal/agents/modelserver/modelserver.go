@@ -3,8 +3,7 @@
 //
 // The server replies in the format of the API whose path is requested: OpenAI's chat completions
 // and responses, Anthropic's messages, Google's generateContent, or Ollama's chat, whole or
-// streamed. It validates each request of Concerto's own clients against the API's published schema
-// (requests/*.json) and records it. A script can also request failures: errors, malformed replies,
+// streamed. It records each request. A script can also request failures: errors, malformed replies,
 // cut connections, silence, and endless streams.
 package modelserver
 
@@ -12,9 +11,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
-	"net/http/httptest"
-	"os"
 	"strings"
 	"sync"
 )
@@ -74,8 +72,8 @@ type Server struct {
 	// Arrived receives a value for each request, before the reply.
 	Arrived chan struct{}
 
-	foreign  bool // the clients are not Concerto's, so requests are not validated
-	http     *httptest.Server
+	check    Check
+	http     *http.Server
 	mu       sync.Mutex
 	replies  []Reply
 	used     []bool
@@ -83,28 +81,26 @@ type Server struct {
 	invalid  []string
 }
 
-// Start serves replies until Close.
-func Start(replies ...Reply) *Server {
-	return (&Server{}).start(replies)
-}
+// Check validates a request to an API, such as "anthropic".
+type Check func(api string, r *http.Request, body []byte) error
 
-// StartAgents serves third-party coding agents. It does not validate their requests, because they
-// use members outside the published schemas.
-func StartAgents(replies ...Reply) *Server {
-	return (&Server{foreign: true}).start(replies)
-}
-
-func (s *Server) start(replies []Reply) *Server {
-	s.replies, s.used = replies, make([]bool, len(replies))
-	s.Disconnected, s.Arrived = make(chan struct{}, 64), make(chan struct{}, 1024)
-	s.http = httptest.NewServer(http.HandlerFunc(s.serve))
-	s.URL = s.http.URL
-	return s
+// Start serves replies on a free port of the loopback interface until Close. It responds with 400
+// to requests that check refuses; a nil check accepts all, as agents use members outside the
+// published schemas.
+func Start(check Check, replies ...Reply) (*Server, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{URL: "http://" + l.Addr().String(), check: check, replies: replies, used: make([]bool, len(replies)),
+		Disconnected: make(chan struct{}, 64), Arrived: make(chan struct{}, 1024)}
+	s.http = &http.Server{Handler: http.HandlerFunc(s.serve)}
+	go s.http.Serve(l)
+	return s, nil
 }
 
 // Close closes the server and its connections.
 func (s *Server) Close() {
-	s.http.CloseClientConnections()
 	s.http.Close()
 }
 
@@ -115,18 +111,24 @@ func (s *Server) Requests() []Request {
 	return append([]Request(nil), s.requests...)
 }
 
-// InvalidRequests returns the requests that violated the API's published schema. The server also
-// replied to each with 400.
+// InvalidRequests returns the errors of the check.
 func (s *Server) InvalidRequests() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]string(nil), s.invalid...)
 }
 
-func (s *Server) recordInvalid(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.invalid = append(s.invalid, err.Error())
+func (s *Server) validate(api string, r *http.Request, body []byte) error {
+	if s.check == nil {
+		return nil
+	}
+	err := s.check(api, r, body)
+	if err != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.invalid = append(s.invalid, err.Error())
+	}
+	return err
 }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
@@ -145,8 +147,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, map[string]any{"error": map[string]any{"message": "no such path: " + r.URL.Path}})
 		return
 	}
-	if err := f.check(r, text); err != nil && !s.foreign {
-		s.recordInvalid(err)
+	if err := s.validate(f.name, r, text); err != nil {
 		w.WriteHeader(http.StatusBadRequest)
 		writeJSON(w, map[string]any{"error": map[string]any{"message": err.Error()}})
 		return
@@ -210,28 +211,4 @@ func Load(script []byte) ([]Reply, error) {
 		return nil, fmt.Errorf("read script: %w", err)
 	}
 	return out, nil
-}
-
-// Main serves the script in the file args[0] and writes the server's URL to stdout. It returns the
-// exit code at the end of stdin.
-func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	if len(args) != 1 {
-		fmt.Fprintln(stderr, "usage: testllm SCRIPT")
-		return 2
-	}
-	text, err := os.ReadFile(args[0])
-	if err != nil {
-		fmt.Fprintln(stderr, err)
-		return 1
-	}
-	replies, err := Load(text)
-	if err != nil {
-		fmt.Fprintln(stderr, err)
-		return 1
-	}
-	s := Start(replies...)
-	defer s.Close()
-	fmt.Fprintln(stdout, s.URL)
-	io.Copy(io.Discard, stdin)
-	return 0
 }

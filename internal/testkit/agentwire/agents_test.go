@@ -108,7 +108,10 @@ func newWorld(t *testing.T, a *agent, concerto, bin string, replies []modelserve
 			c.Args = bytes.ReplaceAll(c.Args, []byte("DIR"), []byte(w.dir))
 		}
 	}
-	w.model = modelserver.StartAgents(replies...)
+	var err error
+	if w.model, err = modelserver.Start(nil, replies...); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(w.model.Close)
 	w.at = place{home: filepath.Join(tmp, "home"), url: w.model.URL}
 	for _, d := range []string{w.at.home, w.dir} {

@@ -154,7 +154,10 @@ func (a *agent) converse(bin string, t conversation, rec *recording, verbose boo
 			return err
 		}
 	}
-	server := modelserver.StartAgents(t.replies...)
+	server, err := modelserver.Start(nil, t.replies...)
+	if err != nil {
+		return err
+	}
 	defer server.Close()
 	at := place{home: home, url: server.URL}
 	flat := strings.ReplaceAll(dir, "/", "-") // the name that Claude Code derives from the directory's path
