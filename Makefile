@@ -252,7 +252,7 @@ editors/vscode/node_modules: editors/vscode/package-lock.json
 	npm ci --no-audit --no-fund --ignore-scripts --prefix editors/vscode
 	touch $@
 
-# Installs the vendors' coding agents, in the versions that internal/testkit/agentwire names,
+# Installs the vendors' coding agents, in the versions that internal/agents/agents.go names,
 # and records a conversation with each; the tests play the recordings without them.
 agents:
 	go run ./internal/testkit/agentwire

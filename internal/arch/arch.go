@@ -262,6 +262,7 @@ var Policy = []Rule{
 	{Package: "runtime", Imports: `runtime/hostbudget runtime/hostsandbox internal/data/effect internal/process/procgroup internal/data/secret internal/record/hosttrace runtime/world/clock runtime/world/command runtime/world/emit runtime/world/env runtime/world/files
 		runtime/world/httpclient runtime/host runtime/keeper runtime/budget runtime/budget/spent runtime/llm runtime/world/logs runtime/mcp/mcpport runtime/mock
 		runtime/world/permit runtime/world/random runtime/world/sqlitestore runtime/tool runtime/merge runtime/workspace internal/record/audit runtime/hostbudget`},
+	{Package: "internal/agents", Imports: "internal/agents/modelserver internal/process/git internal/process/procgroup runtime/host/adapter"},
 	{Package: "internal/engine/hostcheck", Imports: "internal/data/hostmsg internal/data/effect internal/text/ndjson internal/process/procgroup internal/record/hosttrace stdlib runtime/host internal/text/utf8cut"},
 	{Package: "internal/record/hostreplay", Imports: "internal/record/hosttrace"},
 	{Package: "internal/compile/format", Imports: "internal/text/source internal/compile/diag lexer ast parser"},
@@ -313,7 +314,7 @@ var Policy = []Rule{
 	{Package: "internal/cli/interrupt", Imports: "internal/cli/console internal/process/procgroup"},
 	{Package: "internal/cli/program", Imports: "internal/engine/telemetry internal/record/otlp internal/engine/report internal/engine/report/page internal/engine/durable internal/record/event internal/cli/console internal/cli/interrupt internal/compile/manifest internal/data/secret internal/engine internal/process/userfile internal/record/audit internal/record/hosttrace internal/term/terminal internal/engine/driver runtime/host runtime/tool runtime/world/emit runtime/world/permit internal/text/hexsum internal/term/cmdline"},
 	{Package: "internal/cli/editors", Imports: "internal/term/cmdline internal/cli/console internal/process/heap internal/cli/help internal/cli/interrupt internal/cli/program internal/compile/diag internal/data/secret internal/editor/dap internal/editor/doc internal/editor/lsp internal/editor/repl internal/engine internal/process/lockfile internal/process/userfile internal/term/screen internal/term/terminal internal/text/suggest runtime/mcp/mcpport internal/engine/driver runtime/world/emit internal/playground/link internal/playground/server"},
-	{Package: "internal/cli/hosts", Imports: "internal/process/confine runtime/hostsandbox internal/term/cmdline internal/cli/console internal/cli/interrupt internal/cli/program internal/data/effect internal/data/hostmsg internal/engine internal/engine/hostcheck internal/process/procgroup internal/process/userfile internal/record/hostreplay internal/record/hosttrace internal/term/terminal internal/text/suggest runtime/host runtime/keeper internal/engine/driver runtime/workspace"},
+	{Package: "internal/cli/hosts", Imports: "internal/agents runtime/host/adapter internal/process/confine runtime/hostsandbox internal/term/cmdline internal/cli/console internal/cli/interrupt internal/cli/program internal/data/effect internal/data/hostmsg internal/engine internal/engine/hostcheck internal/process/procgroup internal/process/userfile internal/record/hostreplay internal/record/hosttrace internal/term/terminal internal/text/suggest runtime/host runtime/keeper internal/engine/driver runtime/workspace"},
 	{Package: "internal/cli/runner/rerun", Imports: "internal/cli/console internal/engine/driver"},
 	{Package: "internal/cli/runs/locate", Imports: "internal/cli/console internal/data/effect internal/engine internal/engine/driver internal/engine/durable internal/engine/runs internal/record/journal internal/record/journal/localowner internal/record/journal/postgres internal/record/journal/rundir internal/record/tape runtime/world/emit"},
 	{Package: "internal/cli/runner", Imports: "internal/engine/runs internal/engine/live internal/term/cmdline internal/cli/console internal/process/heap internal/cli/interrupt internal/cli/program internal/cli/runner/rerun internal/data/secret internal/editor/dap internal/engine internal/process/userfile internal/term/progress internal/term/screen relay/client relay/protocol internal/engine/driver internal/engine/transcript internal/process/procgroup internal/record/activity internal/record/ledger runtime/budget runtime/world/emit runtime/world/permit internal/cli/runs/locate"},
@@ -345,7 +346,7 @@ var Policy = []Rule{
 	{Package: "relay/protocol/gen", Imports: "relay/protocol"},
 	{Package: "internal/testkit/pgserver"},
 	{Package: "internal/testkit/pgtest", Imports: "internal/testkit/pgserver", Tests: true},
-	{Package: "internal/testkit/agentwire", Imports: "internal/data/effect internal/process/procgroup internal/agents/modelserver internal/record/hosttrace runtime/host runtime/host/adapter"},
+	{Package: "internal/testkit/agentwire", Imports: "internal/agents internal/record/hosttrace"},
 	{Package: "internal/release", Imports: "internal/process/git"},
 	{Package: "internal/release/run", Imports: "internal/release"},
 	{Package: "cmd/concerto-playground", Imports: "internal/playground/session internal/playground/workbench"},

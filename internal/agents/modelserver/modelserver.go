@@ -51,9 +51,10 @@ type StreamEnd struct {
 
 // Call is a tool call of a reply.
 type Call struct {
-	ID   string          `json:"id"`
-	Name string          `json:"name"`
-	Args json.RawMessage `json:"args"`
+	ID        string          `json:"id"`
+	Namespace string          `json:"namespace"` // of the tool's name, in OpenAI's Responses API
+	Name      string          `json:"name"`
+	Args      json.RawMessage `json:"args"`
 }
 
 // Request is a received request.
@@ -73,6 +74,7 @@ type Server struct {
 	Arrived chan struct{}
 
 	check    Check
+	mux      *http.ServeMux
 	http     *http.Server
 	mu       sync.Mutex
 	replies  []Reply
@@ -94,9 +96,21 @@ func Start(check Check, replies ...Reply) (*Server, error) {
 	}
 	s := &Server{URL: "http://" + l.Addr().String(), check: check, replies: replies, used: make([]bool, len(replies)),
 		Disconnected: make(chan struct{}, 64), Arrived: make(chan struct{}, 1024)}
-	s.http = &http.Server{Handler: http.HandlerFunc(s.serve)}
+	s.mux = http.NewServeMux()
+	s.mux.HandleFunc("/", s.serve)
+	s.http = &http.Server{Handler: s.mux}
 	go s.http.Serve(l)
 	return s, nil
+}
+
+// Handle serves a path that belongs to no API.
+func (s *Server) Handle(path string, h http.Handler) { s.mux.Handle(path, h) }
+
+// Restart begins a new script.
+func (s *Server) Restart(replies ...Reply) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.replies, s.used = replies, make([]bool, len(replies))
 }
 
 // Close closes the server and its connections.
