@@ -15,9 +15,10 @@ type Report struct {
 	Coverage  *Coverage `json:"coverage,omitempty"` // nil if the scenario coverage was not played
 }
 
-// Failed reports whether a scenario has failed, or the agent does not start.
+// Failed reports whether a scenario has failed, or the agent does not start or has unknown
+// messages.
 func (r *Report) Failed() bool {
-	return slices.ContainsFunc(r.Scenarios, func(s Result) bool { return s.Result == Fail })
+	return slices.ContainsFunc(r.Scenarios, func(s Result) bool { return s.Result == Fail }) || r.Coverage != nil && len(r.Coverage.Missing) > 0
 }
 
 // Conform plays the scenarios in only, or all, and reports each result as soon as it is known. It

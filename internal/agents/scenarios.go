@@ -179,6 +179,7 @@ func protocol() []Scenario {
 	return []Scenario{
 		{Name: "confirmed", What: "the agent confirms that it has received a decision", Replies: touches(1), Programs: decides(`"yes"`),
 			Verdicts: []verdict{{"yes", []check{file("made.txt", true), confirms(1)}}, {"not offered", []check{file("made.txt", true), confirms(0)}}}},
+		{Name: "coverage", What: "Concerto knows each message that the agent may send", Measure: measureCoverage},
 	}
 }
 

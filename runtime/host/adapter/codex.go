@@ -35,7 +35,8 @@ type codex struct {
 	Total    usage                      // usage of the thread so far
 	Counted  bool                       // the agent has reported the usage of the current exchange
 	Plan     planLimits
-	Busy     bool // an exchange is running
+	Busy     bool         // an exchange is running
+	Unknown  unknownNames `json:",omitempty"`
 	codexSteering
 	confirmations
 }
@@ -67,6 +68,14 @@ var codexRows = []codexRow{
 	{"configWarning", (*codex).warns},
 	{"deprecationNotice", (*codex).warns},
 	{"guardianWarning", (*codex).warns},
+	{"model/rerouted", (*codex).reroutes},
+	{"modelProvider/authRecoveryStarted", (*codex).informs},
+	{"modelProvider/authRecoveryCompleted", (*codex).informs},
+	{"item/autoApprovalReview/started", (*codex).reviews},
+	{"item/autoApprovalReview/completed", (*codex).reviews},
+	{"item/commandExecution/terminalInteraction", (*codex).interacts},
+	{"item/mcpToolCall/progress", (*codex).toolProgress},
+	{"thread/compacted", (*codex).compacts},
 	{"turn/started", (*codex).started},
 	{"item/started", (*codex).itemStarted},
 	{"item/completed", (*codex).itemCompleted},
@@ -175,7 +184,7 @@ func (c *codex) handleNotification(s *Output, m *rpcMessage, line []byte) {
 		row.handle(c, s, &e)
 		return
 	}
-	s.other(m.Method, line)
+	c.Unknown.report(s, codexUnused, "notification", m.Method, line)
 }
 
 // maxEarly is the number of notifications that wait for the ID of the prompt's turn.
