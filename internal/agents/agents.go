@@ -3,6 +3,8 @@
 // only its model is scripted. The command host conform and the tests play the same scenarios.
 package agents
 
+//go:generate go run ./gen ../../spec/50-agents.md results
+
 import (
 	"encoding/json"
 	"path/filepath"

@@ -281,10 +281,10 @@ func unlessUnknown(a *Agent, call modelserver.Call, texts ...string) []modelserv
 func touches(times int) func(*Agent) []modelserver.Reply {
 	return func(a *Agent) []modelserver.Reply {
 		all := unlessUnknown(a, a.touch, "All done.")
-		for range times - 1 {
-			all = append(all[:1:1], all...)
+		if all == nil {
+			return nil
 		}
-		return all
+		return append(slices.Repeat(all[:1], times), all[1:]...)
 	}
 }
 

@@ -346,6 +346,7 @@ var Policy = []Rule{
 	{Package: "relay/protocol/gen", Imports: "relay/protocol"},
 	{Package: "internal/testkit/pgserver"},
 	{Package: "internal/testkit/pgtest", Imports: "internal/testkit/pgserver", Tests: true},
+	{Package: "internal/agents/gen", Imports: "internal/agents stdlib"},
 	{Package: "internal/testkit/agentwire", Imports: "internal/agents internal/record/hosttrace"},
 	{Package: "internal/release", Imports: "internal/process/git"},
 	{Package: "internal/release/run", Imports: "internal/release"},

@@ -4,6 +4,12 @@
 // network after the installation.
 //
 //	agentwire [-bin DIR] [-out DIR] [-v] [AGENT…]
+//
+// With -conform it instead plays every scenario with the installed agents and prints how the
+// results differ from the stored ones. With -latest it first installs the newest version of each
+// agent. -accept stores the results, from which the manual's table is generated.
+//
+//	agentwire -conform [-latest] [-accept] [-bin DIR] [-results DIR] [AGENT…]
 package main
 
 import (
@@ -25,8 +31,19 @@ func main() {
 	bin := flag.String("bin", "bin/npm", "directory of the installed agents")
 	out := flag.String("out", "runtime/host/adapter/testdata/wire", "directory for recordings")
 	verbose := flag.Bool("v", false, "print what the programs print")
+	var c comparison
+	conform := flag.Bool("conform", false, "compare the results of all scenarios with the stored ones")
+	flag.BoolVar(&c.latest, "latest", false, "with -conform: install the newest versions")
+	flag.BoolVar(&c.accept, "accept", false, "with -conform: store the results")
+	flag.StringVar(&c.results, "results", "internal/agents/results", "with -conform: directory of the results")
 	flag.Parse()
-	if err := run(*bin, *out, *verbose, flag.Args()); err != nil {
+	var err error
+	if *conform {
+		err = c.run(*bin, flag.Args())
+	} else {
+		err = run(*bin, *out, *verbose, flag.Args())
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "agentwire:", err)
 		os.Exit(1)
 	}
@@ -37,7 +54,7 @@ func run(bin, out string, verbose bool, only []string) error {
 	if err != nil {
 		return err
 	}
-	if err := install(bin); err != nil {
+	if err := install(bin, false); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(out, 0o755); err != nil {
@@ -100,11 +117,21 @@ func command(bin string) (string, error) {
 
 // install installs the agents that are missing in the version of the table. It also adds them to
 // package.json, because npm removes packages that package.json does not list.
-func install(bin string) error {
+//
+// If latest is true, it installs the newest versions, and the newest declarations of Claude Code's
+// messages.
+func install(bin string, latest bool) error {
 	args := []string{"install", "--no-audit", "--no-fund", "--prefix", bin}
-	missing := false
+	missing := latest
+	if latest {
+		args = append(args, "@anthropic-ai/claude-agent-sdk@latest")
+	}
 	for _, a := range agents.Table() {
-		args = append(args, a.Package+"@"+a.Version)
+		version := a.Version
+		if latest {
+			version = "latest"
+		}
+		args = append(args, a.Package+"@"+version)
 		missing = missing || !isInstalled(&a, filepath.Join(bin, "node_modules"))
 	}
 	if !missing {
