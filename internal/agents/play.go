@@ -133,6 +133,11 @@ func (o *Options) play(ctx context.Context, s *Scenario) (string, error) {
 	if s.Config != nil {
 		more = s.Config(p)
 	}
+	if o.Recorded != nil { // also a run that fails
+		defer func() {
+			o.Recorded(Recording{Scenario: s.Name, Wire: p.wire, Temp: tmp, Home: p.at.home, Dir: p.dir, URL: p.at.url})
+		}()
+	}
 	wire := filepath.Join(tmp, "talk.wire")
 	for _, program := range s.Programs {
 		text := program(p)
@@ -156,9 +161,6 @@ func (o *Options) play(ctx context.Context, s *Scenario) (string, error) {
 		if left := p.processes(); left != "" {
 			return "no: the run left a process: " + left, nil
 		}
-	}
-	if o.Recorded != nil {
-		o.Recorded(Recording{Scenario: s.Name, Wire: p.wire, Temp: tmp, Home: p.at.home, Dir: p.dir, URL: p.at.url})
 	}
 	return s.judge(p), nil
 }

@@ -100,7 +100,10 @@ func record(o *agents.Options, s *agents.Scenario, bin, file string) error {
 		}
 		failed = errors.Join(failed, err)
 	}
-	_, err := o.Try(context.Background(), s)
+	r, err := o.Try(context.Background(), s)
+	if r.Got != "" {
+		err = errors.Join(err, errors.New(r.Got))
+	}
 	return errors.Join(err, failed)
 }
 
@@ -138,7 +141,7 @@ func install(bin string, latest bool) error {
 		return nil
 	}
 	npm := exec.Command("npm", args...)
-	npm.Stdout, npm.Stderr = os.Stdout, os.Stderr
+	npm.Stdout, npm.Stderr = os.Stderr, os.Stderr
 	if err := npm.Run(); err != nil {
 		return fmt.Errorf("npm install: %w", err)
 	}
