@@ -90,7 +90,7 @@ func approvals() []Scenario {
 		{Name: "deny_reason", What: "the model receives the reason of a denial", Replies: touches(1), Programs: decides(`"not today"`),
 			Verdicts: []verdict{{"yes", append(denied, sent("not today"))}, {"no", append(denied, notSent("not today"))}}},
 		{Name: "deny_stop", What: "a denial ends the turn", Replies: touches(1), Programs: decides(`{ decision: "deny", stop: true }`),
-			Verdicts: append(yes(append(denied, prints(0, "result ", "All done."), prints(1, "ended", ""))...), verdict{continues, append(denied, prints(1, "result ", "All done."))})},
+			Verdicts: yes(append(denied, prints(0, "result ", "All done."), prints(1, "ended", ""))...)},
 		{Name: "edit", What: "a command is allowed with a changed input", Replies: touches(1),
 			Programs: decides(`{ decision: "allow", input: { command: "touch other.txt", description: "another" } }`),
 			Verdicts: append(yes(prints(1, "approval execute ", "touch made.txt"), file("made.txt", false), file("other.txt", true)),

@@ -377,7 +377,14 @@ func TestApprovals(t *testing.T) {
 		for _, answer := range c.answers {
 			a := ask()
 			s := a.ToAgent(response(id, "value", answer[0]))
-			if len(s.Lines) != 1 || !strings.Contains(string(s.Lines[0]), answer[1]) {
+			want := 1
+			if c.transport == "acp" && strings.Contains(answer[0], `"stop":true`) { // the turn is cancelled, too
+				want = 2
+				if last := string(s.Lines[len(s.Lines)-1]); last != `{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"S"}}` {
+					t.Errorf("acp: the last line after a denial that stops the agent is %s", last)
+				}
+			}
+			if len(s.Lines) != want || !strings.Contains(string(s.Lines[0]), answer[1]) {
 				t.Errorf("%s: request %s\nanswered with %s: lines to the agent %s, want %s", c.transport, c.line, answer[0], s.Lines, answer[1])
 			}
 			if s := a.ToAgent(response(id, "value", answer[0])); len(s.Lines) != 0 {
