@@ -258,8 +258,8 @@ func sandboxKeys(p *play) string {
 // the conversation, such as the request for a title.
 func textReplies(a *Agent, texts ...string) []modelserver.Reply {
 	var all []modelserver.Reply
-	for _, text := range texts {
-		all = append(all, modelserver.Reply{When: a.main, Text: text, TokensIn: 10, TokensOut: 5})
+	for i, text := range texts { // an agent may send a request that it abandons, and the last one again
+		all = append(all, modelserver.Reply{When: a.main, Text: text, TokensIn: 10, TokensOut: 5, Repeat: i == len(texts)-1})
 	}
 	return append(all, modelserver.Reply{Repeat: true, Text: "title"})
 }
