@@ -1,5 +1,5 @@
 # The project's own commands. `make check` is what a commit must pass.
-.PHONY: all build playground playground-check size test quick race checkptr lint builds platforms night fmt gen golden fuzz bench bench-page bench-playground otel-check otel-receiver spec cover mutants kill durable-kill work-kill merge-kill engine-kill relay-kill replicas check tidy arch site conformance mcp-reference sdk vscode vscode-e2e agents release release-check misbehave soak web-vendor components screenshots pictures
+.PHONY: all build playground playground-check size test quick race checkptr lint builds platforms night fmt gen golden fuzz bench bench-page bench-playground otel-check otel-receiver spec cover mutants kill durable-kill work-kill merge-kill engine-kill relay-kill replicas check tidy arch site conformance mcp-reference sdk vscode vscode-e2e agents agents-latest release release-check misbehave soak web-vendor components screenshots pictures
 
 all: build
 
@@ -252,10 +252,17 @@ editors/vscode/node_modules: editors/vscode/package-lock.json
 	npm ci --no-audit --no-fund --ignore-scripts --prefix editors/vscode
 	touch $@
 
-# Installs the vendors' coding agents, in the versions that internal/testkit/agentwire names,
+# Installs the vendors' coding agents, in the versions that internal/agents/agents.go names,
 # and records a conversation with each; the tests play the recordings without them.
 agents:
 	go run ./internal/testkit/agentwire
+
+# Installs the newest versions of the agents, plays every scenario with them, and writes what differs from the stored
+# results to bin/agents-latest.md. ACCEPT=1 stores the results; then `make gen` writes the manual's table.
+agents-latest:
+	mkdir -p bin
+	go run ./internal/testkit/agentwire -conform -latest $(if $(ACCEPT),-accept) -bin bin/npm-latest > bin/agents-latest.md
+	cat bin/agents-latest.md
 
 # Builds a release: OUT (bin/release) has its archives, packages, installers and lists. TARGETS limits the systems,
 # VERSION is by default the tag of the commit, BASE_URL the address that the installers download from, SIGN a command

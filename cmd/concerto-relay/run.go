@@ -34,7 +34,7 @@ Client Protocol. Its questions and approvals are requests, as those of a termina
   concerto-relay run --title "release" -- make release
   concerto-relay run --detach -- 'make && make test'    print the run's id
   concerto-relay run --ndjson -- python3 host.py
-  concerto-relay run --acp --prompt "fix the tests" -- gemini --experimental-acp`,
+  concerto-relay run --acp --prompt "fix the tests" -- opencode acp`,
 		Args: argsBetween(1, 1<<20, "concerto-relay run -- claude"),
 		RunE: func(c *cobra.Command, args []string) error {
 			e, err := a.endpointOf(&r)

@@ -92,8 +92,8 @@ func regexpOf(pattern, name string) *regexp.Regexp {
 
 // voiceExceptions lists the allowed uses of banned phrases, by file and name of the phrase.
 var voiceExceptions = map[string]string{
-	"docs/voice.md: *": "its examples show the sentences as they were",
-	"internal/testkit/agentwire/conversations.go: wants": "the text of a recorded conversation",
+	"docs/voice.md: *":                   "its examples show the sentences as they were",
+	"internal/agents/recorded.go: wants": "the text of a recorded conversation",
 }
 
 // TestVoice reports texts that contain a banned phrase. It reads comments and messages of Go files,

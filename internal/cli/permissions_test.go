@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/concerto-lang/concerto/internal/agents/modelserver"
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/testkit/testllm"
 	"github.com/concerto-lang/concerto/internal/testkit/testmcp"
@@ -94,7 +95,7 @@ fn main() { ` + what + `; println("ok"); }`
 // playground creates a directory in which every program of touching can perform its effect.
 func playground(t *testing.T, env *[]string) string {
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok")) }))
-	model := testllm.Start(testllm.Reply{Text: "ok", Repeat: true})
+	model := testllm.Start(modelserver.Reply{Text: "ok", Repeat: true})
 	server := testmcp.Start()
 	t.Cleanup(func() {
 		page.Close()

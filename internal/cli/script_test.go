@@ -21,6 +21,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/concerto-lang/concerto/internal/agents/modelserver"
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 	"github.com/concerto-lang/concerto/internal/process/confine"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
@@ -241,7 +242,7 @@ func startLLM(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: llm FILE")
 	}
-	replies, err := testllm.Load([]byte(ts.ReadFile(args[0])))
+	replies, err := modelserver.Load([]byte(ts.ReadFile(args[0])))
 	ts.Check(err)
 	s := testllm.Start(replies...)
 	ts.Defer(s.Close)
@@ -279,7 +280,7 @@ func requests(ts *testscript.TestScript, neg bool, args []string) {
 	if !ok || len(args) == 0 || neg {
 		ts.Fatalf("usage: requests N [REGEXP…], after llm")
 	}
-	got := v.(*testllm.Server).Requests()
+	got := v.(*modelserver.Server).Requests()
 	if n, err := strconv.Atoi(args[0]); err != nil || n != len(got) {
 		ts.Fatalf("the model server received %d requests, want %s", len(got), args[0])
 	}

@@ -3,12 +3,12 @@ package llm
 import (
 	"testing"
 
+	"github.com/concerto-lang/concerto/internal/agents/modelserver"
 	"github.com/concerto-lang/concerto/internal/data/effect"
-	"github.com/concerto-lang/concerto/internal/testkit/testllm"
 )
 
 func TestAnthropicRequest(t *testing.T) {
-	s, conn := server(t, "anthropic", testllm.Reply{Text: "one", TokensIn: 9, TokensOut: 4})
+	s, conn := server(t, "anthropic", modelserver.Reply{Text: "one", TokensIn: 9, TokensOut: 4})
 	c, _ := client(t, conn)
 	got, err := ask(c, effect.AgentCall{
 		Model: "claude", System: "Be kind.", Temperature: ptr(0.5), TopP: ptr(1.0), MaxTokens: ptr(int64(77)), Stop: []string{"END"},
@@ -39,7 +39,7 @@ func TestAnthropicRequest(t *testing.T) {
 }
 
 func TestAnthropicBareRequest(t *testing.T) {
-	s, conn := server(t, "anthropic", testllm.Reply{Text: "x"})
+	s, conn := server(t, "anthropic", modelserver.Reply{Text: "x"})
 	c, _ := client(t, conn)
 	if _, err := ask(c, effect.AgentCall{}); err != nil {
 		t.Fatal(err)
@@ -49,9 +49,9 @@ func TestAnthropicBareRequest(t *testing.T) {
 
 func TestAnthropicSchema(t *testing.T) {
 	s, conn := server(t, "anthropic",
-		testllm.Reply{JSON: []byte(`{"n":1}`)},
-		testllm.Reply{JSON: []byte(`{"value":true}`), Text: "Here it is."},
-		testllm.Reply{ToolCalls: []testllm.Call{{ID: "c1", Name: "f", Args: []byte(`{}`)}}, Text: "First a tool."})
+		modelserver.Reply{JSON: []byte(`{"n":1}`)},
+		modelserver.Reply{JSON: []byte(`{"value":true}`), Text: "Here it is."},
+		modelserver.Reply{ToolCalls: []modelserver.Call{{ID: "c1", Name: "f", Args: []byte(`{}`)}}, Text: "First a tool."})
 	c, _ := client(t, conn)
 	got, err := ask(c, effect.AgentCall{Schema: []byte(`{"type":"object"}`), SchemaName: "Verdict"})
 	wantReply(t, got, err, &effect.AgentReply{Text: `{"n":1}`, Model: "m", Provider: "main", StopReason: "end"})
@@ -70,7 +70,7 @@ func TestAnthropicSchema(t *testing.T) {
 
 func TestAnthropicStopReasons(t *testing.T) {
 	for wire, want := range map[string]string{"end_turn": "end", "max_tokens": "length", "stop_sequence": "stop", "refusal": "filter", "pause_turn": "end"} {
-		_, conn := server(t, "anthropic", testllm.Reply{Text: "x", Stop: wire})
+		_, conn := server(t, "anthropic", modelserver.Reply{Text: "x", Stop: wire})
 		c, _ := client(t, conn)
 		if got, err := ask(c, effect.AgentCall{}); err != nil || got.StopReason != want {
 			t.Errorf("stop reason %s: reply %v (error %v), want %s", wire, got, err, want)

@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/concerto-lang/concerto/internal/agents/modelserver"
 	"github.com/concerto-lang/concerto/internal/data/effect"
-	"github.com/concerto-lang/concerto/internal/testkit/testllm"
 )
 
 // asking returns a call whose prompt has files.
@@ -41,7 +41,7 @@ func TestFiles(t *testing.T) {
 		"ollama": `{"messages":[{"role":"user","images":["AAAA"],"content":"File notes.md:\nhi\n\nWhat?"}]}`,
 	}
 	eachRemote(t, func(t *testing.T, provider string) {
-		s, conn := server(t, provider, testllm.Reply{Text: "x", Repeat: true})
+		s, conn := server(t, provider, modelserver.Reply{Text: "x", Repeat: true})
 		c, _ := client(t, conn)
 		call := asking(chart, report, notes)
 		if provider == "ollama" {
@@ -72,7 +72,7 @@ func TestFiles(t *testing.T) {
 // request is sent.
 func TestUnsupportedFiles(t *testing.T) {
 	for provider, f := range map[string]effect.AttachedFile{"ollama": report, "gemini": loop, "vertex": loop} {
-		s, conn := server(t, provider, testllm.Reply{Text: "x", Repeat: true})
+		s, conn := server(t, provider, modelserver.Reply{Text: "x", Repeat: true})
 		c, _ := client(t, conn)
 		_, err := ask(c, asking(chart, f))
 		want := "the provider does not support " + f.Name + " (" + f.Type + "): remove it, or use another connection"

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/agents/modelserver"
 	"github.com/concerto-lang/concerto/internal/data/effect"
-	"github.com/concerto-lang/concerto/internal/testkit/testllm"
 )
 
 var awsEnvironment = map[string]string{awsID: "AKIDEXAMPLE1234", awsSecret: "wJalrXUtnFEMI/K7MDENG", awsToken: "session/token=="}
@@ -16,7 +16,7 @@ var awsEnvironment = map[string]string{awsID: "AKIDEXAMPLE1234", awsSecret: "wJa
 // TestBedrockSigns checks that requests without a key are signed with AWS's credentials, for the
 // path and the body that are sent. No reply may contain the credentials.
 func TestBedrockSigns(t *testing.T) {
-	s, conn := server(t, "bedrock", testllm.Reply{Text: "AKIDEXAMPLE1234 wJalrXUtnFEMI/K7MDENG session/token==", Repeat: true})
+	s, conn := server(t, "bedrock", modelserver.Reply{Text: "AKIDEXAMPLE1234 wJalrXUtnFEMI/K7MDENG session/token==", Repeat: true})
 	conn.APIKeyEnv, conn.Location, conn.DefaultModel = "", "eu-west-3", "amazon.nova:0/x"
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	c := New(Config{Connections: []Connection{conn}, Getenv: func(n string) (string, bool) { v, ok := awsEnvironment[n]; return v, ok }})
@@ -80,8 +80,8 @@ func TestBedrockCredentials(t *testing.T) {
 // exception.
 func TestBedrockException(t *testing.T) {
 	for name, class := range map[string]Class{"throttlingException": ClassRate, "validationException": ClassBadRequest, "modelStreamErrorException": ClassServer} {
-		frame := testllm.BedrockException(name, "too much")
-		_, conn := server(t, "bedrock", testllm.Reply{Raw: &frame, Repeat: true})
+		frame := modelserver.BedrockException(name, "too much")
+		_, conn := server(t, "bedrock", modelserver.Reply{Raw: &frame, Repeat: true})
 		conn.Retry = &effect.Retry{MaxAttempts: 1}
 		c, _ := client(t, conn)
 		_, _, err := streamed(t.Context(), c, effect.AgentCall{})
@@ -91,7 +91,7 @@ func TestBedrockException(t *testing.T) {
 		}
 	}
 	bad := "not an event stream"
-	_, conn := server(t, "bedrock", testllm.Reply{Raw: &bad, Repeat: true})
+	_, conn := server(t, "bedrock", modelserver.Reply{Raw: &bad, Repeat: true})
 	c, _ := client(t, conn)
 	if _, _, err := streamed(t.Context(), c, effect.AgentCall{}); err == nil || !strings.Contains(err.Error(), "is not an event stream") {
 		t.Error(err)
@@ -101,7 +101,7 @@ func TestBedrockException(t *testing.T) {
 // TestBedrockOptions checks that unsupported options are refused and that extra members are added
 // to the body.
 func TestBedrockOptions(t *testing.T) {
-	s, conn := server(t, "bedrock", testllm.Reply{Text: "x", Repeat: true})
+	s, conn := server(t, "bedrock", modelserver.Reply{Text: "x", Repeat: true})
 	conn.Extra = []byte(`{"additionalModelRequestFields":{"top_k":4}}`)
 	c, _ := client(t, conn)
 	if _, err := ask(c, effect.AgentCall{MaxTokens: ptr(int64(5))}); err != nil {

@@ -7,13 +7,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/concerto-lang/concerto/internal/agents/modelserver"
 	"github.com/concerto-lang/concerto/internal/data/effect"
-	"github.com/concerto-lang/concerto/internal/testkit/testllm"
 )
 
 // chain returns a client with two connections. The connection `main` has the fallback `second`,
 // which has no fallback.
-func chain(t *testing.T, first, second testllm.Reply) (*Client, *testllm.Server, *testllm.Server) {
+func chain(t *testing.T, first, second modelserver.Reply) (*Client, *modelserver.Server, *modelserver.Server) {
 	s1, main := server(t, "openai", first)
 	s2, other := server(t, "anthropic", second)
 	main.Fallback, other.Name, other.DefaultModel = []string{"second"}, "second", "claude"
@@ -35,7 +35,7 @@ func TestFallback(t *testing.T) {
 		ClassAuth: {401, "", false}, ClassBadRequest: {400, "", false}, ClassContentFilter: {400, "content_filter", false}, ClassNotFound: {404, "", false},
 	} {
 		raw := `{"error":{"message":"m","code":"` + c.code + `"}}`
-		cl, _, s2 := chain(t, testllm.Reply{Status: c.status, Raw: &raw}, testllm.Reply{Text: "from the second"})
+		cl, _, s2 := chain(t, modelserver.Reply{Status: c.status, Raw: &raw}, modelserver.Reply{Text: "from the second"})
 		got, err := ask(cl, effect.AgentCall{Model: "gpt"})
 		if c.falls {
 			wantReply(t, got, err, &effect.AgentReply{Text: "from the second", Model: "claude", Provider: "second", StopReason: "end"})
@@ -49,7 +49,7 @@ func TestFallback(t *testing.T) {
 
 // TestFallbackAlias checks that an alias in the agent selects the fallback's model for that alias.
 func TestFallbackAlias(t *testing.T) {
-	c, _, s2 := chain(t, testllm.Reply{Status: 500}, testllm.Reply{Text: "x"})
+	c, _, s2 := chain(t, modelserver.Reply{Status: 500}, modelserver.Reply{Text: "x"})
 	if _, err := ask(c, effect.AgentCall{Model: "fast"}); err != nil || s2.Requests()[0].Body["model"] != "claude-mini" {
 		t.Error(err)
 	}
@@ -58,7 +58,7 @@ func TestFallbackAlias(t *testing.T) {
 // TestFallbacksFail checks that if all connections fail, the error is that of the last one and
 // names the others.
 func TestFallbacksFail(t *testing.T) {
-	c, _, _ := chain(t, testllm.Reply{Status: 503, Error: "busy"}, testllm.Reply{Status: 401, Error: "no"})
+	c, _, _ := chain(t, modelserver.Reply{Status: 503, Error: "busy"}, modelserver.Reply{Status: 401, Error: "no"})
 	_, err := ask(c, effect.AgentCall{Model: "gpt"})
 	e := agentError(t, err)
 	want := "agent 'A' (connection 'second', model claude): the provider answered 401 Unauthorized: no (check the key in KEY); it was called as a fallback, " +
@@ -75,7 +75,7 @@ func TestFallbacksFail(t *testing.T) {
 // TestFallbackAfterTimeout checks that the timeout of a connection leads to the fallback, whereas
 // the timeout of the agent ends the whole call.
 func TestFallbackAfterTimeout(t *testing.T) {
-	s1, main := server(t, "openai", testllm.Reply{Hang: true, Repeat: true})
+	s1, main := server(t, "openai", modelserver.Reply{Hang: true, Repeat: true})
 	main.Timeout, main.Fallback = 0.05, []string{"second"}
 	c, _ := client(t, main, Connection{Name: "second", Provider: "scripted"})
 	if got, err := ask(c, effect.AgentCall{}); err != nil || got.Provider != "second" {
@@ -91,7 +91,7 @@ func TestFallbackAfterTimeout(t *testing.T) {
 // TestFallbackAfterRetries checks that the retries of a connection precede its fallback, and that
 // the fallback is retried too.
 func TestFallbackAfterRetries(t *testing.T) {
-	c, s1, s2 := chain(t, testllm.Reply{Status: 500, Repeat: true}, testllm.Reply{Status: 500, Repeat: true})
+	c, s1, s2 := chain(t, modelserver.Reply{Status: 500, Repeat: true}, modelserver.Reply{Status: 500, Repeat: true})
 	_, err := ask(c, effect.AgentCall{Retry: &effect.Retry{MaxAttempts: 3}})
 	if e := agentError(t, err); len(s1.Requests()) != 3 || len(s2.Requests()) != 3 || strings.Count(e.Message, "(attempt 3 of 3)") != 2 {
 		t.Errorf("error = %s after %d and %d requests, want 3 for each connection", e.Message, len(s1.Requests()), len(s2.Requests()))
@@ -100,7 +100,7 @@ func TestFallbackAfterRetries(t *testing.T) {
 
 // TestUnknownFallback checks the error for a fallback that does not exist.
 func TestUnknownFallback(t *testing.T) {
-	_, main := server(t, "openai", testllm.Reply{Status: 500})
+	_, main := server(t, "openai", modelserver.Reply{Status: 500})
 	main.Fallback = []string{"nobody"}
 	c, _ := client(t, main)
 	_, err := ask(c, effect.AgentCall{})
@@ -112,7 +112,7 @@ func TestUnknownFallback(t *testing.T) {
 // TestMeter checks that the meter is called before each attempt with the tokens that the attempt
 // may use, and afterwards with the tokens that the provider reported.
 func TestMeter(t *testing.T) {
-	s, conn := server(t, "openai", testllm.Reply{Status: 500}, testllm.Reply{Text: "x", TokensIn: 7, TokensOut: 3, Repeat: true})
+	s, conn := server(t, "openai", modelserver.Reply{Status: 500}, modelserver.Reply{Text: "x", TokensIn: 7, TokensOut: 3, Repeat: true})
 	conn.Prices = map[string]Price{"m": {1, 2}, AnyModel: {3, 4}}
 	type settled struct {
 		In, Out  int64

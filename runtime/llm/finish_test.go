@@ -3,8 +3,8 @@ package llm
 import (
 	"testing"
 
+	"github.com/concerto-lang/concerto/internal/agents/modelserver"
 	"github.com/concerto-lang/concerto/internal/data/effect"
-	"github.com/concerto-lang/concerto/internal/testkit/testllm"
 )
 
 // TestFinishReasons checks that a reply contains the reason that the provider has given for its
@@ -12,7 +12,7 @@ import (
 func TestFinishReasons(t *testing.T) {
 	for provider, wire := range map[string]string{"openai": "length", "anthropic": "max_tokens", "gemini": "MAX_TOKENS", "ollama": "length", "bedrock": "max_tokens"} {
 		t.Run(provider, func(t *testing.T) {
-			_, conn := server(t, provider, testllm.Reply{Text: "x", Stop: wire}, testllm.Reply{Text: "x", Stop: wire})
+			_, conn := server(t, provider, modelserver.Reply{Text: "x", Stop: wire}, modelserver.Reply{Text: "x", Stop: wire})
 			c, _ := client(t, conn)
 			check := func(got *effect.AgentReply, err error) {
 				if err != nil || got.FinishReason != wire || got.StopReason != "length" {

@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/concerto-lang/concerto/internal/agents/modelserver"
 	"github.com/concerto-lang/concerto/internal/data/effect"
-	"github.com/concerto-lang/concerto/internal/testkit/testllm"
 )
 
 func TestJoin(t *testing.T) {
@@ -53,56 +53,56 @@ func TestBrokenAnswers(t *testing.T) {
 	const head = "agent 'A' (connection 'main', model m): "
 	for name, c := range map[string]struct {
 		provider string
-		reply    testllm.Reply
+		reply    modelserver.Reply
 		message  string
 		fields   map[string]any
 	}{
-		"401": {"openai", testllm.Reply{Status: 401, Error: "Incorrect API key provided: " + key},
+		"401": {"openai", modelserver.Reply{Status: 401, Error: "Incorrect API key provided: " + key},
 			head + "the provider answered 401 Unauthorized: Incorrect API key provided: ***KEY*** (check the key in KEY)",
 			map[string]any{"status": int64(401), "reason": "auth", "retryable": false, "raw_response": `{"error":{"message":"Incorrect API key provided: ***KEY***","type":"error"},"type":"error"}`}},
-		"400": {"anthropic", testllm.Reply{Status: 400, Error: "max_tokens: too large"},
+		"400": {"anthropic", modelserver.Reply{Status: 400, Error: "max_tokens: too large"},
 			head + "the provider answered 400 Bad Request: max_tokens: too large (check the agent's fields against what the model supports)",
 			map[string]any{"status": int64(400), "reason": "bad_request", "retryable": false, "raw_response": `{"error":{"message":"max_tokens: too large","type":"error"},"type":"error"}`}},
-		"404": {"openai", testllm.Reply{Status: 404, Raw: ptr("no such page")},
+		"404": {"openai", modelserver.Reply{Status: 404, Raw: ptr("no such page")},
 			head + "the provider answered 404 Not Found: no such page (check the model's name and the connection's base_url)",
 			map[string]any{"status": int64(404), "reason": "not_found", "retryable": false, "raw_response": "no such page"}},
-		"429": {"openai", testllm.Reply{Status: 429, Raw: ptr(`{"error":"slow down"}`)},
+		"429": {"openai", modelserver.Reply{Status: 429, Raw: ptr(`{"error":"slow down"}`)},
 			head + "the provider answered 429 Too Many Requests: slow down (give the agent a retry_policy, or the connection a rate_limit)",
 			map[string]any{"status": int64(429), "reason": "rate", "retryable": true, "raw_response": `{"error":"slow down"}`}},
-		"529": {"anthropic", testllm.Reply{Status: 529, Error: "Overloaded"},
+		"529": {"anthropic", modelserver.Reply{Status: 529, Error: "Overloaded"},
 			head + "the provider answered 529: Overloaded (give the agent a retry_policy, or the connection a fallback)",
 			map[string]any{"status": int64(529), "reason": "overloaded", "retryable": true, "raw_response": `{"error":{"message":"Overloaded","type":"error"},"type":"error"}`}},
-		"redirect": {"openai", testllm.Reply{Status: 302, Headers: map[string]string{"Location": "https://elsewhere.example/"}},
+		"redirect": {"openai", modelserver.Reply{Status: 302, Headers: map[string]string{"Location": "https://elsewhere.example/"}},
 			head + "the provider answered 302 Found: it redirects to https://elsewhere.example/ (set base_url to the URL that it redirects to)",
 			map[string]any{"status": int64(302), "reason": "config", "retryable": false, "raw_response": `{"error":{"message":"","type":"error"},"type":"error"}`}},
-		"HTML": {"openai", testllm.Reply{Raw: ptr("<!doctype html>\n<p>Sign in</p>")},
+		"HTML": {"openai", modelserver.Reply{Raw: ptr("<!doctype html>\n<p>Sign in</p>")},
 			head + "the provider returned HTML instead of JSON: <!doctype html> <p>Sign in</p> (check the connection's base_url)",
 			map[string]any{"status": int64(200), "reason": "bad_answer", "retryable": false, "raw_response": "<!doctype html> <p>Sign in</p>"}},
-		"text": {"anthropic", testllm.Reply{Raw: ptr("OK")},
+		"text": {"anthropic", modelserver.Reply{Raw: ptr("OK")},
 			head + "the provider returned text that is not JSON: OK (check the connection's base_url)",
 			map[string]any{"status": int64(200), "reason": "bad_answer", "retryable": false, "raw_response": "OK"}},
-		"empty": {"openai", testllm.Reply{Raw: ptr("")},
+		"empty": {"openai", modelserver.Reply{Raw: ptr("")},
 			head + "the provider returned an empty body (check the connection's base_url)",
 			map[string]any{"status": int64(200), "reason": "bad_answer", "retryable": false}},
-		"another form": {"openai", testllm.Reply{Raw: ptr(`{"choices":"x"}`)},
+		"another form": {"openai", modelserver.Reply{Raw: ptr(`{"choices":"x"}`)},
 			head + "the provider's response has an unexpected form, at `choices`: {\"choices\":\"x\"} (check the connection's provider)",
 			map[string]any{"status": int64(200), "reason": "bad_answer", "retryable": false, "raw_response": `{"choices":"x"}`}},
-		"no choices": {"openai", testllm.Reply{Raw: ptr(`{"choices":[]}`)},
+		"no choices": {"openai", modelserver.Reply{Raw: ptr(`{"choices":[]}`)},
 			head + "the provider's response has no choices (check the connection's base_url)",
 			map[string]any{"raw_response": `{"choices":[]}`, "status": int64(200), "reason": "bad_answer", "retryable": false}},
-		"no message": {"openai", testllm.Reply{Raw: ptr(`{"choices":[{"message":null,"finish_reason":"stop"}]}`)},
+		"no message": {"openai", modelserver.Reply{Raw: ptr(`{"choices":[{"message":null,"finish_reason":"stop"}]}`)},
 			head + "the provider's response has a choice without a message (check the connection's base_url)",
 			map[string]any{"raw_response": `{"choices":[{"message":null,"finish_reason":"stop"}]}`, "status": int64(200), "reason": "bad_answer", "retryable": false}},
-		"no message of ollama": {"ollama", testllm.Reply{Raw: ptr(`{"message":null,"done":true}`)},
+		"no message of ollama": {"ollama", modelserver.Reply{Raw: ptr(`{"message":null,"done":true}`)},
 			head + "the provider's response has no message (check the connection's base_url)",
 			map[string]any{"raw_response": `{"message":null,"done":true}`, "status": int64(200), "reason": "bad_answer", "retryable": false}},
-		"no content": {"anthropic", testllm.Reply{Raw: ptr(`{}`)},
+		"no content": {"anthropic", modelserver.Reply{Raw: ptr(`{}`)},
 			head + "the provider's response has no content (check the connection's base_url)",
 			map[string]any{"raw_response": `{}`, "status": int64(200), "reason": "bad_answer", "retryable": false}},
-		"error with status 200": {"openai", testllm.Reply{Raw: ptr(`{"error":{"message":"model is loading"}}`)},
+		"error with status 200": {"openai", modelserver.Reply{Raw: ptr(`{"error":{"message":"model is loading"}}`)},
 			head + "the provider returned an error: model is loading (the provider failed: give the agent a retry_policy, or the connection a fallback)",
 			map[string]any{"status": int64(200), "reason": "server", "retryable": true, "raw_response": `{"error":{"message":"model is loading"}}`}},
-		"long body": {"openai", testllm.Reply{Status: 500, Raw: ptr(strings.Repeat("é", 5000))},
+		"long body": {"openai", modelserver.Reply{Status: 500, Raw: ptr(strings.Repeat("é", 5000))},
 			head + "the provider answered 500 Internal Server Error: " + strings.Repeat("é", 100) + "… (the provider failed: give the agent a retry_policy, or the connection a fallback)",
 			map[string]any{"status": int64(500), "reason": "server", "retryable": true, "raw_response": strings.Repeat("é", 1000) + "…"}},
 	} {
@@ -126,7 +126,7 @@ func TestBrokenAnswers(t *testing.T) {
 }
 
 func TestBrokenConnections(t *testing.T) {
-	cut, conn := server(t, "openai", testllm.Reply{Cut: true})
+	cut, conn := server(t, "openai", modelserver.Reply{Cut: true})
 	c, _ := client(t, conn)
 	_, err := ask(c, effect.AgentCall{})
 	e := agentError(t, err)
@@ -183,7 +183,7 @@ func TestConnectTimeout(t *testing.T) {
 // TestTLSErrors checks the errors for a server that uses plain HTTP at an https address, and for a
 // server whose certificate is not trusted.
 func TestTLSErrors(t *testing.T) {
-	plain, conn := server(t, "openai", testllm.Reply{Text: "x"})
+	plain, conn := server(t, "openai", modelserver.Reply{Text: "x"})
 	conn.BaseURL = "https://" + strings.TrimPrefix(plain.URL, "http://")
 	odd := httptest.NewTLSServer(http.NotFoundHandler())
 	defer odd.Close()
@@ -205,7 +205,7 @@ func TestTLSErrors(t *testing.T) {
 // TestBrokenKey checks that a key with characters that are invalid in a header is refused, and that
 // the error does not show the key.
 func TestBrokenKey(t *testing.T) {
-	s, conn := server(t, "openai", testllm.Reply{Text: "x"})
+	s, conn := server(t, "openai", modelserver.Reply{Text: "x"})
 	c := New(Config{Connections: []Connection{conn}, Getenv: func(string) (string, bool) { return "sk-\nevil", true }})
 	defer c.Close()
 	_, err := ask(c, effect.AgentCall{})
@@ -219,7 +219,7 @@ func TestBrokenKey(t *testing.T) {
 // with a password is refused without showing the password.
 func TestScheme(t *testing.T) {
 	for key, want := range map[string]string{"secret-key": "Bearer secret-key", "Basic bWU6c2VjcmV0": "Basic bWU6c2VjcmV0", "bearer x": "bearer x"} {
-		s, conn := server(t, "openai", testllm.Reply{Text: "yes: secret bWU6c2VjcmV0"})
+		s, conn := server(t, "openai", modelserver.Reply{Text: "yes: secret bWU6c2VjcmV0"})
 		c := New(Config{Connections: []Connection{conn}, Getenv: func(string) (string, bool) { return key, true }})
 		defer c.Close()
 		r, err := ask(c, effect.AgentCall{})

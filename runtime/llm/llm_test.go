@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/concerto-lang/concerto/internal/agents/modelserver"
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/testkit/testllm"
 )
@@ -48,7 +49,7 @@ func client(t *testing.T, conns ...Connection) (*Client, *sleeps) {
 }
 
 // server starts a scripted test server and returns a connection to it.
-func server(t *testing.T, provider string, replies ...testllm.Reply) (*testllm.Server, Connection) {
+func server(t *testing.T, provider string, replies ...modelserver.Reply) (*modelserver.Server, Connection) {
 	s := testllm.Start(replies...)
 	t.Cleanup(s.Close)
 	return s, Connection{Name: "main", Provider: provider, APIKeyEnv: "KEY", BaseURL: s.URL, DefaultModel: "m", Project: "proj", Origin: "Concerto.toml:8", Adds: Adds{Location: "here"}}
@@ -112,7 +113,7 @@ func wantReply(t *testing.T, got *effect.AgentReply, err error, want *effect.Age
 func ptr[T any](v T) *T { return &v }
 
 func TestModel(t *testing.T) {
-	s, conn := server(t, "openai", testllm.Reply{Text: "x", Repeat: true})
+	s, conn := server(t, "openai", modelserver.Reply{Text: "x", Repeat: true})
 	conn.Models = map[string]string{"fast": "m-mini"}
 	bare := conn
 	bare.Name, bare.DefaultModel = "bare", ""
@@ -200,7 +201,7 @@ func TestLatency(t *testing.T) {
 }
 
 func TestTimeout(t *testing.T) {
-	s, conn := server(t, "openai", testllm.Reply{Hang: true}, testllm.Reply{Text: "quick"})
+	s, conn := server(t, "openai", modelserver.Reply{Hang: true}, modelserver.Reply{Text: "quick"})
 	c, _ := client(t, conn)
 	_, err := ask(c, effect.AgentCall{Timeout: 0.05})
 	e := agentError(t, err)
@@ -220,7 +221,7 @@ func TestTimeout(t *testing.T) {
 }
 
 func TestConnectionsTimeout(t *testing.T) {
-	_, conn := server(t, "openai", testllm.Reply{Hang: true})
+	_, conn := server(t, "openai", modelserver.Reply{Hang: true})
 	conn.Timeout = 0.05
 	c, _ := client(t, conn)
 	_, err := ask(c, effect.AgentCall{})
@@ -230,7 +231,7 @@ func TestConnectionsTimeout(t *testing.T) {
 }
 
 func TestCancellation(t *testing.T) {
-	s, conn := server(t, "anthropic", testllm.Reply{Hang: true})
+	s, conn := server(t, "anthropic", modelserver.Reply{Hang: true})
 	c, _ := client(t, conn)
 	stop := errors.New("interrupted")
 	ctx, cancel := context.WithCancelCause(context.Background())

@@ -6,12 +6,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/concerto-lang/concerto/internal/agents/modelserver"
 	"github.com/concerto-lang/concerto/internal/data/effect"
-	"github.com/concerto-lang/concerto/internal/testkit/testllm"
 )
 
 // body compares the JSON body of a request with want.
-func body(t *testing.T, got testllm.Request, want string) {
+func body(t *testing.T, got modelserver.Request, want string) {
 	t.Helper()
 	var w map[string]any
 	if err := json.Unmarshal([]byte(want), &w); err != nil {
@@ -23,7 +23,7 @@ func body(t *testing.T, got testllm.Request, want string) {
 }
 
 func TestOpenAIRequest(t *testing.T) {
-	s, conn := server(t, "openai", testllm.Reply{Text: "one", TokensIn: 9, TokensOut: 4})
+	s, conn := server(t, "openai", modelserver.Reply{Text: "one", TokensIn: 9, TokensOut: 4})
 	conn.Organization, conn.Project = "org-1", "proj-1"
 	c, _ := client(t, conn)
 	got, err := ask(c, effect.AgentCall{
@@ -54,7 +54,7 @@ func TestOpenAIRequest(t *testing.T) {
 }
 
 func TestOpenAIBareRequest(t *testing.T) {
-	s, conn := server(t, "openai", testllm.Reply{Text: "x"})
+	s, conn := server(t, "openai", modelserver.Reply{Text: "x"})
 	conn.APIKeyEnv = "" // a private server may need no key
 	c, _ := client(t, conn)
 	if _, err := ask(c, effect.AgentCall{}); err != nil {
@@ -69,9 +69,9 @@ func TestOpenAIBareRequest(t *testing.T) {
 
 func TestOpenAISchema(t *testing.T) {
 	s, conn := server(t, "openai",
-		testllm.Reply{JSON: []byte(`{"n":1}`)},
-		testllm.Reply{JSON: []byte(`{"value":[1, 2]}`)},
-		testllm.Reply{Text: "I would rather not."})
+		modelserver.Reply{JSON: []byte(`{"n":1}`)},
+		modelserver.Reply{JSON: []byte(`{"value":[1, 2]}`)},
+		modelserver.Reply{Text: "I would rather not."})
 	c, _ := client(t, conn)
 	object := effect.AgentCall{Schema: []byte(`{"type":"object","properties":{"n":{"type":"integer"}}}`), SchemaName: "Verdict"}
 	list := effect.AgentCall{Schema: []byte(`{"type":"array","items":{"$ref":"#/$defs/N"},"$defs":{"N":{"type":"integer"}}}`), SchemaName: "Array<Int>"}
@@ -98,16 +98,16 @@ func TestOpenAISchema(t *testing.T) {
 }
 
 func TestOpenAIReplies(t *testing.T) {
-	raw := func(choice string) testllm.Reply {
-		return testllm.Reply{Raw: ptr(`{"model":"m-2024","choices":[` + choice + `],"usage":{"prompt_tokens":1,"completion_tokens":2}}`)}
+	raw := func(choice string) modelserver.Reply {
+		return modelserver.Reply{Raw: ptr(`{"model":"m-2024","choices":[` + choice + `],"usage":{"prompt_tokens":1,"completion_tokens":2}}`)}
 	}
 	for name, c := range map[string]struct {
-		reply testllm.Reply
+		reply modelserver.Reply
 		want  effect.AgentReply
 	}{
-		"length": {testllm.Reply{Text: "x", Stop: "length"}, effect.AgentReply{Text: "x", Model: "m", StopReason: "length"}},
-		"filter": {testllm.Reply{Text: "", Stop: "content_filter"}, effect.AgentReply{Model: "m", StopReason: "filter"}},
-		"tools": {testllm.Reply{ToolCalls: []testllm.Call{{ID: "c1", Name: "f", Args: []byte(`{"a": 1}`)}}},
+		"length": {modelserver.Reply{Text: "x", Stop: "length"}, effect.AgentReply{Text: "x", Model: "m", StopReason: "length"}},
+		"filter": {modelserver.Reply{Text: "", Stop: "content_filter"}, effect.AgentReply{Model: "m", StopReason: "filter"}},
+		"tools": {modelserver.Reply{ToolCalls: []modelserver.Call{{ID: "c1", Name: "f", Args: []byte(`{"a": 1}`)}}},
 			effect.AgentReply{Model: "m", StopReason: "tool", ToolCalls: []effect.ToolCall{{ID: "c1", Name: "f", Args: `{"a": 1}`}}}},
 		"tools without id, arguments as an object": {raw(`{"message":{"content":null,"tool_calls":[{"function":{"name":"f","arguments":{"a":1}}}]},"finish_reason":"stop"}`),
 			effect.AgentReply{Model: "m-2024", TokensIn: 1, TokensOut: 2, StopReason: "tool", ToolCalls: []effect.ToolCall{{ID: "call_0", Name: "f", Args: `{"a":1}`}}}},

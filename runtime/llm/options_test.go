@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/concerto-lang/concerto/internal/agents/modelserver"
 	"github.com/concerto-lang/concerto/internal/data/effect"
-	"github.com/concerto-lang/concerto/internal/testkit/testllm"
 )
 
 // TestOptions checks that a seed, a reasoning effort, headers and extra members of the body are
@@ -26,7 +26,7 @@ func TestOptions(t *testing.T) {
 		"ollama": {`{"options":{"num_ctx":9}}`, `{"think":"low","stream":false,"options":{"seed":7,"num_ctx":9,"num_predict":5}}`, "/api/chat"},
 	} {
 		t.Run(provider, func(t *testing.T) {
-			s, conn := server(t, provider, testllm.Reply{Text: "x", Repeat: true})
+			s, conn := server(t, provider, modelserver.Reply{Text: "x", Repeat: true})
 			conn.Headers = map[string]string{"X-Team": "search"}
 			conn.HeadersEnv = map[string]string{"X-Gate": "KEY"}
 			conn.Extra = json.RawMessage(c.extra)
@@ -71,7 +71,7 @@ func TestKeysOfClouds(t *testing.T) {
 		{"azure", "Bearer abc", "Authorization", "Bearer abc"},
 		{"vertex", "ya29.abc", "Authorization", "Bearer ya29.abc"},
 	} {
-		s, conn := server(t, c.provider, testllm.Reply{Text: "x"})
+		s, conn := server(t, c.provider, modelserver.Reply{Text: "x"})
 		client := New(Config{Connections: []Connection{conn}, Getenv: func(string) (string, bool) { return c.key, true }})
 		if _, err := ask(client, effect.AgentCall{}); err != nil {
 			t.Fatal(err)

@@ -8,9 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/concerto-lang/concerto/internal/agents/modelserver"
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/provider"
-	"github.com/concerto-lang/concerto/internal/testkit/testllm"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
@@ -48,7 +48,7 @@ func eachRemote(t *testing.T, f func(t *testing.T, provider string)) {
 }
 
 // published fails the test if a request did not conform to the published API.
-func published(t *testing.T, s *testllm.Server) {
+func published(t *testing.T, s *modelserver.Server) {
 	t.Helper()
 	for _, m := range s.InvalidRequests() {
 		t.Error(m)
@@ -106,7 +106,7 @@ func conversation() effect.AgentCall {
 // complete even if the response arrives byte by byte.
 func TestConversation(t *testing.T) {
 	eachRemote(t, func(t *testing.T, provider string) {
-		reply := testllm.Reply{Text: "Grüße, 世界 🌍!", TokensIn: 9, TokensOut: 4, Chunk: 1, Repeat: true, Pieces: []string{"Grü", "ße, 世", "界 🌍", "!"}}
+		reply := modelserver.Reply{Text: "Grüße, 世界 🌍!", TokensIn: 9, TokensOut: 4, Chunk: 1, Repeat: true, Pieces: []string{"Grü", "ße, 世", "界 🌍", "!"}}
 		s, conn := server(t, provider, reply)
 		conn.Models = map[string]string{"big": "models/gpt/4:x"}
 		c, _ := client(t, conn)
@@ -133,7 +133,7 @@ func TestConversation(t *testing.T) {
 
 func TestBareRequest(t *testing.T) {
 	eachRemote(t, func(t *testing.T, provider string) {
-		s, conn := server(t, provider, testllm.Reply{Text: "x"})
+		s, conn := server(t, provider, modelserver.Reply{Text: "x"})
 		c, _ := client(t, conn)
 		if _, err := ask(c, effect.AgentCall{}); err != nil {
 			t.Error(err)
@@ -147,9 +147,9 @@ func TestBareRequest(t *testing.T) {
 // results of the tools, must conform to the published API.
 func TestToolRounds(t *testing.T) {
 	eachRemote(t, func(t *testing.T, provider string) {
-		calls := testllm.Reply{Text: "First a tool.", ToolCalls: []testllm.Call{
+		calls := modelserver.Reply{Text: "First a tool.", ToolCalls: []modelserver.Call{
 			{ID: "c1", Name: "f", Args: []byte(`{"a":"é"}`)}, {ID: "c2", Name: "g", Args: []byte(`{}`)}}}
-		s, conn := server(t, provider, calls, calls, testllm.Reply{Text: "done"})
+		s, conn := server(t, provider, calls, calls, modelserver.Reply{Text: "done"})
 		c, _ := client(t, conn)
 		call := effect.AgentCall{
 			Tools:    []effect.ToolSpec{{Name: "f", Parameters: []byte(`{"type":"object"}`)}, {Name: "g", Description: "G", Parameters: []byte(`{"type":"object"}`)}},
@@ -190,7 +190,7 @@ func TestSchemas(t *testing.T) {
 			"array":  {`{"type":"array","items":{"type":"integer"}}`, `{"value":[1,2]}`, `[1,2]`},
 		} {
 			for _, tools := range [][]effect.ToolSpec{nil, {{Name: "f", Parameters: []byte(`{"type":"object"}`)}}} {
-				s, conn := server(t, provider, testllm.Reply{JSON: []byte(c.reply), Repeat: true})
+				s, conn := server(t, provider, modelserver.Reply{JSON: []byte(c.reply), Repeat: true})
 				cl, _ := client(t, conn)
 				call := effect.AgentCall{Schema: []byte(c.schema), SchemaName: "Array<Int>", Tools: tools}
 				got, err := ask(cl, call)
@@ -214,8 +214,8 @@ func TestSchemas(t *testing.T) {
 // the header or from the body.
 func TestRequestIDs(t *testing.T) {
 	for provider, header := range map[string]string{"openai": "X-Request-Id", "anthropic": "Request-Id"} {
-		_, conn := server(t, provider, testllm.Reply{Text: "x", Headers: map[string]string{header: "req_7"}}, testllm.Reply{Text: "x"},
-			testllm.Reply{Status: 400, Headers: map[string]string{header: "req_8"}})
+		_, conn := server(t, provider, modelserver.Reply{Text: "x", Headers: map[string]string{header: "req_7"}}, modelserver.Reply{Text: "x"},
+			modelserver.Reply{Status: 400, Headers: map[string]string{header: "req_8"}})
 		c, _ := client(t, conn)
 		if got, err := ask(c, effect.AgentCall{}); err != nil || got.RequestID != "req_7" {
 			t.Error(got, err)
@@ -273,7 +273,7 @@ func TestErrorClasses(t *testing.T) {
 		{"ollama", 200, `{"error":"out of memory"}`, ClassServer, "fallback"},
 		{"ollama", 200, `{"models":[]}`, ClassBadAnswer, "base_url"},
 	} {
-		_, conn := server(t, c.provider, testllm.Reply{Status: c.status, Raw: &c.body, Repeat: true})
+		_, conn := server(t, c.provider, modelserver.Reply{Status: c.status, Raw: &c.body, Repeat: true})
 		cl, _ := client(t, conn)
 		_, err := ask(cl, effect.AgentCall{})
 		e := agentError(t, err)
@@ -294,7 +294,7 @@ func TestErrorClasses(t *testing.T) {
 // header.
 func TestRetryDelayInBody(t *testing.T) {
 	body := `{"error":{"code":429,"message":"slow","status":"RESOURCE_EXHAUSTED","details":[{"retryDelay":"2s"}]}}`
-	_, conn := server(t, "gemini", testllm.Reply{Status: 429, Raw: &body}, testllm.Reply{Text: "x"})
+	_, conn := server(t, "gemini", modelserver.Reply{Status: 429, Raw: &body}, modelserver.Reply{Text: "x"})
 	c, sl := client(t, conn)
 	if _, err := ask(c, effect.AgentCall{Retry: &effect.Retry{MaxAttempts: 2}}); err != nil || len(sl.d) != 1 || sl.d[0].Seconds() != 2 {
 		t.Error(err, sl.d)
@@ -311,7 +311,7 @@ func TestRefusedBeforehand(t *testing.T) {
 		"gemini":    {effect.AgentCall{Stop: []string{"a", "b", "c", "d", "e", "f"}}, "6 stop_sequences, but the provider accepts at most 5: remove some"},
 		"anthropic": {effect.AgentCall{Temperature: ptr(1.5)}, "temperature is 1.5, but the provider accepts 0 to 1: choose a lower one"},
 	} {
-		s, conn := server(t, provider, testllm.Reply{Text: "x"})
+		s, conn := server(t, provider, modelserver.Reply{Text: "x"})
 		cl, _ := client(t, conn)
 		_, err := ask(cl, c.call)
 		e := agentError(t, err)
@@ -368,7 +368,7 @@ func TestStrict(t *testing.T) {
 // TestCancelledRequests checks that cancelling a call aborts its request.
 func TestCancelledRequests(t *testing.T) {
 	eachRemote(t, func(t *testing.T, provider string) {
-		s, conn := server(t, provider, testllm.Reply{Hang: true})
+		s, conn := server(t, provider, modelserver.Reply{Hang: true})
 		c, _ := client(t, conn)
 		stop := errors.New("stop")
 		ctx, cancel := context.WithCancelCause(t.Context())

@@ -8,34 +8,34 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/concerto-lang/concerto/internal/agents/modelserver"
 	"github.com/concerto-lang/concerto/internal/data/effect"
-	"github.com/concerto-lang/concerto/internal/testkit/testllm"
 )
 
 func TestRetry(t *testing.T) {
 	ms := time.Millisecond
-	failing := testllm.Reply{Status: 500, Error: "oops", Repeat: true}
-	good := testllm.Reply{Text: "good"}
+	failing := modelserver.Reply{Status: 500, Error: "oops", Repeat: true}
+	good := modelserver.Reply{Text: "good"}
 	for name, c := range map[string]struct {
 		conn, agent *effect.Retry
-		replies     []testllm.Reply
+		replies     []modelserver.Reply
 		sleeps      []time.Duration
 		requests    int
 		err         string // expected end of the error; "" if the call succeeds
 	}{
-		"no policy": {nil, nil, []testllm.Reply{failing}, nil, 1, "500 Internal Server Error: oops (the provider failed: give the agent a retry_policy, or the connection a fallback)"},
+		"no policy": {nil, nil, []modelserver.Reply{failing}, nil, 1, "500 Internal Server Error: oops (the provider failed: give the agent a retry_policy, or the connection a fallback)"},
 		"the connection's": {&effect.Retry{MaxAttempts: 3, Backoff: "exponential", InitialDelay: 10}, nil,
-			[]testllm.Reply{{Status: 429}, {Cut: true}, good}, []time.Duration{10 * ms, 20 * ms}, 3, ""},
+			[]modelserver.Reply{{Status: 429}, {Cut: true}, good}, []time.Duration{10 * ms, 20 * ms}, 3, ""},
 		"the agent's wins": {&effect.Retry{MaxAttempts: 9}, &effect.Retry{MaxAttempts: 2, Backoff: "none", InitialDelay: 7},
-			[]testllm.Reply{failing}, []time.Duration{7 * ms}, 2, "oops (the provider failed: give the agent a retry_policy, or the connection a fallback) (attempt 2 of 2)"},
+			[]modelserver.Reply{failing}, []time.Duration{7 * ms}, 2, "oops (the provider failed: give the agent a retry_policy, or the connection a fallback) (attempt 2 of 2)"},
 		"linear, bounded": {nil, &effect.Retry{MaxAttempts: 5, Backoff: "linear", InitialDelay: 10, MaxDelay: 25},
-			[]testllm.Reply{failing}, []time.Duration{10 * ms, 20 * ms, 25 * ms, 25 * ms}, 5, "(attempt 5 of 5)"},
-		"final errors":        {nil, &effect.Retry{MaxAttempts: 5}, []testllm.Reply{{Status: 401}, good}, nil, 1, "(check the key in KEY)"},
-		"final after a retry": {nil, &effect.Retry{MaxAttempts: 5}, []testllm.Reply{{Status: 503}, {Status: 400, Error: "x"}}, []time.Duration{0}, 2, "x (check the agent's fields against what the model supports) (attempt 2 of 5)"},
+			[]modelserver.Reply{failing}, []time.Duration{10 * ms, 20 * ms, 25 * ms, 25 * ms}, 5, "(attempt 5 of 5)"},
+		"final errors":        {nil, &effect.Retry{MaxAttempts: 5}, []modelserver.Reply{{Status: 401}, good}, nil, 1, "(check the key in KEY)"},
+		"final after a retry": {nil, &effect.Retry{MaxAttempts: 5}, []modelserver.Reply{{Status: 503}, {Status: 400, Error: "x"}}, []time.Duration{0}, 2, "x (check the agent's fields against what the model supports) (attempt 2 of 5)"},
 		"Retry-After": {nil, &effect.Retry{MaxAttempts: 3, Backoff: "none", InitialDelay: 10},
-			[]testllm.Reply{{Status: 429, Headers: map[string]string{"Retry-After": "2"}}, good}, []time.Duration{2 * time.Second}, 2, ""},
+			[]modelserver.Reply{{Status: 429, Headers: map[string]string{"Retry-After": "2"}}, good}, []time.Duration{2 * time.Second}, 2, ""},
 		"Retry-After too long": {nil, &effect.Retry{MaxAttempts: 3},
-			[]testllm.Reply{{Status: 429, Headers: map[string]string{"Retry-After": "3600"}}, good}, nil, 1, "; it requests a delay of 1h0m0s, which is longer than the timeout of the call"},
+			[]modelserver.Reply{{Status: 429, Headers: map[string]string{"Retry-After": "3600"}}, good}, nil, 1, "; it requests a delay of 1h0m0s, which is longer than the timeout of the call"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, conn := server(t, "openai", c.replies...)
@@ -60,7 +60,7 @@ func TestRetry(t *testing.T) {
 
 // TestRetriesSendSameBytes checks that a retry sends exactly the same request.
 func TestRetriesSendSameBytes(t *testing.T) {
-	s, conn := server(t, "openai", testllm.Reply{Status: 500}, testllm.Reply{Text: "x"})
+	s, conn := server(t, "openai", modelserver.Reply{Status: 500}, modelserver.Reply{Text: "x"})
 	c, _ := client(t, conn)
 	if _, err := ask(c, effect.AgentCall{Retry: &effect.Retry{MaxAttempts: 2}}); err != nil {
 		t.Fatal(err)
@@ -91,8 +91,8 @@ func TestSpread(t *testing.T) {
 // TestFailedAttempts checks that the reply, or the error, of a call lists the failed attempts at
 // all connections.
 func TestFailedAttempts(t *testing.T) {
-	_, main := server(t, "openai", testllm.Reply{Status: 429}, testllm.Reply{Status: 500}, testllm.Reply{Status: 429}, testllm.Reply{Status: 500})
-	_, other := server(t, "anthropic", testllm.Reply{Text: "x"}, testllm.Reply{Status: 401})
+	_, main := server(t, "openai", modelserver.Reply{Status: 429}, modelserver.Reply{Status: 500}, modelserver.Reply{Status: 429}, modelserver.Reply{Status: 500})
+	_, other := server(t, "anthropic", modelserver.Reply{Text: "x"}, modelserver.Reply{Status: 401})
 	main.Fallback, other.Name, other.DefaultModel = []string{"second"}, "second", "claude"
 	main.Retry = &effect.Retry{MaxAttempts: 2, Backoff: "none", InitialDelay: 3}
 	c, _ := client(t, main, other)

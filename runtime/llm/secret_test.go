@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/concerto-lang/concerto/internal/agents/modelserver"
 	"github.com/concerto-lang/concerto/internal/data/effect"
-	"github.com/concerto-lang/concerto/internal/testkit/testllm"
 )
 
 // TestKeyOverSeveralEvents checks that a key in the text of a reply is removed, wherever the events
@@ -18,7 +18,7 @@ func TestKeyOverSeveralEvents(t *testing.T) {
 			for _, form := range []string{key, `\u0073k-very-secret`, base64.StdEncoding.EncodeToString([]byte(key))} {
 				cut := min(at, len(form)-1)
 				pieces := []string{"the key is ", form[:cut], form[cut:], " and ", form[:cut] + "…"}
-				_, conn := server(t, provider, testllm.Reply{Text: strings.Join(pieces, ""), Pieces: pieces})
+				_, conn := server(t, provider, modelserver.Reply{Text: strings.Join(pieces, ""), Pieces: pieces})
 				c, _ := client(t, conn)
 				text, reply, err := streamed(t.Context(), c, effect.AgentCall{})
 				if want := "the key is ***KEY*** and " + form[:cut] + "…"; err != nil || text != want || reply.Text != want {
@@ -32,7 +32,7 @@ func TestKeyOverSeveralEvents(t *testing.T) {
 // TestStreamIsNotHeldUp checks that text that cannot be the beginning of a key is passed on with
 // its event.
 func TestStreamIsNotHeldUp(t *testing.T) {
-	_, conn := server(t, "openai", testllm.Reply{Text: "ab sk- !", Pieces: []string{"ab ", "s", "k-", " !"}})
+	_, conn := server(t, "openai", modelserver.Reply{Text: "ab sk- !", Pieces: []string{"ab ", "s", "k-", " !"}})
 	c, _ := client(t, conn)
 	next, end := open(t, c)
 	defer end()
@@ -58,7 +58,7 @@ func TestKeyInReplies(t *testing.T) {
 	eachRemote(t, func(t *testing.T, provider string) {
 		args := `{"at":"\u0073k-very-secret","b":1}`
 		for _, stream := range []bool{false, true} {
-			_, conn := server(t, provider, testllm.Reply{Text: "so: " + key, ToolCalls: []testllm.Call{{ID: "1", Name: "look", Args: []byte(args)}}})
+			_, conn := server(t, provider, modelserver.Reply{Text: "so: " + key, ToolCalls: []modelserver.Call{{ID: "1", Name: "look", Args: []byte(args)}}})
 			c, _ := client(t, conn)
 			var reply *effect.AgentReply
 			var err error
@@ -83,7 +83,7 @@ func TestKeyAtTheEndOfAnExcerpt(t *testing.T) {
 	for n := 180; n < 210; n++ {
 		for _, form := range []string{key, "%73k%2Dvery-secret", base64.URLEncoding.EncodeToString([]byte("x" + key))} {
 			raw := `{"error":{"odd":"` + strings.Repeat("a", n) + " " + form + `"}}`
-			for _, reply := range []testllm.Reply{{Raw: &raw, Status: 400}, {Raw: &raw}} {
+			for _, reply := range []modelserver.Reply{{Raw: &raw, Status: 400}, {Raw: &raw}} {
 				_, conn := server(t, "openai", reply)
 				c, _ := client(t, conn)
 				_, err := ask(c, effect.AgentCall{})
@@ -101,7 +101,7 @@ func TestKeyAtTheEndOfAnExcerpt(t *testing.T) {
 // TestKeyInAStreamsError checks that secrets are removed from an error in a stream.
 func TestKeyInAStreamsError(t *testing.T) {
 	raw := "data: {\"error\":{\"message\":\"no: \\u0073k-very-secret\"}}\n\n"
-	_, conn := server(t, "openai", testllm.Reply{Raw: &raw, Headers: map[string]string{"Content-Type": "text/event-stream"}})
+	_, conn := server(t, "openai", modelserver.Reply{Raw: &raw, Headers: map[string]string{"Content-Type": "text/event-stream"}})
 	c, _ := client(t, conn)
 	_, _, err := streamed(t.Context(), c, effect.AgentCall{})
 	e := agentError(t, err)

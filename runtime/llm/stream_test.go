@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/concerto-lang/concerto/internal/agents/modelserver"
 	"github.com/concerto-lang/concerto/internal/data/effect"
-	"github.com/concerto-lang/concerto/internal/testkit/testllm"
 )
 
 // open opens a stream. next returns its next piece, and end closes it.
@@ -39,7 +39,7 @@ var twoPieces = map[string]int{"openai": 3, "anthropic": 5, "gemini": 2, "ollama
 // TestStreamClosed closes a stream in the middle of the reply. The request must be aborted.
 func TestStreamClosed(t *testing.T) {
 	eachRemote(t, func(t *testing.T, provider string) {
-		s, conn := server(t, provider, testllm.Reply{Text: "a b c d", StreamEnd: testllm.StreamEnd{HangAfter: twoPieces[provider]}})
+		s, conn := server(t, provider, modelserver.Reply{Text: "a b c d", StreamEnd: modelserver.StreamEnd{HangAfter: twoPieces[provider]}})
 		c, _ := client(t, conn)
 		next, end := open(t, c)
 		if p, err := next(t.Context()); err != nil || !strings.HasPrefix("a b c d", p.Text) {
@@ -57,7 +57,7 @@ func TestStreamClosed(t *testing.T) {
 // TestStreamWaitEnds ends the context of a wait for the next piece. The wait must end, and the
 // stream must continue.
 func TestStreamWaitEnds(t *testing.T) {
-	s, conn := server(t, "openai", testllm.Reply{Hang: true})
+	s, conn := server(t, "openai", modelserver.Reply{Hang: true})
 	c, _ := client(t, conn)
 	next, end := open(t, c)
 	<-s.Arrived
@@ -73,7 +73,7 @@ func TestStreamWaitEnds(t *testing.T) {
 
 // TestCloseEndsStreams checks that closing the client closes its open streams.
 func TestCloseEndsStreams(t *testing.T) {
-	s, conn := server(t, "openai", testllm.Reply{Hang: true})
+	s, conn := server(t, "openai", modelserver.Reply{Hang: true})
 	c := New(Config{Connections: []Connection{conn}, Getenv: func(string) (string, bool) { return key, true }})
 	open(t, c)
 	<-s.Arrived
@@ -85,7 +85,7 @@ func TestCloseEndsStreams(t *testing.T) {
 // error. There must be no retry, because a part of the reply was already passed on.
 func TestCutStream(t *testing.T) {
 	eachRemote(t, func(t *testing.T, provider string) {
-		s, conn := server(t, provider, testllm.Reply{Text: "a b c d", StreamEnd: testllm.StreamEnd{CutAfter: twoPieces[provider]}})
+		s, conn := server(t, provider, modelserver.Reply{Text: "a b c d", StreamEnd: modelserver.StreamEnd{CutAfter: twoPieces[provider]}})
 		conn.Retry = &effect.Retry{MaxAttempts: 3}
 		conn.Fallback = []string{"other"}
 		c, _ := client(t, conn, Connection{Name: "other", Provider: "scripted"})
@@ -103,7 +103,7 @@ func TestCutStream(t *testing.T) {
 // TestStreamRetries checks that a streamed call that fails before its first piece is retried like
 // any call.
 func TestStreamRetries(t *testing.T) {
-	s, conn := server(t, "openai", testllm.Reply{Status: 500}, testllm.Reply{Text: "x", StreamEnd: testllm.StreamEnd{CutAfter: 1}}, testllm.Reply{Text: "good"})
+	s, conn := server(t, "openai", modelserver.Reply{Status: 500}, modelserver.Reply{Text: "x", StreamEnd: modelserver.StreamEnd{CutAfter: 1}}, modelserver.Reply{Text: "good"})
 	conn.Retry = &effect.Retry{MaxAttempts: 3}
 	c, _ := client(t, conn)
 	if text, got, err := streamed(t.Context(), c, effect.AgentCall{}); err != nil || text != "good" || got.Text != "good" || len(s.Requests()) != 3 {
@@ -115,7 +115,7 @@ func TestStreamRetries(t *testing.T) {
 // that do not stream send one.
 func TestUnstreamedStream(t *testing.T) {
 	raw := `{"choices":[{"message":{"content":"all at once"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2}}`
-	_, conn := server(t, "openai", testllm.Reply{Raw: &raw, Headers: map[string]string{"Content-Type": "application/json; charset=utf-8"}})
+	_, conn := server(t, "openai", modelserver.Reply{Raw: &raw, Headers: map[string]string{"Content-Type": "application/json; charset=utf-8"}})
 	c, _ := client(t, conn)
 	text, got, err := streamed(t.Context(), c, effect.AgentCall{})
 	if err != nil || text != "all at once" || got.TokensOut != 2 {
@@ -143,7 +143,7 @@ func TestErrorsInStreams(t *testing.T) {
 		"part out of order": {"anthropic", "data: {\"type\":\"content_block_delta\",\"index\":1}\n\n",
 			"the provider's response continues part 1, which has not begun (check", ClassBadAnswer},
 	} {
-		_, conn := server(t, c.provider, testllm.Reply{Raw: &c.raw, Headers: map[string]string{"Content-Type": "text/event-stream"}})
+		_, conn := server(t, c.provider, modelserver.Reply{Raw: &c.raw, Headers: map[string]string{"Content-Type": "text/event-stream"}})
 		cl, _ := client(t, conn)
 		_, _, err := streamed(t.Context(), cl, effect.AgentCall{})
 		e := agentError(t, err)
@@ -156,7 +156,7 @@ func TestErrorsInStreams(t *testing.T) {
 // TestHTMLStream checks that an HTML page instead of a stream is recognised by its content type.
 func TestHTMLStream(t *testing.T) {
 	raw := "<!doctype html>\n\n<p>Sign in</p>"
-	_, conn := server(t, "openai", testllm.Reply{Raw: &raw, Headers: map[string]string{"Content-Type": "text/html"}})
+	_, conn := server(t, "openai", modelserver.Reply{Raw: &raw, Headers: map[string]string{"Content-Type": "text/html"}})
 	c, _ := client(t, conn)
 	_, _, err := streamed(t.Context(), c, effect.AgentCall{})
 	if e := agentError(t, err); !strings.Contains(e.Message, "HTML instead of JSON: <!doctype html>") {
@@ -169,7 +169,7 @@ func TestHTMLStream(t *testing.T) {
 // not use much memory.
 func TestEndlessStream(t *testing.T) {
 	for _, provider := range []string{"openai", "ollama"} { // one of each framing
-		s, conn := server(t, provider, testllm.Reply{Text: strings.Repeat("x", 100_000), StreamEnd: testllm.StreamEnd{Endless: true}})
+		s, conn := server(t, provider, modelserver.Reply{Text: strings.Repeat("x", 100_000), StreamEnd: modelserver.StreamEnd{Endless: true}})
 		c, _ := client(t, conn)
 		text, _, err := streamed(t.Context(), c, effect.AgentCall{})
 		e := agentError(t, err)
@@ -181,7 +181,7 @@ func TestEndlessStream(t *testing.T) {
 }
 
 func TestSlowReader(t *testing.T) {
-	s, conn := server(t, "openai", testllm.Reply{Text: strings.Repeat("x", 100_000), StreamEnd: testllm.StreamEnd{Endless: true}})
+	s, conn := server(t, "openai", modelserver.Reply{Text: strings.Repeat("x", 100_000), StreamEnd: modelserver.StreamEnd{Endless: true}})
 	c, _ := client(t, conn)
 	next, end := open(t, c)
 	if _, err := next(t.Context()); err != nil {
@@ -210,7 +210,7 @@ func TestSlowReader(t *testing.T) {
 // timeout. The error must contain the number of bytes that arrived.
 func TestSilentStream(t *testing.T) {
 	eachRemote(t, func(t *testing.T, provider string) {
-		s, conn := server(t, provider, testllm.Reply{Text: "a b c", StreamEnd: testllm.StreamEnd{HangAfter: 3}, Chunk: 1})
+		s, conn := server(t, provider, modelserver.Reply{Text: "a b c", StreamEnd: modelserver.StreamEnd{HangAfter: 3}, Chunk: 1})
 		conn.Timeout = 0.4
 		c, _ := client(t, conn)
 		_, _, err := streamed(t.Context(), c, effect.AgentCall{})
@@ -226,7 +226,7 @@ func TestSilentStream(t *testing.T) {
 // TestFirstTokenTimeout checks that the next connection is called if a reply does not begin in
 // time, even if the reply is not streamed to the program.
 func TestFirstTokenTimeout(t *testing.T) {
-	s, conn := server(t, "openai", testllm.Reply{Hang: true, Repeat: true})
+	s, conn := server(t, "openai", modelserver.Reply{Hang: true, Repeat: true})
 	conn.FirstTokenTimeout = 0.05
 	alone := conn
 	alone.Name = "alone"
@@ -248,7 +248,7 @@ func TestFirstTokenTimeout(t *testing.T) {
 // TestFirstTokenInTime checks that the first-token timeout does not end a reply that has begun in
 // time.
 func TestFirstTokenInTime(t *testing.T) {
-	_, conn := server(t, "openai", testllm.Reply{Text: "x y", Chunk: 1})
+	_, conn := server(t, "openai", modelserver.Reply{Text: "x y", Chunk: 1})
 	conn.FirstTokenTimeout = 60
 	c, _ := client(t, conn)
 	if got, err := ask(c, effect.AgentCall{}); err != nil || got.Text != "x y" {
@@ -259,7 +259,7 @@ func TestFirstTokenInTime(t *testing.T) {
 // TestBigReply checks that a reply of ten megabytes is read completely.
 func TestBigReply(t *testing.T) {
 	eachRemote(t, func(t *testing.T, provider string) {
-		_, conn := server(t, provider, testllm.Reply{Big: 10 << 20, Repeat: true})
+		_, conn := server(t, provider, modelserver.Reply{Big: 10 << 20, Repeat: true})
 		c, _ := client(t, conn)
 		got, err := ask(c, effect.AgentCall{})
 		if err != nil || len(got.Text) != 10<<20/10*10 {

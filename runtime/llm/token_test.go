@@ -8,14 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/concerto-lang/concerto/internal/agents/modelserver"
 	"github.com/concerto-lang/concerto/internal/data/effect"
-	"github.com/concerto-lang/concerto/internal/testkit/testllm"
 )
 
 // TestTokenCommand checks that the token of a command is used until it is too old or refused, and
 // that no reply contains it.
 func TestTokenCommand(t *testing.T) {
-	s, conn := server(t, "vertex", testllm.Reply{Text: "ya29.token-1", Repeat: true})
+	s, conn := server(t, "vertex", modelserver.Reply{Text: "ya29.token-1", Repeat: true})
 	conn.APIKeyEnv, conn.TokenCommand = "", []string{"gcloud", "print"}
 	ran := 0
 	c := New(Config{Connections: []Connection{conn}, Getenv: func(string) (string, bool) { return "", false },
@@ -52,7 +52,7 @@ func TestTokenCommand(t *testing.T) {
 // the call must fail.
 func TestTokenRefused(t *testing.T) {
 	for _, twice := range []bool{false, true} {
-		replies := []testllm.Reply{{Status: 401, Error: "expired"}, {Text: "fine"}}
+		replies := []modelserver.Reply{{Status: 401, Error: "expired"}, {Text: "fine"}}
 		if twice {
 			replies[1] = replies[0]
 		}

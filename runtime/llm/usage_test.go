@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/concerto-lang/concerto/internal/agents/modelserver"
 	"github.com/concerto-lang/concerto/internal/data/effect"
-	"github.com/concerto-lang/concerto/internal/testkit/testllm"
 )
 
 // TestEstimatedUsage checks that a reply whose tokens the provider does not report counts what was
@@ -20,18 +20,18 @@ func TestEstimatedUsage(t *testing.T) {
 	limit := ptr(int64(60))
 	for _, test := range []struct {
 		name    string
-		reply   testllm.Reply
+		reply   modelserver.Reply
 		limit   *int64 // max_tokens of the agent
 		granted int64  // what the run's limits leave for a reply without a limit
 		want    numbers
 	}{
-		{"reported", testllm.Reply{Text: "a reply", TokensIn: 9, TokensOut: 4}, limit, 0, numbers{9, 4, true, false}},
-		{"nothing", testllm.Reply{Text: "a reply"}, limit, 0, numbers{2, 60, true, true}},
-		{"no prompt", testllm.Reply{Text: "a reply", TokensOut: 4}, limit, 0, numbers{2, 4, true, true}},
-		{"no reply", testllm.Reply{Text: "a reply", TokensIn: 9}, limit, 0, numbers{9, 60, true, true}},
-		{"granted", testllm.Reply{Text: "a reply"}, nil, 50, numbers{2, 50, true, true}},
-		{"without a limit", testllm.Reply{Text: "a reply of eight tokens, as one may count"}, nil, 0, numbers{2, 11, true, true}},
-		{"calls a tool", testllm.Reply{ToolCalls: []testllm.Call{{ID: "c1", Name: "f", Args: []byte(`{"a": 1}`)}}}, nil, 0, numbers{2, 3, true, true}},
+		{"reported", modelserver.Reply{Text: "a reply", TokensIn: 9, TokensOut: 4}, limit, 0, numbers{9, 4, true, false}},
+		{"nothing", modelserver.Reply{Text: "a reply"}, limit, 0, numbers{2, 60, true, true}},
+		{"no prompt", modelserver.Reply{Text: "a reply", TokensOut: 4}, limit, 0, numbers{2, 4, true, true}},
+		{"no reply", modelserver.Reply{Text: "a reply", TokensIn: 9}, limit, 0, numbers{9, 60, true, true}},
+		{"granted", modelserver.Reply{Text: "a reply"}, nil, 50, numbers{2, 50, true, true}},
+		{"without a limit", modelserver.Reply{Text: "a reply of eight tokens, as one may count"}, nil, 0, numbers{2, 11, true, true}},
+		{"calls a tool", modelserver.Reply{ToolCalls: []modelserver.Call{{ID: "c1", Name: "f", Args: []byte(`{"a": 1}`)}}}, nil, 0, numbers{2, 3, true, true}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			eachRemote(t, func(t *testing.T, provider string) {
@@ -71,7 +71,7 @@ func TestEstimatedUsage(t *testing.T) {
 // count, for the provider charges for them.
 func TestBrokenStreamCounts(t *testing.T) {
 	eachRemote(t, func(t *testing.T, provider string) {
-		_, conn := server(t, provider, testllm.Reply{Text: "a b c d", StreamEnd: testllm.StreamEnd{CutAfter: twoPieces[provider]}})
+		_, conn := server(t, provider, modelserver.Reply{Text: "a b c d", StreamEnd: modelserver.StreamEnd{CutAfter: twoPieces[provider]}})
 		var in, out int64
 		var estimated bool
 		c := New(Config{Connections: []Connection{conn}, Getenv: func(string) (string, bool) { return key, true },

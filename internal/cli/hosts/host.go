@@ -39,7 +39,7 @@ func NewHost(a *console.Console) *cobra.Command {
 			return console.Usage("`concerto host --help` lists the commands", "host requires a command")
 		},
 	}
-	c.AddCommand(newHostBridge(a), newHostList(a), newHostTest(a), newHostTalk(a), newHostReplay(a))
+	c.AddCommand(newHostBridge(a), newHostList(a), newHostTest(a), newHostTalk(a), newHostConform(a), newHostReplay(a))
 	return c
 }
 

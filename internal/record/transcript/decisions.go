@@ -71,8 +71,8 @@ func ReadDecisions(r io.Reader, name string) (*Decisions, error) {
 			known[data.Session] = true
 			all.Sessions = append(all.Sessions, data.Session)
 		}
-		// A request that the agent has withdrawn was not decided. What the agent has decided itself
-		// is no decision of the program.
+		// A request that the agent has withdrawn was not decided. Nor is a decision of the agent
+		// itself one of the program.
 		if data.Call == "" || data.Source != "" || !hostmsg.Lookup(line.Kind).ByPerson() || line.Actor.Type == effect.ActorHost {
 			continue
 		}

@@ -1,14 +1,21 @@
-// Command agentwire records conversations with vendors' coding agents. It installs each agent from
-// npm in the version that its table names, runs it against a scripted model server on the loopback
-// interface, and writes the messages to the testdata of package host, whose tests replay them
-// without the agents. It requires npm and Node, and no network after the installation.
+// Command agentwire installs the vendors' coding agents from npm in the versions that the table of
+// package agents names, and records conversations with them. Only the model is scripted. The tests
+// of the adapters replay the recordings without the agents. It requires npm and Node, and no
+// network after the installation.
 //
 //	agentwire [-bin DIR] [-out DIR] [-v] [AGENT…]
+//
+// With -conform it instead plays every scenario with the installed agents and prints how the
+// results differ from the stored ones. With -latest it first installs the newest version of each
+// agent. -accept stores the results, from which the manual's table is generated.
+//
+//	agentwire -conform [-latest] [-accept] [-bin DIR] [-results DIR] [AGENT…]
 package main
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -16,22 +23,27 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
-	"github.com/concerto-lang/concerto/internal/data/effect"
-	"github.com/concerto-lang/concerto/internal/process/procgroup"
-	"github.com/concerto-lang/concerto/internal/record/hosttrace"
-	"github.com/concerto-lang/concerto/internal/testkit/testllm"
-	"github.com/concerto-lang/concerto/runtime/host"
+	"github.com/concerto-lang/concerto/internal/agents"
 )
 
 func main() {
 	bin := flag.String("bin", "bin/npm", "directory of the installed agents")
 	out := flag.String("out", "runtime/host/adapter/testdata/wire", "directory for recordings")
-	verbose := flag.Bool("v", false, "print the agent's diagnostics")
+	verbose := flag.Bool("v", false, "print what the programs print")
+	var c comparison
+	conform := flag.Bool("conform", false, "compare the results of all scenarios with the stored ones")
+	flag.BoolVar(&c.latest, "latest", false, "with -conform: install the newest versions")
+	flag.BoolVar(&c.accept, "accept", false, "with -conform: store the results")
+	flag.StringVar(&c.results, "results", "internal/agents/results", "with -conform: directory of the results")
 	flag.Parse()
-	if err := run(*bin, *out, *verbose, flag.Args()); err != nil {
+	var err error
+	if *conform {
+		err = c.run(*bin, flag.Args())
+	} else {
+		err = run(*bin, *out, *verbose, flag.Args())
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "agentwire:", err)
 		os.Exit(1)
 	}
@@ -42,38 +54,57 @@ func run(bin, out string, verbose bool, only []string) error {
 	if err != nil {
 		return err
 	}
-	if err := install(bin); err != nil {
+	if err := install(bin, false); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return err
 	}
-	if _, err := command(bin); err != nil {
+	concerto, err := command(bin)
+	if err != nil {
 		return err
 	}
-	for i := range agents {
-		a := &agents[i]
-		if len(only) > 0 && !slices.Contains(only, a.name) {
+	for _, a := range agents.Table() {
+		if len(only) > 0 && !slices.Contains(only, a.Name) {
 			continue
 		}
-		for _, t := range a.conversations() {
-			if err := a.record(bin, filepath.Join(out, t.name+".wire"), t, verbose); err != nil {
-				return fmt.Errorf("%s: %w", t.name, err)
+		o := options(&a, bin, concerto)
+		if verbose {
+			o.Verbose = func(line string) { fmt.Fprintln(os.Stderr, line) }
+		}
+		for _, s := range agents.Recorded(&a) {
+			if err := record(o, &s, bin, filepath.Join(out, s.Name+".wire")); err != nil {
+				return fmt.Errorf("%s: %w", s.Name, err)
 			}
 		}
 	}
 	return nil
 }
 
-// record runs one conversation and writes its recording.
-func (a *agent) record(bin, file string, t conversation, verbose bool) error {
-	rec := &recording{}
-	talkErr := a.converse(bin, t, rec, verbose)
-	if err := os.WriteFile(file, rec.text(a), 0o644); err != nil {
-		return err
+// options returns the options that play scenarios with an agent below bin.
+func options(a *agents.Agent, bin, concerto string) *agents.Options {
+	return &agents.Options{Agent: *a, Path: filepath.Join(bin, "node_modules", ".bin", a.Program), Concerto: concerto, Environ: os.Environ()}
+}
+
+// record plays a scenario and writes its recording.
+func record(o *agents.Options, s *agents.Scenario, bin, file string) error {
+	var failed error
+	o.Recorded = func(r agents.Recording) {
+		if !strings.Contains(r.Wire, "exit 0") {
+			failed = errors.New("the agent did not end by itself")
+		}
+		text, err := newRecording(&r, bin)
+		if err == nil {
+			err = os.WriteFile(file, text.text(&o.Agent), 0o644)
+			fmt.Printf("%s: %d lines\n", file, len(text.lines))
+		}
+		failed = errors.Join(failed, err)
 	}
-	fmt.Printf("%s: %d lines\n", file, len(rec.lines))
-	return talkErr
+	r, err := o.Try(context.Background(), s)
+	if r.Got != "" {
+		err = errors.Join(err, errors.New(r.Got))
+	}
+	return errors.Join(err, failed)
 }
 
 // command builds the concerto command, through which some agents call tools.
@@ -89,145 +120,47 @@ func command(bin string) (string, error) {
 
 // install installs the agents that are missing in the version of the table. It also adds them to
 // package.json, because npm removes packages that package.json does not list.
-func install(bin string) error {
+//
+// If latest is true, it installs the newest versions, and the newest declarations of Claude Code's
+// messages.
+func install(bin string, latest bool) error {
 	args := []string{"install", "--no-audit", "--no-fund", "--prefix", bin}
-	missing := false
-	for _, a := range agents {
-		args = append(args, a.pkg+"@"+a.version)
-		missing = missing || !a.isInstalled(filepath.Join(bin, "node_modules"))
+	missing := latest
+	if latest {
+		args = append(args, "@anthropic-ai/claude-agent-sdk@latest")
+	}
+	for _, a := range agents.Table() {
+		version := a.Version
+		if latest {
+			version = "latest"
+		}
+		args = append(args, a.Package+"@"+version)
+		missing = missing || !isInstalled(&a, filepath.Join(bin, "node_modules"))
 	}
 	if !missing {
 		return nil
 	}
 	npm := exec.Command("npm", args...)
-	npm.Stdout, npm.Stderr = os.Stdout, os.Stderr
+	npm.Stdout, npm.Stderr = os.Stderr, os.Stderr
 	if err := npm.Run(); err != nil {
 		return fmt.Errorf("npm install: %w", err)
 	}
-	for _, a := range agents {
-		if a.setup == "" {
+	for _, a := range agents.Table() {
+		if a.Setup == "" {
 			continue
 		}
-		node := exec.Command("node", filepath.Join(bin, "node_modules", a.pkg, a.setup))
+		node := exec.Command("node", filepath.Join(bin, "node_modules", a.Package, a.Setup))
 		node.Stdout, node.Stderr = os.Stdout, os.Stderr
 		if err := node.Run(); err != nil {
-			return fmt.Errorf("%s: %s: %w", a.pkg, a.setup, err)
+			return fmt.Errorf("%s: %s: %w", a.Package, a.Setup, err)
 		}
 	}
 	return nil
 }
 
 // isInstalled reports whether the agent is installed in its version.
-func (a *agent) isInstalled(modules string) bool {
+func isInstalled(a *agents.Agent, modules string) bool {
 	var p struct{ Version string }
-	text, err := os.ReadFile(filepath.Join(modules, a.pkg, "package.json"))
-	return err == nil && json.Unmarshal(text, &p) == nil && p.Version == a.version
-}
-
-// recording holds the messages of a conversation.
-type recording struct {
-	mu    sync.Mutex
-	lines []hosttrace.Line
-	hide  []hidden
-}
-
-// hidden is a text of this machine and its replacement in recordings.
-type hidden struct{ text, shown string }
-
-func (r *recording) add(l hosttrace.Line) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.lines = append(r.lines, l)
-}
-
-// converse runs a conversation with the agent: it sends a prompt, approves the agent's calls,
-// selects the first option of its questions, and sends a second prompt.
-func (a *agent) converse(bin string, t conversation, rec *recording, verbose bool) error {
-	tmp, err := os.MkdirTemp("", "agentwire")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(tmp)
-	home, dir := filepath.Join(tmp, "home"), filepath.Join(tmp, "work")
-	for _, d := range []string{home, dir} {
-		if err := os.Mkdir(d, 0o755); err != nil {
-			return err
-		}
-	}
-	server := testllm.StartAgents(t.replies...)
-	defer server.Close()
-	at := place{home: home, url: server.URL}
-	flat := strings.ReplaceAll(dir, "/", "-") // the name that Claude Code derives from the directory's path
-	rec.hide = []hidden{{flat, "-work"}, {dir, "/work"}, {home, "/home/user"}, {tmp, "/tmp"}, {server.URL, "http://127.0.0.1:1"}, {bin, "/npm"}}
-	if err := a.writeFiles(at); err != nil {
-		return err
-	}
-	logEvent := func(string, string) {}
-	if verbose {
-		logEvent = func(who, line string) { fmt.Fprintln(os.Stderr, who+": "+line) }
-	}
-	hosts := host.New(host.Options{
-		Configs: []host.Config{a.config(filepath.Join(bin, "node_modules", ".bin"), dir, at)}, Run: &procgroup.Run{ID: procgroup.NewID(), Executable: filepath.Join(bin, "concerto")},
-		Trace: rec.add, Stderr: logEvent, Log: host.NewLogger(logEvent),
-		Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + tmp, "LANG=C.UTF-8", "SHELL=/bin/sh", "TERM=dumb", "NO_COLOR=1"},
-	})
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
-	defer cancel()
-	err = exchange(ctx, hosts, t, verbose)
-	if verbose {
-		for _, q := range server.Requests() {
-			fmt.Fprintf(os.Stderr, "model: %s %.200000s\n", q.Path, q.Text)
-		}
-	}
-	if end := hosts.Close(ctx); err == nil {
-		err = end
-	}
-	return err
-}
-
-func exchange(ctx context.Context, hosts *host.Hosts, t conversation, verbose bool) error {
-	opened, err := hosts.Perform(ctx, &effect.ExchangeOpen{Host: "Coder", Prompt: "please work", Tools: t.tools})
-	if err != nil {
-		return err
-	}
-	id := opened.(*effect.ExchangeOpened).ID
-	steerAt := t.steerAt
-	for {
-		got, err := hosts.Perform(ctx, &effect.ExchangeNext{ID: id})
-		if err != nil {
-			return err
-		}
-		for _, m := range got.(*effect.ExchangeMessages).Messages {
-			if verbose {
-				fmt.Fprintf(os.Stderr, "message: %s\n", m.Text)
-			}
-			if m.Type == steerAt {
-				steerAt = ""
-				steered, err := hosts.Perform(ctx, &effect.ExchangeSteer{ID: id, Text: steering})
-				if err != nil {
-					return err
-				}
-				if verbose {
-					fmt.Fprintf(os.Stderr, "steer: %s\n", steered.(*effect.ExchangeSteered).Outcome)
-				}
-			}
-			var value string
-			switch m.Type {
-			case "result", "error":
-				_, err := hosts.Perform(ctx, &effect.ExchangeClose{ID: id})
-				return err
-			case "approval":
-				value = `"yes"`
-			case "question":
-				value = `"tabs"`
-			case "tool_call":
-				value = "3"
-			default:
-				continue
-			}
-			if _, err := hosts.Perform(ctx, &effect.ExchangeReply{ID: id, InReplyTo: m.Type, AnswerTo: m.ID, Value: json.RawMessage(value)}); err != nil {
-				return err
-			}
-		}
-	}
+	text, err := os.ReadFile(filepath.Join(modules, a.Package, "package.json"))
+	return err == nil && json.Unmarshal(text, &p) == nil && p.Version == a.Version
 }

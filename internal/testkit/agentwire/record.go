@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/concerto-lang/concerto/internal/agents"
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
 )
 
@@ -33,17 +34,39 @@ var (
 	processes = regexp.MustCompile(`("processId":\s*")\d+`)
 )
 
+// recording holds the messages of a conversation.
+type recording struct {
+	lines []hosttrace.Line
+	hide  []hidden
+}
+
+// hidden is a text of this machine and its replacement in recordings.
+type hidden struct{ text, shown string }
+
+// newRecording reads a recording of the command.
+func newRecording(from *agents.Recording, bin string) (*recording, error) {
+	flat := strings.ReplaceAll(from.Dir, "/", "-") // the name that Claude Code derives from the directory's path
+	r := &recording{hide: []hidden{{flat, "-work"}, {from.Dir, "/work"}, {from.Home, "/home/user"}, {from.Temp, "/tmp"}, {from.URL, "http://127.0.0.1:1"}, {bin, "/npm"}}}
+	_, lines, _ := strings.Cut(from.Wire, "\n") // after the header
+	for text := range strings.Lines(lines) {
+		var l hosttrace.Line
+		if err := json.Unmarshal([]byte(text), &l); err != nil {
+			return nil, err
+		}
+		r.lines = append(r.lines, l)
+	}
+	return r, nil
+}
+
 // text returns the contents of the recording's file.
-func (r *recording) text(a *agent) []byte {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (r *recording) text(a *agents.Agent) []byte {
 	replaced := map[string]string{}
 	var b bytes.Buffer
 	w := hosttrace.NewWriter(&b, struct {
 		hosttrace.Header
 		Agent string `json:"agent"`
 		Rule  string `json:"rule"`
-	}{hosttrace.Header{Version: hosttrace.Version, Started: "2026-01-01T00:00:00Z", Program: "main.conc"}, a.pkg + "@" + a.version, rule}, func() float64 { return 0 })
+	}{hosttrace.Header{Version: hosttrace.Version, Started: "2026-01-01T00:00:00Z", Program: "main.conc"}, a.Package + "@" + a.Version, rule}, func() float64 { return 0 })
 	for _, l := range r.lines {
 		l.Session, l.Text = r.clean(l.Session, replaced), r.clean(shortenLine(l.Text), replaced)
 		w.Add(l)

@@ -9,8 +9,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/concerto-lang/concerto/internal/agents"
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
 )
 
@@ -31,9 +33,9 @@ func TestRecordingsHideMachine(t *testing.T) {
 		string(long),
 		strings.Repeat("no JSON ", 500),
 	} {
-		r.add(hosttrace.Line{Dir: hosttrace.From, Host: "Coder", Proc: 1, Session: id, Text: line})
+		r.lines = append(r.lines, hosttrace.Line{Dir: hosttrace.From, Host: "Coder", Proc: 1, Session: id, Text: line})
 	}
-	lines := bytes.Split(bytes.TrimSpace(r.text(&agent{pkg: "p", version: "1.2.3"})), []byte("\n"))
+	lines := bytes.Split(bytes.TrimSpace(r.text(&agents.Agent{Package: "p", Version: "1.2.3"})), []byte("\n"))
 	var got []string
 	for i, l := range lines {
 		var w struct{ Session, Line, Agent string }
@@ -70,16 +72,16 @@ func TestRecordingsHideMachine(t *testing.T) {
 func TestRecordingsAreClean(t *testing.T) {
 	const dir = "../../../runtime/host/adapter/testdata/wire"
 	want := []string{filepath.Join(dir, "codex-steer-refused.wire")} // codex-steer with an answer that refuses the message
-	for i := range agents {
-		for _, c := range agents[i].conversations() {
-			want = append(want, filepath.Join(dir, c.name+".wire"))
+	for _, a := range agents.Table() {
+		for _, s := range agents.Recorded(&a) {
+			want = append(want, filepath.Join(dir, s.Name+".wire"))
 		}
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "*.wire"))
 	if slices.Sort(want); err != nil || !slices.Equal(files, want) {
 		t.Fatalf("recordings: %v (error %v), want %v", files, err, want)
 	}
-	strange := regexp.MustCompile(`agentwire\d|/root\b|/home/[^u]|/tmp/[a-zA-Z]|localhost|registry|npmjs|proxy|127\.0\.0\.1:\d\d|pid\W+[1-9]|(20\d\d[-/]\d\d[-/]\d\d)|sk-\w`)
+	strange := regexp.MustCompile(`concerto-conform-\d|/root\b|/home/[^u]|/tmp/[a-zA-Z]|localhost|registry|npmjs|proxy|127\.0\.0\.1:\d\d|pid\W+[1-9]|(20\d\d[-/]\d\d[-/]\d\d)|sk-\w`)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -94,26 +96,39 @@ func TestRecordingsAreClean(t *testing.T) {
 	}
 }
 
-// TestAgentsAreComplete checks that each agent of the table has a start command, files and model
-// replies.
-func TestAgentsAreComplete(t *testing.T) {
-	for i := range agents {
-		a := &agents[i]
-		at := place{home: t.TempDir(), url: "http://127.0.0.1:1"}
-		c := a.config("bin", "w", at)
-		if a.pkg == "" || a.version == "" || c.Transport == "" || c.Command != filepath.Join("bin", a.program) || len(a.workReplies()) < 3 {
-			t.Errorf("agent %s is incomplete: %+v", a.pkg, c)
-		}
-		if err := a.writeFiles(at); err != nil {
-			t.Error(err)
-		}
-		if a.files == nil {
-			continue
-		}
-		for name := range a.files(at) {
-			if _, err := os.Stat(filepath.Join(at.home, name)); err != nil {
-				t.Errorf("agent %s: %v", a.pkg, err)
+// TestAgents tries each real agent in each scenario; only the model is scripted.
+func TestAgents(t *testing.T) {
+	if testing.Short() {
+		t.Skip("agents take minutes")
+	}
+	bin, err := filepath.Abs("../../../bin/npm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var build sync.Once
+	var concerto string
+	dir := t.TempDir()
+	for _, a := range agents.Table() {
+		t.Run(a.Name, func(t *testing.T) {
+			if !isInstalled(&a, filepath.Join(bin, "node_modules")) {
+				t.Skipf("%s %s is not installed: `make agents` does it", a.Package, a.Version)
 			}
-		}
+			build.Do(func() { concerto, err = command(dir) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range agents.Scenarios() {
+				t.Run(s.Name, func(t *testing.T) {
+					t.Parallel()
+					o := options(&a, bin, concerto)
+					var printed strings.Builder
+					o.Verbose = func(line string) { printed.WriteString(line + "\n") }
+					r, err := o.Try(t.Context(), &s)
+					if err != nil || r.Result == agents.Fail {
+						t.Errorf("%s (error %v)\n%s", r.Text(), err, printed.String())
+					}
+				})
+			}
+		})
 	}
 }

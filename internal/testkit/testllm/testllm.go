@@ -1,216 +1,83 @@
-// Package testllm is a scripted model server on the loopback interface. It serves tests of model
-// providers, of the command and of coding agents.
-//
-// The server replies in the format of the API whose path is requested: OpenAI's chat completions
-// and responses, Anthropic's messages, Google's generateContent, or Ollama's chat, whole or
-// streamed. It validates each request of Concerto's own clients against the API's published schema
-// (requests/*.json) and records it. A script can also request failures: errors, malformed replies,
-// cut connections, silence, and endless streams.
+// Package testllm starts a scripted model server for tests of model providers and of the command.
+// It validates each request against the API's published schema (requests/*.json).
 package testllm
 
 import (
-	"encoding/json"
+	"embed"
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
+	"path"
 	"strings"
 	"sync"
+
+	"github.com/concerto-lang/concerto/internal/agents/modelserver"
+	"github.com/concerto-lang/concerto/internal/text/jsonschema"
 )
 
-// Reply is one reply of a script. A request uses the first unused reply whose When occurs in its
-// body.
-type Reply struct {
-	When      string            `json:"when"`
-	Repeat    bool              `json:"repeat"` // the reply can be used any number of times
-	Text      string            `json:"text"`
-	Thought   string            `json:"thought"` // thinking text in responses of Anthropic and OpenAI
-	JSON      json.RawMessage   `json:"json"`    // input of a forced tool call, or else the text
-	ToolCalls []Call            `json:"tool_calls"`
-	TokensIn  int               `json:"tokens_in"`
-	TokensOut int               `json:"tokens_out"`
-	Stop      string            `json:"stop"` // stop reason in the wire format
-	Status    int               `json:"status"`
-	Error     string            `json:"error"` // message of an error status
-	Headers   map[string]string `json:"headers"`
-	Raw       *string           `json:"raw"`    // body to send unchanged
-	Cut       bool              `json:"cut"`    // the connection breaks within the body
-	Hang      bool              `json:"hang"`   // no reply is sent until the client disconnects
-	Pieces    []string          `json:"pieces"` // pieces of the text in a stream; by default its words
-	Chunk     int               `json:"chunk"`  // number of bytes in each write; 0 for all
-	Big       int               `json:"big"`    // size of a generated text in bytes
-	StreamEnd
-}
+//go:embed requests/*.json
+var schemas embed.FS
 
-// StreamEnd describes the abnormal end of a stream.
-type StreamEnd struct {
-	CutAfter  int  `json:"cut_after"`  // number of events after which the connection breaks
-	HangAfter int  `json:"hang_after"` // number of events after which the stream stalls
-	Endless   bool `json:"endless"`    // the first piece is repeated until the client disconnects
-	EveryMS   int  `json:"every_ms"`   // pause between the pieces of an endless stream, in milliseconds
-}
-
-// Call is a tool call of a reply.
-type Call struct {
-	ID        string          `json:"id"`
-	Name      string          `json:"name"`
-	Namespace string          `json:"namespace"` // of the tool, in responses of OpenAI; "" for none
-	Args      json.RawMessage `json:"args"`
-}
-
-// Request is a received request.
-type Request struct {
-	Path   string
-	Header http.Header
-	Body   map[string]any
-	Text   string
-}
-
-// Server is a running server. Its methods are safe for concurrent use.
-type Server struct {
-	URL string // base URL without a path
-	// Disconnected receives a value for each client that disconnected from a hanging request.
-	Disconnected chan struct{}
-	// Arrived receives a value for each request, before the reply.
-	Arrived chan struct{}
-
-	foreign  bool // the clients are not Concerto's, so requests are not validated
-	http     *httptest.Server
-	mu       sync.Mutex
-	replies  []Reply
-	used     []bool
-	requests []Request
-	invalid  []string
-}
+// headers are the headers that a request to an API must have.
+var headers = map[string]string{"anthropic": "Anthropic-Version", "bedrock": "Authorization"}
 
 // Start serves replies until Close.
-func Start(replies ...Reply) *Server {
-	return (&Server{}).start(replies)
-}
-
-// StartAgents serves third-party coding agents. It does not validate their requests, because they
-// use members outside the published schemas.
-func StartAgents(replies ...Reply) *Server {
-	return (&Server{foreign: true}).start(replies)
-}
-
-func (s *Server) start(replies []Reply) *Server {
-	s.replies, s.used = replies, make([]bool, len(replies))
-	s.Disconnected, s.Arrived = make(chan struct{}, 64), make(chan struct{}, 1024)
-	s.http = httptest.NewServer(http.HandlerFunc(s.serve))
-	s.URL = s.http.URL
+func Start(replies ...modelserver.Reply) *modelserver.Server {
+	s, err := modelserver.Start(check, replies...)
+	if err != nil {
+		panic(err)
+	}
 	return s
 }
 
-// Close closes the server and its connections.
-func (s *Server) Close() {
-	s.http.CloseClientConnections()
-	s.http.Close()
-}
-
-// Requests returns the requests received so far.
-func (s *Server) Requests() []Request {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append([]Request(nil), s.requests...)
-}
-
-// InvalidRequests returns the requests that violated the API's published schema. The server also
-// replied to each with 400.
-func (s *Server) InvalidRequests() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append([]string(nil), s.invalid...)
-}
-
-func (s *Server) recordInvalid(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.invalid = append(s.invalid, err.Error())
-}
-
-func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	text, err := io.ReadAll(r.Body)
+// compiled holds the published request schemas by API.
+var compiled = sync.OnceValues(func() (map[string]*jsonschema.Schema, error) {
+	all := map[string]*jsonschema.Schema{}
+	files, err := schemas.ReadDir("requests")
 	if err != nil {
-		return
+		return nil, err
 	}
-	req := Request{Path: r.URL.Path, Header: r.Header.Clone(), Text: string(text)}
-	if err := json.Unmarshal(text, &req.Body); err != nil {
-		http.Error(w, "no JSON: "+err.Error(), http.StatusBadRequest)
-		return
-	}
-	f := formOf(r.URL.Path)
-	if f == nil {
-		w.WriteHeader(http.StatusNotFound)
-		writeJSON(w, map[string]any{"error": map[string]any{"message": "no such path: " + r.URL.Path}})
-		return
-	}
-	if err := f.check(r, text); err != nil && !s.foreign {
-		s.recordInvalid(err)
-		w.WriteHeader(http.StatusBadRequest)
-		writeJSON(w, map[string]any{"error": map[string]any{"message": err.Error()}})
-		return
-	}
-	reply := s.nextReply(req)
-	s.Arrived <- struct{}{}
-	for k, v := range reply.Headers {
-		w.Header().Set(k, v)
-	}
-	if reply.Big > 0 {
-		reply.Text = strings.Repeat("0123456789", reply.Big/10)
-	}
-	stream := req.Body["stream"] == true || strings.Contains(r.URL.Path, ":stream") || strings.HasSuffix(r.URL.Path, "/converse-stream")
-	switch {
-	case reply.Hang:
-		w.(http.Flusher).Flush()
-		<-r.Context().Done()
-		s.Disconnected <- struct{}{}
-	case reply.Cut:
-		w.Header().Set("Content-Length", "1000")
-		io.WriteString(w, `{"choices": [`)
-		panic(http.ErrAbortHandler)
-	case reply.Raw != nil:
-		w.WriteHeader(max(reply.Status, http.StatusOK))
-		io.WriteString(w, *reply.Raw)
-	case reply.Status >= 300:
-		w.WriteHeader(reply.Status)
-		writeJSON(w, map[string]any{"type": "error", "error": map[string]any{"message": reply.Error, "type": "error"}})
-	case stream:
-		s.stream(w, r, f, &reply, req.Body)
-	default:
-		w.Header().Set("Content-Type", "application/json")
-		writeJSON(w, f.whole(&reply, req.Body))
-	}
-}
-
-func writeJSON(w io.Writer, v any) {
-	if err := json.NewEncoder(w).Encode(v); err != nil {
-		fmt.Fprintf(w, "%v", err)
-	}
-}
-
-// nextReply records a request and returns its reply.
-func (s *Server) nextReply(req Request) Reply {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.requests = append(s.requests, req)
-	for i, r := range s.replies {
-		if !s.used[i] && strings.Contains(req.Text, r.When) {
-			s.used[i] = !r.Repeat
-			return r
+	for _, f := range files {
+		text, err := schemas.ReadFile("requests/" + f.Name())
+		if err != nil {
+			return nil, err
 		}
+		schema, wrong := jsonschema.Compile(text)
+		if len(wrong) > 0 {
+			return nil, fmt.Errorf("%s: %w", f.Name(), wrong[0])
+		}
+		all[strings.TrimSuffix(f.Name(), path.Ext(f.Name()))] = schema
 	}
-	return Reply{Status: 500, Error: "script exhausted"}
-}
+	return all, nil
+})
 
-// Load parses a script: a JSON array of replies.
-func Load(script []byte) ([]Reply, error) {
-	var out []Reply
-	if err := json.Unmarshal(script, &out); err != nil {
-		return nil, fmt.Errorf("read script: %w", err)
+// check validates a request against the API's published schema.
+func check(api string, r *http.Request, text []byte) error {
+	if r.Method != http.MethodPost {
+		return fmt.Errorf("%s: the method is %s, not POST", api, r.Method)
 	}
-	return out, nil
+	if kind := r.Header.Get("Content-Type"); kind != "application/json" {
+		return fmt.Errorf("%s: the content type is %q, not application/json", api, kind)
+	}
+	if h := headers[api]; h != "" && r.Header.Get(h) == "" {
+		return fmt.Errorf("%s: the header %s is missing", api, h)
+	}
+	all, err := compiled()
+	if err != nil {
+		return err
+	}
+	doc, err := jsonschema.Decode(text)
+	if err != nil {
+		return fmt.Errorf("%s: %w", api, err)
+	}
+	if all[api] == nil {
+		return fmt.Errorf("%s: the package has no published schema for this API", api)
+	}
+	if problems := all[api].Check(doc); len(problems) > 0 {
+		return fmt.Errorf("the request does not match the published schema of %s: %s\n%s", api, jsonschema.FormatProblems(problems, 5), text)
+	}
+	return nil
 }
 
 // Main serves the script in the file args[0] and writes the server's URL to stdout. It returns the
@@ -225,7 +92,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, err)
 		return 1
 	}
-	replies, err := Load(text)
+	replies, err := modelserver.Load(text)
 	if err != nil {
 		fmt.Fprintln(stderr, err)
 		return 1

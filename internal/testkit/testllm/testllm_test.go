@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/concerto-lang/concerto/internal/agents/modelserver"
 )
 
 func post(t *testing.T, url, body string) (int, string) {
@@ -33,7 +35,7 @@ func post(t *testing.T, url, body string) (int, string) {
 }
 
 func TestServer(t *testing.T) {
-	replies, err := Load([]byte(`[{"when": "two", "text": "b"}, {"text": "a", "repeat": true}, {"text": "never"}]`))
+	replies, err := modelserver.Load([]byte(`[{"when": "two", "text": "b"}, {"text": "a", "repeat": true}, {"text": "never"}]`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +117,10 @@ func TestMainRefuses(t *testing.T) {
 // TestAgents checks that requests of agents are not validated, and that the reply has the format of
 // the requested path.
 func TestAgents(t *testing.T) {
-	s := StartAgents(Reply{Repeat: true, Thought: "hm", Text: "let me look", ToolCalls: []Call{{ID: "c1", Name: "run", Args: json.RawMessage(`{"cmd":"ls"}`)}}})
+	s, err := modelserver.Start(nil, modelserver.Reply{Repeat: true, Thought: "hm", Text: "let me look", ToolCalls: []modelserver.Call{{ID: "c1", Name: "run", Args: json.RawMessage(`{"cmd":"ls"}`)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer s.Close()
 	for _, c := range []struct{ path, want string }{
 		{"/v1/responses", `"delta":"hm"`},

@@ -32,6 +32,7 @@ type ACP struct {
 	Cost    float64               // cost of the session so far, in USD
 	Before  float64               // cost of the session before the current exchange, in USD
 	Costs   bool                  // the agent has reported the cost of the current exchange
+	Unknown unknownNames          `json:",omitempty"`
 	Trace   map[string]string     // position of the current exchange in the trace; nil for none
 
 	late bool // the line that is being translated is older than the newest prompt
@@ -58,6 +59,8 @@ var acpRows = []acpRow{
 	{"config_option_update", nil},
 	{"session_info_update", nil},
 	{"user_message_chunk", nil},
+	{"notice", (*ACP).translateNotice},
+	{"compaction_update", (*ACP).translateCompaction},
 }
 
 // acpUpdate contains the fields of all kinds of session updates. line is the agent's whole line,
@@ -139,7 +142,7 @@ func (a *ACP) handleNotification(s *Output, m *rpcMessage, line []byte) {
 	case "elicitation/complete":
 		a.withdrawElicitation(s, m, line)
 	default:
-		s.other(m.Method, line)
+		a.Unknown.report(s, acpUnused, "notification", m.Method, line)
 	}
 }
 
@@ -151,7 +154,7 @@ func (a *ACP) handleUpdate(s *Output, u *acpUpdate, elsewhere bool) {
 	case elsewhere, at >= 0 && acpRows[at].handle == nil:
 		s.Quiet = u.Kind
 	case at < 0:
-		s.other(u.Kind, u.line)
+		a.Unknown.report(s, acpUnused, "update", u.Kind, u.line)
 	default:
 		acpRows[at].handle(a, s, u)
 	}

@@ -79,6 +79,9 @@ func (a *ACP) respond(s *Output, o *ours) {
 		return
 	}
 	acpRequestOf(q.Method).answer(s, &q, o)
+	if d := o.decide(q.Options, q.Args, false); q.Method == "session/request_permission" && d.Stop && !d.Allow {
+		a.cancel(s) // the outcome "cancelled" alone does not end the turn of every agent
+	}
 }
 
 // acpChoice is one option of a permission request.

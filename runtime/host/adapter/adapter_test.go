@@ -103,7 +103,16 @@ var fromAgentTable = []struct{ transport, line, want string }{
 	{"claude-code", `{"type":"control_response","response":{"request_id":"c1","subtype":"success"}}`, `quiet control_response`},
 	{"claude-code", `{"type":"stream_event","event":{"type":"message_stop"}}`, `quiet stream_event/message_stop`},
 	{"claude-code", `{"type":"stream_event","event":7}`, `quiet stream_event`},
-	{"claude-code", `{"type":"system","subtype":"compact_boundary"}`, `{"type":"progress","message":"system/compact_boundary","stage":"other"`},
+	{"claude-code", `{"type":"system","subtype":"compact_boundary"}`, `{"type":"progress","message":"the agent has shortened the conversation","stage":"compact"`},
+	{"claude-code", `{"type":"system","subtype":"notification","priority":"high","text":"the disk is full"}`, `{"type":"log","level":"warn","message":"the disk is full"}`},
+	{"claude-code", `{"type":"system","subtype":"notification","priority":"low","text":"a tip"}`, `quiet system/notification`},
+	{"claude-code", `{"type":"system","subtype":"model_refusal_fallback","content":"Another model answers."}`, `{"type":"log","level":"warn","message":"Another model answers."}`},
+	{"claude-code", `{"type":"system","subtype":"model_refusal_no_fallback","content":"The model refuses."}`, `{"type":"log","level":"warn","message":"The model refuses."}`},
+	{"claude-code", `{"type":"system","subtype":"session_writes_lost","lost":["transcript"]}`, `{"type":"log","level":"warn","message":"Claude Code sends system/session_writes_lost: {\"type\":\"system\",\"subtype\":\"session_writes_lost\",\"lost\":[\"transcript\"]}"}`},
+	{"claude-code", `{"type":"system","subtype":"mirror_error","error":"no space"}`, `{"type":"log","level":"warn","message":"no space"}`},
+	{"claude-code", `{"type":"conversation_reset","trigger":"clear"}`, `{"type":"log","level":"warn","message":"Claude Code sends conversation_reset: {\"type\":\"conversation_reset\",\"trigger\":\"clear\"}"}`},
+	{"claude-code", `{"type":"system","subtype":"hook_response","output":"x"}`, `quiet system/hook_response`},
+	{"claude-code", `{"type":"system","subtype":"made_up"}`, `{"type":"progress","message":"system/made_up","stage":"other"`},
 	{"claude-code", `{"type":"control_request","request_id":"r","request":{"subtype":"hook_callback"}}`, "refused hook_callback\n" +
 		`> {"response":{"error":"concerto does not support hook_callback","request_id":"r","subtype":"error"},"type":"control_response"}`},
 	{"claude-code", `{"type":"control_request","request_id":"r"}`, "refused a request without a subtype\n" +
@@ -189,7 +198,13 @@ var fromAgentTable = []struct{ transport, line, want string }{
 	{"codex", `{"method":"item/plan/delta","params":{}}`, `quiet item/plan/delta`},
 	{"codex", `{"method":"command/exec/outputDelta","params":{}}`, `quiet command/exec/outputDelta`},
 	{"codex", `{"method":"process/outputDelta","params":{}}`, `quiet process/outputDelta`},
-	{"codex", `{"method":"model/rerouted","params":{}}`, `{"type":"progress","message":"model/rerouted","stage":"other"`},
+	{"codex", `{"method":"model/rerouted","params":{"fromModel":"a","toModel":"b"}}`, `{"type":"log","level":"warn","message":"Codex uses the model b instead of a"}`},
+	{"codex", `{"method":"modelProvider/authRecoveryStarted","params":{"message":"logging in"}}`, `{"type":"log","level":"info","message":"logging in"}`},
+	{"codex", `{"method":"modelProvider/authRecoveryCompleted","params":{"message":"logged in"}}`, `{"type":"log","level":"info","message":"logged in"}`},
+	{"codex", `{"method":"item/mcpToolCall/progress","params":{"message":"half"}}`, `{"type":"progress","message":"half","stage":"tool"`},
+	{"codex", `{"method":"thread/compacted","params":{}}`, `{"type":"progress","message":"the agent has shortened the conversation","stage":"compact"`},
+	{"codex", `{"method":"turn/moderationMetadata","params":{}}`, `quiet turn/moderationMetadata`},
+	{"codex", `{"method":"made/up","params":{}}`, `{"type":"progress","message":"made/up","stage":"other"`},
 	{"codex", `{"method":"currentTime/read","id":4,"params":{}}`, "refused currentTime/read\n" +
 		`> {"error":{"code":-32601,"message":"concerto does not support currentTime/read"},"id":4,"jsonrpc":"2.0"}`},
 	{"codex", `{"method":"mcpServer/elicitation/request","id":4,"params":{"mode":"url","url":"u"}}`, "refused mcpServer/elicitation/request\n" +
@@ -213,6 +228,10 @@ var fromAgentTable = []struct{ transport, line, want string }{
 	{"acp", update(`"session_info_update"`), `quiet session_info_update`},
 	{"acp", update(`"user_message_chunk","content":{"type":"text","text":"a"}`), `quiet user_message_chunk`},
 	{"acp", strings.Replace(update(`"agent_message_chunk","content":{"type":"text","text":"a"}`), `"S"`, `"another"`, 1), `quiet agent_message_chunk`},
+	{"acp", update(`"notice","severity":"warning","title":"Slow","description":"the model is busy"`), `{"type":"log","level":"warn","message":"Slow: the model is busy"}`},
+	{"acp", update(`"notice","title":"Hello"`), `{"type":"log","level":"info","message":"Hello"}`},
+	{"acp", update(`"compaction_update","status":"completed"`), `{"type":"progress","message":"the agent has shortened the conversation","stage":"compact"`},
+	{"acp", update(`"compaction_summary_chunk"`), `quiet compaction_summary_chunk`},
 	{"acp", update(`"plan_removed"`), `{"type":"progress","message":"plan_removed","stage":"other"`},
 	{"acp", `{"method":"elicitation/complete","params":{}}`, `{"type":"progress","message":"elicitation/complete","stage":"other"`},
 	{"acp", `{"method":"fs/read_text_file","id":"f","params":{}}`, "refused fs/read_text_file\n" +
@@ -361,7 +380,14 @@ func TestApprovals(t *testing.T) {
 		for _, answer := range c.answers {
 			a := ask()
 			s := a.ToAgent(response(id, "value", answer[0]))
-			if len(s.Lines) != 1 || !strings.Contains(string(s.Lines[0]), answer[1]) {
+			want := 1
+			if c.transport == "acp" && strings.Contains(answer[0], `"stop":true`) { // the turn is cancelled, too
+				want = 2
+				if last := string(s.Lines[len(s.Lines)-1]); last != `{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"S"}}` {
+					t.Errorf("acp: the last line after a denial that stops the agent is %s", last)
+				}
+			}
+			if len(s.Lines) != want || !strings.Contains(string(s.Lines[0]), answer[1]) {
 				t.Errorf("%s: request %s\nanswered with %s: lines to the agent %s, want %s", c.transport, c.line, answer[0], s.Lines, answer[1])
 			}
 			if s := a.ToAgent(response(id, "value", answer[0])); len(s.Lines) != 0 {

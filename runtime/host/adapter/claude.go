@@ -28,6 +28,7 @@ type claude struct {
 	Replies   map[string]usage         // what each reply of the model in the turn has used, by ID
 	Turns     int64                    // number of those replies, without the replies of subagents
 	Plan      planLimits
+	Unknown   unknownNames `json:",omitempty"`
 	claudeTurns
 	Tasks claudeWork
 	Calls claudeCalls
@@ -127,6 +128,13 @@ var claudeRows = []claudeRow{
 	{"control_request", "", (*claude).handleRequest},
 	{"control_cancel_request", "", (*claude).cancelRequest},
 	{"system", "elicitation_complete", (*claude).completeElicitation},
+	{"system", "compact_boundary", (*claude).compacts},
+	{"system", "notification", (*claude).warnsUser},
+	{"system", "model_refusal_fallback", (*claude).warnsUser},
+	{"system", "model_refusal_no_fallback", (*claude).warnsUser},
+	{"system", "session_writes_lost", (*claude).warnsUser},
+	{"system", "mirror_error", (*claude).warnsUser},
+	{"conversation_reset", "", (*claude).warnsUser},
 }
 
 // claudeLine contains the fields of all types of lines, and the line itself.
@@ -194,7 +202,7 @@ func (c *claude) FromAgent(line []byte) (s Output) {
 		}
 		return s
 	}
-	s.other(typeName(m.Type, m.Subtype), line)
+	c.Unknown.report(&s, claudeUnused, "message", typeName(m.Type, m.Subtype), line)
 	return s
 }
 

@@ -37,7 +37,7 @@ func (c *claudeCalls) request(call string) {
 	}
 }
 
-// unaskedKinds are the kinds of calls that agents make without a request: they change nothing.
+// unaskedKinds are the kinds of calls that need no request, because they change nothing.
 var unaskedKinds = []string{"read", "search", "think"}
 
 // ClaudeInside lists the tools of Claude Code that act only inside the agent. Requests to the user

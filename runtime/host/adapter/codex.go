@@ -36,7 +36,8 @@ type codex struct {
 	Total    usage                      // usage of the main thread so far
 	Counted  bool                       // the agent has reported the usage of the current exchange
 	Plan     planLimits
-	Busy     bool // an exchange is running
+	Busy     bool         // an exchange is running
+	Unknown  unknownNames `json:",omitempty"`
 	codexSteering
 	Tasks codexWork
 	confirmations
@@ -69,6 +70,14 @@ var codexRows = []codexRow{
 	{"configWarning", (*codex).warns},
 	{"deprecationNotice", (*codex).warns},
 	{"guardianWarning", (*codex).warns},
+	{"model/rerouted", (*codex).reroutes},
+	{"modelProvider/authRecoveryStarted", (*codex).informs},
+	{"modelProvider/authRecoveryCompleted", (*codex).informs},
+	{"item/autoApprovalReview/started", (*codex).reviews},
+	{"item/autoApprovalReview/completed", (*codex).reviews},
+	{"item/commandExecution/terminalInteraction", (*codex).interacts},
+	{"item/mcpToolCall/progress", (*codex).toolProgress},
+	{"thread/compacted", (*codex).compacts},
 	{"turn/started", (*codex).started},
 	{"item/started", (*codex).itemStarted},
 	{"item/completed", (*codex).itemCompleted},
@@ -82,9 +91,6 @@ var codexRows = []codexRow{
 	{"item/fileChange/outputDelta", nil},
 	{"item/fileChange/patchUpdated", nil},
 	{"item/plan/delta", nil},
-	{"item/commandExecution/terminalInteraction", (*codex).interacts},
-	{"item/autoApprovalReview/started", (*codex).reviews},
-	{"item/autoApprovalReview/completed", (*codex).reviews},
 	{"command/exec/outputDelta", nil},
 	{"process/outputDelta", nil},
 	{"mcpServer/startupStatus/updated", nil},
@@ -209,7 +215,7 @@ func (c *codex) handleNotification(s *Output, m *rpcMessage, line []byte) {
 		}
 		return
 	}
-	s.other(m.Method, line)
+	c.Unknown.report(s, codexUnused, "notification", m.Method, line)
 }
 
 // maxEarly is the number of notifications that wait for the ID of the prompt's turn.

@@ -45,6 +45,7 @@ var metavars = map[string]string{
 	"wait":     "an approval waits for a time, a run until it is answered",
 	"pass-env": "serve and mcp add accept one name a time",
 	"record":   "test chooses the tapes to write, run names the file",
+	"wire":     "conform writes a recording of each scenario",
 	"root":     "hostd and serve allow different things below the directory",
 }
 

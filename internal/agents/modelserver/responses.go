@@ -1,4 +1,4 @@
-package testllm
+package modelserver
 
 import (
 	"fmt"
@@ -17,12 +17,11 @@ func (r *Reply) responsesItems() []object {
 			"content": []any{object{"type": "output_text", "text": text, "annotations": []any{}}}})
 	}
 	for i, c := range r.ToolCalls {
-		call := object{"type": "function_call", "id": fmt.Sprintf("fc_%d", i), "call_id": c.ID, "name": c.Name,
-			"arguments": c.arguments(), "status": "completed"}
+		item := object{"type": "function_call", "id": fmt.Sprintf("fc_%d", i), "call_id": c.ID, "name": c.Name, "arguments": c.arguments(), "status": "completed"}
 		if c.Namespace != "" {
-			call["namespace"] = c.Namespace
+			item["namespace"] = c.Namespace
 		}
-		items = append(items, call)
+		items = append(items, item)
 	}
 	return items
 }

@@ -1,4 +1,4 @@
-package testllm
+package modelserver
 
 import (
 	"io"

@@ -1,38 +1,27 @@
-package testllm
+package modelserver
 
 import (
-	"embed"
 	"encoding/json"
-	"fmt"
-	"net/http"
-	"path"
 	"strings"
-	"sync"
-
-	"github.com/concerto-lang/concerto/internal/text/jsonschema"
 )
 
-//go:embed requests/*.json
-var schemas embed.FS
-
-// form is one API: its paths, its request schema, and the format of its replies.
+// form is one API: its paths, and the format of its replies.
 type form struct {
-	name    string
-	paths   []string // suffixes of the API's paths
-	headers []string // headers that a request must have
-	whole   func(r *Reply, body map[string]any) any
-	events  func(r *Reply, body map[string]any) []string // returns the framed events of a streamed reply
-	piece   func(text string) string                     // returns a framed event with a text
-	first   int                                          // index of the event with the first text
+	name   string
+	paths  []string // suffixes of the API's paths
+	whole  func(r *Reply, body map[string]any) any
+	events func(r *Reply, body map[string]any) []string // returns the framed events of a streamed reply
+	piece  func(text string) string                     // returns a framed event with a text
+	first  int                                          // index of the event with the first text
 }
 
 var forms = []*form{
 	{name: "openai", paths: []string{"/chat/completions"}, whole: (*Reply).openAI, events: (*Reply).openAIEvents, piece: openAIPiece, first: 1},
-	{name: "anthropic", paths: []string{"/messages"}, headers: []string{"Anthropic-Version"},
+	{name: "anthropic", paths: []string{"/messages"},
 		whole: (*Reply).anthropic, events: (*Reply).anthropicEvents, piece: anthropicPiece, first: 3},
 	{name: "gemini", paths: []string{":generateContent", ":streamGenerateContent"}, whole: (*Reply).gemini, events: (*Reply).geminiEvents, piece: geminiPiece},
 	{name: "responses", paths: []string{"/responses"}, whole: (*Reply).responses, events: (*Reply).responsesEvents, piece: responsesPiece, first: 2},
-	{name: "bedrock", paths: []string{"/converse", "/converse-stream"}, headers: []string{"Authorization"},
+	{name: "bedrock", paths: []string{"/converse", "/converse-stream"},
 		whole: (*Reply).bedrock, events: (*Reply).bedrockEvents, piece: bedrockPiece, first: 1},
 	{name: "ollama", paths: []string{"/api/chat"}, whole: (*Reply).ollama, events: (*Reply).ollamaEvents, piece: ollamaPiece},
 }
@@ -44,57 +33,6 @@ func formOf(p string) *form {
 				return f
 			}
 		}
-	}
-	return nil
-}
-
-// compiled holds the published request schemas by API.
-var compiled = sync.OnceValues(func() (map[string]*jsonschema.Schema, error) {
-	all := map[string]*jsonschema.Schema{}
-	files, err := schemas.ReadDir("requests")
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range files {
-		text, err := schemas.ReadFile("requests/" + f.Name())
-		if err != nil {
-			return nil, err
-		}
-		schema, wrong := jsonschema.Compile(text)
-		if len(wrong) > 0 {
-			return nil, fmt.Errorf("%s: %w", f.Name(), wrong[0])
-		}
-		all[strings.TrimSuffix(f.Name(), path.Ext(f.Name()))] = schema
-	}
-	return all, nil
-})
-
-// check validates a request against the API's published schema.
-func (f *form) check(r *http.Request, text []byte) error {
-	if r.Method != http.MethodPost {
-		return fmt.Errorf("%s: the method is %s, not POST", f.name, r.Method)
-	}
-	if kind := r.Header.Get("Content-Type"); kind != "application/json" {
-		return fmt.Errorf("%s: the content type is %q, not application/json", f.name, kind)
-	}
-	for _, h := range f.headers {
-		if r.Header.Get(h) == "" {
-			return fmt.Errorf("%s: the header %s is missing", f.name, h)
-		}
-	}
-	all, err := compiled()
-	if err != nil {
-		return err
-	}
-	doc, err := jsonschema.Decode(text)
-	if err != nil {
-		return fmt.Errorf("%s: %w", f.name, err)
-	}
-	if all[f.name] == nil {
-		return fmt.Errorf("%s: the package has no published schema for this API", f.name)
-	}
-	if problems := all[f.name].Check(doc); len(problems) > 0 {
-		return fmt.Errorf("the request does not match the published schema of %s: %s\n%s", f.name, jsonschema.FormatProblems(problems, 5), text)
 	}
 	return nil
 }

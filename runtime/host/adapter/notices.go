@@ -1,0 +1,60 @@
+package adapter
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+)
+
+// Handlers of messages about the agent itself, which need no answer.
+
+// compacts reports that the agent has shortened the conversation.
+func (c *claude) compacts(s *Output, m *claudeLine) { s.compact(m.line) }
+
+func (c *codex) compacts(s *Output, e *codexEvent) { s.compact(e.line) }
+
+func (s *Output) compact(line []byte) {
+	s.progress("compact", "the agent has shortened the conversation", line)
+}
+
+// warnsUser logs a message that Claude Code shows to its user.
+func (c *claude) warnsUser(s *Output, m *claudeLine) {
+	var line struct {
+		Content, Text, Error, Message, Priority string
+	}
+	_ = json.Unmarshal(m.line, &line) // members with the wrong type are not shown
+	name := typeName(m.Type, m.Subtype)
+	if m.Subtype == "notification" && line.Priority != "high" && line.Priority != "immediate" {
+		s.Quiet = name
+		return
+	}
+	s.warn(cmp.Or(line.Content, line.Text, line.Error, line.Message, "Claude Code sends "+name+": "+string(m.line)))
+}
+
+func (c *codex) toolProgress(s *Output, e *codexEvent) {
+	s.progress("tool", short(e.Message), e.line)
+}
+
+func (c *codex) reroutes(s *Output, e *codexEvent) {
+	var line struct {
+		Params struct {
+			From string `json:"fromModel"`
+			To   string `json:"toModel"`
+		} `json:"params"`
+	}
+	_ = json.Unmarshal(e.line, &line) // members with the wrong type are not shown
+	s.warn(fmt.Sprintf("Codex uses the model %s instead of %s", line.Params.To, line.Params.From))
+}
+
+func (c *codex) informs(s *Output, e *codexEvent) { s.log("info", e.Message) }
+
+// acpLevels maps the severities of ACP's notices to levels of log messages.
+var acpLevels = map[string]string{"warning": "warn", "error": "error"}
+
+func (a *ACP) translateNotice(s *Output, u *acpUpdate) {
+	var n struct{ Severity, Title, Description string }
+	_ = json.Unmarshal(u.raw, &n) // members with the wrong type are not shown
+	s.log(cmp.Or(acpLevels[n.Severity], "info"), joinDetails(n.Title, n.Description))
+}
+
+func (a *ACP) translateCompaction(s *Output, u *acpUpdate) { s.compact(u.line) }
