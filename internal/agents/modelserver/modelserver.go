@@ -79,6 +79,7 @@ type Server struct {
 	mu       sync.Mutex
 	replies  []Reply
 	used     []bool
+	last     int // index of the reply to the last request; -1 for none
 	requests []Request
 	invalid  []string
 }
@@ -94,7 +95,7 @@ func Start(check Check, replies ...Reply) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{URL: "http://" + l.Addr().String(), check: check, replies: replies, used: make([]bool, len(replies)),
+	s := &Server{URL: "http://" + l.Addr().String(), check: check, replies: replies, used: make([]bool, len(replies)), last: -1,
 		Disconnected: make(chan struct{}, 64), Arrived: make(chan struct{}, 1024)}
 	s.mux = http.NewServeMux()
 	s.mux.HandleFunc("/", s.serve)
@@ -110,7 +111,12 @@ func (s *Server) Handle(path string, h http.Handler) { s.mux.Handle(path, h) }
 func (s *Server) Restart(replies ...Reply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.replies, s.used = replies, make([]bool, len(replies))
+	s.replies, s.used, s.last = replies, make([]bool, len(replies)), -1
+}
+
+// isWhole reports whether the reply is not a failure.
+func (r *Reply) isWhole() bool {
+	return !r.Hang && !r.Cut && r.Raw == nil && r.Status < 300 && r.StreamEnd == StreamEnd{}
 }
 
 // Close closes the server and its connections.
@@ -204,14 +210,18 @@ func writeJSON(w io.Writer, v any) {
 	}
 }
 
-// nextReply records a request and returns its reply.
+// nextReply records a request and returns its reply. An agent that has lost its connection sends its
+// last request again, and receives the same reply.
 func (s *Server) nextReply(req Request) Reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.requests = append(s.requests, req)
+	if n := len(s.requests); s.check == nil && s.last >= 0 && n > 0 && s.requests[n-1].Text == req.Text && s.replies[s.last].isWhole() {
+		return s.replies[s.last]
+	}
+	s.requests, s.last = append(s.requests, req), -1
 	for i, r := range s.replies {
 		if !s.used[i] && strings.Contains(req.Text, r.When) {
-			s.used[i] = !r.Repeat
+			s.used[i], s.last = !r.Repeat, i
 			return r
 		}
 	}

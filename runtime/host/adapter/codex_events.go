@@ -13,9 +13,9 @@ func (c *codex) delta(s *Output, e *codexEvent) {
 	s.partial(e.Delta)
 }
 
-func (c *codex) thinks(s *Output, e *codexEvent) { s.thought(e.Delta) }
+func codexThinks(_ *codex, s *Output, e *codexEvent) { s.thought(e.Delta) }
 
-func (c *codex) warns(s *Output, e *codexEvent) {
+func codexWarns(_ *codex, s *Output, e *codexEvent) {
 	message := e.Message
 	if message == "" {
 		message = e.Summary
@@ -117,7 +117,7 @@ func (c *codex) itemCompleted(s *Output, e *codexEvent) {
 	}
 }
 
-func (c *codex) plans(s *Output, e *codexEvent) {
+func codexPlans(_ *codex, s *Output, e *codexEvent) {
 	var p plan
 	for _, step := range e.Plan {
 		p.addStep(step.Step, step.Status == "completed", step.Status == "inProgress")
@@ -165,9 +165,9 @@ func (c *codex) limits(s *Output, e *codexEvent) {
 	}
 }
 
-// retries reports an error after which the agent retries. After any other error, the agent ends the
-// turn, and the turn's handler reports the error.
-func (c *codex) retries(s *Output, e *codexEvent) {
+// codexRetries reports an error after which the agent retries. After any other error, the agent
+// ends the turn, and the turn's handler reports the error.
+func codexRetries(_ *codex, s *Output, e *codexEvent) {
 	if e.WillRetry {
 		s.progress("retry", short(e.Error.text()), e.line)
 		return

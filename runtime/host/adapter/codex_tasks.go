@@ -144,7 +144,7 @@ var subagentRows = map[string]func(c *codex, s *Output, e *codexEvent, t *codexT
 		c.Tasks.Threads[e.ThreadID] = *t
 		c.showUsage(s, e)
 	},
-	"error": func(c *codex, s *Output, e *codexEvent, _ *codexThread) { c.retries(s, e) },
+	"error": func(c *codex, s *Output, e *codexEvent, _ *codexThread) { codexRetries(c, s, e) },
 }
 
 // subagentItem handles an item of a subagent that is complete. Its texts are no part of the result.

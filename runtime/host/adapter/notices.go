@@ -8,10 +8,10 @@ import (
 
 // Handlers of messages about the agent itself, which need no answer.
 
-// compacts reports that the agent has shortened the conversation.
+// codexCompacts reports that the agent has shortened the conversation.
 func (c *claude) compacts(s *Output, m *claudeLine) { s.compact(m.line) }
 
-func (c *codex) compacts(s *Output, e *codexEvent) { s.compact(e.line) }
+func codexCompacts(_ *codex, s *Output, e *codexEvent) { s.compact(e.line) }
 
 func (s *Output) compact(line []byte) {
 	s.progress("compact", "the agent has shortened the conversation", line)
@@ -31,11 +31,11 @@ func (c *claude) warnsUser(s *Output, m *claudeLine) {
 	s.warn(cmp.Or(line.Content, line.Text, line.Error, line.Message, "Claude Code sends "+name+": "+string(m.line)))
 }
 
-func (c *codex) toolProgress(s *Output, e *codexEvent) {
+func codexToolProgress(_ *codex, s *Output, e *codexEvent) {
 	s.progress("tool", short(e.Message), e.line)
 }
 
-func (c *codex) reroutes(s *Output, e *codexEvent) {
+func codexReroutes(_ *codex, s *Output, e *codexEvent) {
 	var line struct {
 		Params struct {
 			From string `json:"fromModel"`
@@ -46,7 +46,7 @@ func (c *codex) reroutes(s *Output, e *codexEvent) {
 	s.warn(fmt.Sprintf("Codex uses the model %s instead of %s", line.Params.To, line.Params.From))
 }
 
-func (c *codex) informs(s *Output, e *codexEvent) { s.log("info", e.Message) }
+func codexInforms(_ *codex, s *Output, e *codexEvent) { s.log("info", e.Message) }
 
 // acpLevels maps the severities of ACP's notices to levels of log messages.
 var acpLevels = map[string]string{"warning": "warn", "error": "error"}
