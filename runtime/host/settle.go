@@ -46,7 +46,7 @@ func (c *Config) background() string {
 
 // work returns what the agent works on. It returns the zero value for a host that reports no tasks.
 func (t *translation) work() adapter.Work {
-	if t == nil {
+	if inPage || t == nil {
 		return adapter.Work{}
 	}
 	t.mu.Lock()
@@ -59,6 +59,9 @@ func (t *translation) work() adapter.Work {
 
 // set starts or stops the timers. The caller may hold the adapter's lock.
 func (s *settling) set(on bool) {
+	if inPage {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if on == s.on {
@@ -136,6 +139,9 @@ func (s *settling) send(text []byte) {
 // endTasks handles the background tasks of a process whose exchange has ended. It reports whether
 // the process can serve another exchange: unless tasks may be detached, only a quiet one can.
 func (s *settling) endTasks() (canServe bool) {
+	if inPage {
+		return true
+	}
 	p := s.process
 	all := p.translation.work().Tasks
 	if len(all) == 0 || p.cfg.background() == adapter.BackgroundDetach && p.dir == nil {
@@ -147,6 +153,9 @@ func (s *settling) endTasks() (canServe bool) {
 
 // await waits until the process, which another one must replace, has no detached tasks.
 func (s *settling) await(ctx context.Context) error {
+	if inPage {
+		return nil
+	}
 	h := s.process.hosts
 	for isFirst := true; ; isFirst = false {
 		changed := h.tasks.change()
@@ -169,6 +178,9 @@ func (s *settling) await(ctx context.Context) error {
 
 // warnOfTasks warns of the tasks that end with a process, because the run has ended.
 func (s *settling) warnOfTasks() {
+	if inPage {
+		return
+	}
 	p := s.process
 	all := p.translation.work().Tasks
 	switch {
@@ -182,6 +194,9 @@ func (s *settling) warnOfTasks() {
 // addTo adds the tasks of an exchange, and the result of its last turn, to the error of an
 // exchange whose process has ended: what had not ended is lost.
 func (s *settling) addTo(e *effect.Error) {
+	if inPage {
+		return
+	}
 	w := s.process.translation.work()
 	all := w.Ended
 	for _, t := range w.Tasks {
@@ -198,6 +213,9 @@ func (s *settling) addTo(e *effect.Error) {
 
 // listTasks lists the background tasks of a host, or waits until it has none.
 func (h *Hosts) listTasks(ctx context.Context, r *effect.HostTasks) (*effect.HostTaskList, error) {
+	if inPage {
+		return &effect.HostTaskList{Tasks: []effect.HostTask{}}, nil
+	}
 	pool := h.pools[r.Host]
 	if pool == nil {
 		return nil, unconfiguredError(r.Host)

@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -111,4 +112,20 @@ func (a *ACP) translateUsage(s *Output, u *acpUpdate) {
 	}
 	// The tokens are those in the agent's context, and not those that it has used.
 	s.spent(fmt.Sprintf("%d tokens", u.Used), nil, a.cost(), 0, u.line)
+}
+
+// acpLevels maps the severities of ACP's notices to levels of log messages.
+var acpLevels = map[string]string{"warning": "warn", "error": "error"}
+
+func (a *ACP) translateNotice(s *Output, u *acpUpdate) {
+	var n struct{ Severity, Title, Description string }
+	_ = json.Unmarshal(u.raw, &n) // members with the wrong type are not shown
+	s.log(cmp.Or(acpLevels[n.Severity], "info"), joinDetails(n.Title, n.Description))
+}
+
+func (a *ACP) translateCompaction(s *Output, u *acpUpdate) { s.compact(u.line) }
+
+// compact reports that the agent has shortened the conversation.
+func (s *Output) compact(line []byte) {
+	s.progress("compact", "the agent has shortened the conversation", line)
 }

@@ -30,6 +30,9 @@ type acpBridged struct {
 	ID     json.RawMessage
 }
 
+// claudeOurs begins the names that Claude Code gives to the program's tools.
+const claudeOurs = "mcp__" + toolServer + "__"
+
 // servers returns the MCP servers that a new session uses.
 func (a *ACP) servers() []any {
 	if a.cfg.Bridge == nil {

@@ -1,6 +1,9 @@
+//go:build !js
+
 package adapter
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -76,7 +79,6 @@ type claudeRequest struct {
 // Names that Claude Code uses: for the server of the program's tools, and for the tool that asks
 // questions.
 const (
-	claudeOurs  = "mcp__" + toolServer + "__"
 	claudeAsks  = "AskUserQuestion"
 	claudePlans = "TodoWrite"
 	claudeFirst = "i1" // the id of the handshake
@@ -381,4 +383,24 @@ func claudeDeny(reason string, stop bool) obj {
 // controlled returns the line that answers a control request.
 func controlled(id string, response any) []byte {
 	return jsonwrite.MustEncode(obj{"type": "control_response", "response": obj{"subtype": "success", "request_id": id, "response": response}})
+}
+
+// claudeFlags returns the flags of Claude Code.
+func claudeFlags(v *Vendor, resume string) []string {
+	mode := v.Mode
+	if mode == "" {
+		mode = "default"
+	}
+	flags := []string{"-p", "--verbose", "--input-format", "stream-json", "--output-format", "stream-json", "--include-partial-messages", "--replay-user-messages",
+		"--permission-prompt-tool", "stdio", "--permission-mode", mode, "--setting-sources", strings.Join(v.Settings, ",")}
+	if without := claudeForbidden[cmp.Or(v.Background, BackgroundWait)]; without != nil {
+		flags = append(flags, "--disallowedTools", strings.Join(without, ","))
+	}
+	if v.Model != "" {
+		flags = append(flags, "--model", v.Model)
+	}
+	if resume != "" {
+		flags = append(flags, "--resume", resume)
+	}
+	return flags
 }

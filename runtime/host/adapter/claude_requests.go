@@ -1,3 +1,5 @@
+//go:build !js
+
 package adapter
 
 import (
@@ -11,13 +13,16 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// claudeRequests maps the subtypes of Claude Code's requests to their handlers, which return the
+// claudeRequests lists the subtypes of Claude Code's requests with their handlers, which return the
 // reason why they cannot answer. Any other request is refused.
-var claudeRequests = map[string]func(c *claude, s *Output, id string, request, line []byte) error{
-	"can_use_tool":        (*claude).asksForTool,
-	"mcp_message":         (*claude).mcp,
-	"elicitation":         (*claude).elicits,
-	"request_user_dialog": (*claude).asksForDialog,
+var claudeRequests = []struct {
+	subtype string
+	handle  func(c *claude, s *Output, id string, request, line []byte) error
+}{
+	{"can_use_tool", (*claude).asksForTool},
+	{"mcp_message", (*claude).mcp},
+	{"elicitation", (*claude).elicits},
+	{"request_user_dialog", (*claude).asksForDialog},
 }
 
 // handleRequest handles a line with a request.
@@ -36,14 +41,20 @@ func (c *claude) request(s *Output, id string, request, line []byte) {
 		Subtype string `json:"subtype"`
 	}
 	_ = json.Unmarshal(request, &head) // a request without a subtype has no handler
-	handle := claudeRequests[head.Subtype]
 	if id == "" {
 		c.refuse(s, id, cmp.Or(head.Subtype, "a request"), "it has no request_id that is a text", line)
-	} else if handle == nil {
-		c.refuse(s, id, cmp.Or(head.Subtype, "a request without a subtype"), "", line)
-	} else if err := handle(c, s, id, request, line); err != nil {
-		c.refuse(s, id, head.Subtype, problem(err), line)
+		return
 	}
+	for _, row := range claudeRequests {
+		if row.subtype != head.Subtype {
+			continue
+		}
+		if err := row.handle(c, s, id, request, line); err != nil {
+			c.refuse(s, id, head.Subtype, problem(err), line)
+		}
+		return
+	}
+	c.refuse(s, id, cmp.Or(head.Subtype, "a request without a subtype"), "", line)
 }
 
 // refuse answers a request with an error. If problem is "", the request is not supported.

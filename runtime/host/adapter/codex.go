@@ -1,3 +1,5 @@
+//go:build !js
+
 package adapter
 
 import (
@@ -463,18 +465,8 @@ func (c *codex) handleFailure(s *Output, method string, m *rpcMessage) {
 	c.refuseUnsent(s)
 }
 
-// Older reports whether version a precedes version b. Both consist of numbers separated by dots.
-func Older(a, b string) bool {
-	as, bs := strings.Split(a, "."), strings.Split(b, ".")
-	for i := range min(len(as), len(bs)) {
-		x, errA := strconv.Atoi(as[i])
-		y, errB := strconv.Atoi(bs[i])
-		if errA != nil || errB != nil {
-			return false
-		}
-		if x != y {
-			return x < y
-		}
-	}
-	return len(as) < len(bs)
+// codexFlags returns flags that allow Codex to ask questions outside its plan mode. A version of
+// Codex without this feature ignores the flags.
+func codexFlags(*Vendor, string) []string {
+	return []string{"-c", "features.default_mode_request_user_input=true", "app-server"}
 }

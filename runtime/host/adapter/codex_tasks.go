@@ -1,3 +1,5 @@
+//go:build !js
+
 package adapter
 
 import (
@@ -116,37 +118,6 @@ func (c *codex) startAgent(s *Output, e *codexEvent, t codexThread) {
 	}
 }
 
-// subagentRows lists the notifications of a subagent's thread that the program receives, or that
-// change the state of its task.
-var subagentRows = map[string]func(c *codex, s *Output, e *codexEvent, t *codexThread){
-	"turn/started": func(c *codex, s *Output, e *codexEvent, t *codexThread) {
-		t.Turn = e.Turn.ID
-		c.startAgent(s, e, *t)
-	},
-	"turn/completed": func(c *codex, s *Output, e *codexEvent, t *codexThread) {
-		t.Turn = ""
-		state := effect.TaskCompleted
-		switch e.Turn.Status {
-		case "failed":
-			state = effect.TaskFailed
-		case "interrupted":
-			state = effect.TaskStopped
-		}
-		c.withdrawThread(s, e.ThreadID)
-		s.agent = nil
-		c.Tasks.end(s, e.ThreadID, state, t.Text, e.line)
-		c.listCommands(s, e.ThreadID)
-	},
-	"item/started":   func(c *codex, s *Output, e *codexEvent, _ *codexThread) { c.itemStarted(s, e) },
-	"item/completed": (*codex).subagentItem,
-	"thread/tokenUsage/updated": func(c *codex, s *Output, e *codexEvent, t *codexThread) {
-		t.Used = usage(e.Usage.Total)
-		c.Tasks.Threads[e.ThreadID] = *t
-		c.showUsage(s, e)
-	},
-	"error": func(c *codex, s *Output, e *codexEvent, _ *codexThread) { codexRetries(c, s, e) },
-}
-
 // subagentItem handles an item of a subagent that is complete. Its texts are no part of the result.
 func (c *codex) subagentItem(s *Output, e *codexEvent, t *codexThread) {
 	var item codexItem
@@ -166,13 +137,39 @@ func (c *codex) fromSubagent(s *Output, e *codexEvent) {
 	if !known && e.Turn.Root != "" && e.Turn.Root == c.Own {
 		t, known = c.addThread(e.ThreadID, "", ""), true
 	}
-	handle := subagentRows[e.method]
-	if !known || handle == nil {
+	if !known {
 		s.Quiet = e.method
 		return
 	}
 	s.agent = t.Agent
-	handle(c, s, e, &t)
+	switch e.method {
+	case "turn/started":
+		t.Turn = e.Turn.ID
+		c.startAgent(s, e, t)
+	case "turn/completed":
+		t.Turn = ""
+		state := effect.TaskCompleted
+		switch e.Turn.Status {
+		case "failed":
+			state = effect.TaskFailed
+		case "interrupted":
+			state = effect.TaskStopped
+		}
+		c.withdrawThread(s, e.ThreadID)
+		s.agent = nil
+		c.Tasks.end(s, e.ThreadID, state, t.Text, e.line)
+		c.listCommands(s, e.ThreadID)
+	case "item/started":
+		c.itemStarted(s, e)
+	case "item/completed":
+		c.subagentItem(s, e, &t)
+	case "thread/tokenUsage/updated":
+		t.Used = usage(e.Usage.Total)
+		c.Tasks.Threads[e.ThreadID] = t
+		c.showUsage(s, e)
+	case "error":
+		codexRetries(c, s, e)
+	}
 	c.Tasks.Threads[e.ThreadID] = t
 	c.showInExchange(s, e.method)
 }

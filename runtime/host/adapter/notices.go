@@ -1,3 +1,5 @@
+//go:build !js
+
 package adapter
 
 import (
@@ -12,10 +14,6 @@ import (
 func (c *claude) compacts(s *Output, m *claudeLine) { s.compact(m.line) }
 
 func codexCompacts(_ *codex, s *Output, e *codexEvent) { s.compact(e.line) }
-
-func (s *Output) compact(line []byte) {
-	s.progress("compact", "the agent has shortened the conversation", line)
-}
 
 // warnsUser logs a message that Claude Code shows to its user.
 func (c *claude) warnsUser(s *Output, m *claudeLine) {
@@ -47,14 +45,3 @@ func codexReroutes(_ *codex, s *Output, e *codexEvent) {
 }
 
 func codexInforms(_ *codex, s *Output, e *codexEvent) { s.log("info", e.Message) }
-
-// acpLevels maps the severities of ACP's notices to levels of log messages.
-var acpLevels = map[string]string{"warning": "warn", "error": "error"}
-
-func (a *ACP) translateNotice(s *Output, u *acpUpdate) {
-	var n struct{ Severity, Title, Description string }
-	_ = json.Unmarshal(u.raw, &n) // members with the wrong type are not shown
-	s.log(cmp.Or(acpLevels[n.Severity], "info"), joinDetails(n.Title, n.Description))
-}
-
-func (a *ACP) translateCompaction(s *Output, u *acpUpdate) { s.compact(u.line) }

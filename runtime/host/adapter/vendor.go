@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"cmp"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -57,27 +58,18 @@ const (
 
 const TransportACP = "acp"
 
-func claudeFlags(v *Vendor, resume string) []string {
-	mode := v.Mode
-	if mode == "" {
-		mode = "default"
+// Older reports whether version a precedes version b. Both consist of numbers separated by dots.
+func Older(a, b string) bool {
+	as, bs := strings.Split(a, "."), strings.Split(b, ".")
+	for i := range min(len(as), len(bs)) {
+		x, errA := strconv.Atoi(as[i])
+		y, errB := strconv.Atoi(bs[i])
+		if errA != nil || errB != nil {
+			return false
+		}
+		if x != y {
+			return x < y
+		}
 	}
-	flags := []string{"-p", "--verbose", "--input-format", "stream-json", "--output-format", "stream-json", "--include-partial-messages", "--replay-user-messages",
-		"--permission-prompt-tool", "stdio", "--permission-mode", mode, "--setting-sources", strings.Join(v.Settings, ",")}
-	if without := claudeForbidden[cmp.Or(v.Background, BackgroundWait)]; without != nil {
-		flags = append(flags, "--disallowedTools", strings.Join(without, ","))
-	}
-	if v.Model != "" {
-		flags = append(flags, "--model", v.Model)
-	}
-	if resume != "" {
-		flags = append(flags, "--resume", resume)
-	}
-	return flags
-}
-
-// codexFlags returns flags that allow Codex to ask questions outside its plan mode. A version of
-// Codex without this feature ignores the flags.
-func codexFlags(*Vendor, string) []string {
-	return []string{"-c", "features.default_mode_request_user_input=true", "app-server"}
+	return len(as) < len(bs)
 }
