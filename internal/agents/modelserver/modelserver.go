@@ -210,8 +210,8 @@ func writeJSON(w io.Writer, v any) {
 	}
 }
 
-// nextReply records a request and returns its reply. An agent that has lost its connection sends its
-// last request again, and receives the same reply.
+// nextReply records a request and returns its reply. An agent that has lost its connection sends
+// its last request again, and receives the same reply.
 func (s *Server) nextReply(req Request) Reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()

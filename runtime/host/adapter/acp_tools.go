@@ -30,7 +30,7 @@ type acpBridged struct {
 	ID     json.RawMessage
 }
 
-// claudeOurs begins the names that Claude Code gives to the program's tools.
+// claudeOurs begins Claude Code's names of the program's tools.
 const claudeOurs = "mcp__" + toolServer + "__"
 
 // servers returns the MCP servers that a new session uses.

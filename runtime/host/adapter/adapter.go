@@ -182,6 +182,7 @@ type Config struct {
 	Resume  string       // session to continue; "" begins a new one
 	Tools   Tools        // tools of the program that the agent may call
 
+	Stores     bool   // for Claude Code: it reads the settings in which it stores rules
 	Background string // one of the values above; "" means BackgroundWait
 }
 

@@ -11,7 +11,7 @@ import (
 // begun returns an adapter whose handshake is complete and which has begun an exchange.
 func begun(t testing.TB, transport string) Adapter {
 	t.Helper()
-	a := newAdapter(t, transport, Vendor{}, "")
+	a := newAdapter(t, transport, Vendor{Settings: []string{"local"}}, "")
 	a.ToAgent([]byte(`{"type":"init"}`))
 	for _, l := range map[string][]string{
 		"claude-code": {`{"type":"control_response","response":{"subtype":"success","request_id":"i1","response":{}}}`},

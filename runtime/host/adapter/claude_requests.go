@@ -113,7 +113,10 @@ func (c *claude) asksForTool(s *Output, id string, request, line []byte) error {
 		q.Suggestions = nil
 	}
 	if q.Suggestions != nil {
-		q.Options = append(q.Options, decision.Session, decision.Always)
+		q.Options = append(q.Options, decision.Session)
+		if c.cfg.Stores {
+			q.Options = append(q.Options, decision.Always)
+		}
 	}
 	q.Options = append(q.Options, decision.Deny)
 	c.Open[id] = q

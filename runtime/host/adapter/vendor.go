@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,7 +27,8 @@ type Vendor struct {
 // dir is an absolute path.
 func (v *Vendor) AdapterConfig(host, dir string) Config {
 	return Config{Host: host, Dir: dir, Model: v.Model, Mode: v.Mode, Policy: cmp.Or(v.Approval, "untrusted"),
-		Sandbox: cmp.Or(v.Sandbox, "workspace-write"), Fresh: v.Session == "fresh", Background: cmp.Or(v.Background, BackgroundWait)}
+		Sandbox: cmp.Or(v.Sandbox, "workspace-write"), Fresh: v.Session == "fresh", Background: cmp.Or(v.Background, BackgroundWait),
+		Stores: slices.Contains(v.Settings, "local")}
 }
 
 // Protocol describes one of the protocols that a host may use.
