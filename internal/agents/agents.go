@@ -80,6 +80,7 @@ const subJob = "touch the file for me"
 const (
 	notTried = "not offered: not tried"
 	queued   = "yes: as the next prompt"
+	eachCall = "yes: each call needs one"
 )
 
 // Table returns the tested agents.
@@ -136,7 +137,7 @@ func rows() []Agent {
 			expect: map[string]string{"longest": "yes: always", "deny_reason": "no", "edit": "no: denied", "network": notTried, "subagent": notTried, "workflow": notTried}},
 		{Name: "claude-acp", Title: "claude-agent-acp", Package: "@agentclientprotocol/claude-agent-acp", Version: "0.101.0", Program: "claude-agent-acp", Transport: "acp", env: anthropic,
 			scriptedModel: scriptedModel{main: `"name":"Bash"`, touch: claudeTouch, asks: claudeAsks, helps: claudeHelps, writes: claudeWrites, fetches: claudeFetches, adds: "mcp__concerto__Calc_add"},
-			expect:        map[string]string{"models": notTried, "longest": "yes: once", "deny_reason": "no", "edit": "no: denied", "form": notTried, "url": notTried, "steer": queued, "confirmed": NotOffered}},
+			expect:        map[string]string{"models": notTried, "mcp_tool": notTried, "longest": "yes: once", "deny_reason": "no", "edit": "no: denied", "form": notTried, "url": notTried, "steer": queued, "confirmed": NotOffered}},
 		{Name: "gemini", Title: "Gemini CLI", Package: "@google/gemini-cli", Version: "0.61.0", Program: "gemini", Transport: "acp", model: "gemini-2.5-pro",
 			args: func(place) []string { return []string{"--acp"} },
 			env: func(at place) map[string]string {
@@ -152,7 +153,7 @@ func rows() []Agent {
 			scriptedModel: scriptedModel{main: `"run_shell_command"`, touch: toolCall("", "run_shell_command", `{"command":"touch made.txt","description":"make a file"}`), asks: modelserver.Call{Name: "ask_user"},
 				writes: toolCall("", "write_file", `{"file_path":"DIR/new.txt","content":"new\n"}`), fetches: toolCall("", "web_fetch", `{"prompt":"read URL"}`),
 				adds: "mcp_concerto_Calc_add", forms: toolCall("", "mcp_conform_", "{}"), other: "gemini-3.8-flash"},
-			expect: map[string]string{"resume": "no: it finds no earlier session", "longest": "yes: always", "deny_reason": "no", "edit": "no: denied",
+			expect: map[string]string{"mcp_tool": eachCall, "resume": "no: it finds no earlier session", "longest": "yes: always", "deny_reason": "no", "edit": "no: denied",
 				"write_file": "no: it fails if the file does not exist", "question": NotOffered, "form": NotOffered, "url": NotOffered, "subagent": notTried, "steer": queued, "confirmed": NotOffered}},
 		{Name: "opencode", Title: "OpenCode", Package: "opencode-ai", Version: "1.18.33", Program: "opencode", Transport: "acp",
 			args: func(place) []string { return []string{"acp"} },
@@ -170,7 +171,7 @@ func rows() []Agent {
 			scriptedModel: scriptedModel{main: `"name":"bash"`, touch: toolCall("call_1", "bash", `{"command":"touch made.txt","description":"make a file"}`), asks: modelserver.Call{Name: "question"},
 				writes: toolCall("call_3", "write", `{"filePath":"DIR/new.txt","content":"new\n"}`), fetches: toolCall("call_5", "webfetch", `{"url":"URL","format":"text"}`),
 				adds: "concerto_Calc_add", forms: toolCall("call_6", "conform_", "{}"), other: "test/n", sent: "n"},
-			expect: map[string]string{"longest": "yes: always", "deny": "yes: it ends the turn", "deny_reason": "no", "edit": "no: denied", "question": NotOffered, "form": NotOffered, "url": NotOffered,
+			expect: map[string]string{"mcp_tool": eachCall, "longest": "yes: always", "deny": "yes: it ends the turn", "deny_reason": "no", "edit": "no: denied", "question": NotOffered, "form": NotOffered, "url": NotOffered,
 				"subagent": notTried, "steer": queued, "sandbox": "no: " + ownServer, "confirmed": NotOffered}},
 	}
 }

@@ -105,6 +105,17 @@ func approvals() []Scenario {
 			Config: keys("[hosts.coder.permissions]\nread = [\".\"]\nwrite = [\".\"]\n"),
 			Verdicts: append(yes(prints(0, "approval ", ""), prints(1, "result ", "All done."), file("new.txt", true)),
 				verdict{"no: it fails if the file does not exist", []check{prints(0, "approval ", ""), prints(1, "result ", "All done."), file("new.txt", false)}})},
+		{Name: "mcp_tool", What: "a call of a tool of the agent's own MCP server is an approval, and an answer holds for the session", Asks: true, Programs: decides(`"session"`),
+			Replies: func(a *Agent) []modelserver.Reply {
+				all := asks("form")(a)
+				if all == nil {
+					return nil
+				}
+				return append([]modelserver.Reply{all[0]}, all...)
+			},
+			Verdicts: append(yes(prints(1, "approval other ", "form"), prints(1, "result ", "All done.")),
+				verdict{"yes: each call needs one", []check{prints(2, "approval other ", "form"), prints(1, "result ", "All done.")}},
+				verdict{"no: it requests none", []check{prints(0, "approval other ", ""), prints(1, "result ", "All done.")}})},
 		{Name: "network", What: "the agent requests an approval with the address before it reads a page", Replies: calls(func(a *Agent) modelserver.Call { return a.fetches }), Programs: decides(`"no"`),
 			Verdicts: append(yes(prints(1, "approval fetch ", "/page"), visited(false)),
 				verdict{"no: it names no address", []check{prints(1, "approval fetch ", ""), visited(false)}})},

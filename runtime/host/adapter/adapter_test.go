@@ -339,6 +339,12 @@ var approvals = []struct {
 			{`"yes"`, `{"permissions":{"network":{"enabled":true}},"scope":"turn"}`}, {`"session"`, `"scope":"session"`},
 			{`"no"`, `{"permissions":{},"scope":"turn"}`},
 		}},
+	{"codex", `{"method":"mcpServer/elicitation/request","id":0,"params":{"threadId":"T","serverName":"db","mode":"form","message":"Allow the db MCP server to run tool \"drop\"?","requestedSchema":{"type":"object","properties":{}},"_meta":{"codex_approval_kind":"mcp_tool_call","persist":["session","always"],"tool_name":"drop","tool_params":{"table":"users"}}}}`,
+		`{"type":"approval","id":"0","description":"db.drop: users","risk_level":"high","tool":"db.drop","kind":"other","args":{"table":"users"},"options":["once","session","always","deny"],"session":"T"`,
+		[][2]string{
+			{`"yes"`, `{"_meta":null,"action":"accept","content":{}}`}, {`"session"`, `{"_meta":{"persist":"session"},"action":"accept","content":{}}`}, {`"always"`, `{"_meta":{"persist":"always"},"action":"accept","content":{}}`},
+			{`"no"`, `{"_meta":null,"action":"decline","content":null}`}, {`{"decision":"deny","stop":true}`, `"action":"cancel"`}, {`{"decision":"allow","input":{}}`, `"action":"decline"`},
+		}},
 	{"codex", `{"method":"execCommandApproval","id":0,"params":{"command":["bash","-lc","ls"],"cwd":"/work","parsedCmd":[{"type":"list_files"}]}}`,
 		`{"type":"approval","id":"0","description":"command: ls","risk_level":"low","tool":"command","kind":"read","args":{"command":"ls","cwd":"/work"},"options":["once","session","deny"],"session":"T"`,
 		[][2]string{

@@ -329,11 +329,60 @@ func answeredUser(q *rpcRequest, o *ours) obj {
 	return obj{"answers": answers}
 }
 
+// codexToolCall is a call of a tool of one of Codex's MCP servers, for which Codex requests approval
+// in the form of an elicitation.
+type codexToolCall struct {
+	Server string `json:"serverName"`
+	Meta   struct {
+		Kind    string          `json:"codex_approval_kind"`
+		Tool    string          `json:"tool_name"`
+		Args    json.RawMessage `json:"tool_params"`
+		Persist []string        `json:"persist"` // longer scopes that it offers
+	} `json:"_meta"`
+}
+
+// toolCall returns the call that the elicitation is about. ok is false for other elicitations.
+func (q *rpcRequest) toolCall() (call codexToolCall, ok bool) {
+	err := json.Unmarshal(q.Params, &call)
+	return call, err == nil && call.Meta.Kind == "mcp_tool_call" && call.Meta.Tool != ""
+}
+
 func (c *codex) handleElicitation(s *Output, q *rpcRequest, line []byte) {
-	c.RPC.elicits(s, q, line)
+	call, ok := q.toolCall()
+	if !ok {
+		c.RPC.elicits(s, q, line)
+		return
+	}
+	a := approval{tool: call.Server + "." + call.Meta.Tool, kind: "other", Args: call.Meta.Args, Options: []string{decision.Once}, payload: line}
+	for _, scope := range []string{decision.Session, decision.Always} {
+		if slices.Contains(call.Meta.Persist, scope) {
+			a.Options = append(a.Options, scope)
+		}
+	}
+	a.Options = append(a.Options, decision.Deny)
+	a.description = described(a.tool, subject(a.Args))
+	c.approve(s, q, a)
+}
+
+// decidedToolCall returns the answer to an approval of a call of a tool of an MCP server.
+func (q *rpcRequest) decidedToolCall(o *ours) obj {
+	answer := obj{"action": "decline", "content": nil, "_meta": nil}
+	switch d := o.decide(q.Options, q.Args, false); {
+	case d.Allow:
+		answer["action"], answer["content"] = "accept", obj{}
+		if d.Scope != decision.Once {
+			answer["_meta"] = obj{"persist": d.Scope}
+		}
+	case d.Stop:
+		answer["action"] = "cancel"
+	}
+	return answer
 }
 
 func answeredElicitation(q *rpcRequest, o *ours) obj {
+	if _, ok := q.toolCall(); ok {
+		return q.decidedToolCall(o)
+	}
 	answer := q.elicited(o)
 	if answer["content"] == nil {
 		answer["content"] = nil
