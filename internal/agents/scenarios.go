@@ -54,7 +54,7 @@ func session() []Scenario {
 				}
 				return program(`Coder.resume("`+p.valueOf("session ")+`").execute("and now?")`, `"no"`) + "fn main() { exchange(); }\n"
 			}),
-			Verdicts: append(yes(prints(1, "result ", "One."), sent("One.")),
+			Verdicts: append(yes(prints(1, "result ", "One."), sent("One."), usesOwn),
 				verdict{"no: it finds no earlier session", []check{prints(1, "failed ", "No previous sessions found")}})},
 		{Name: "usage", What: "the result has the tokens that the model server counted", Replies: texts("One."), Programs: decides(`"no"`),
 			Verdicts: append(yes(prints(1, "usage 10 5", "")), verdict{"not offered", []check{prints(1, "usage -1 -1", "")}})},
@@ -67,6 +67,14 @@ func session() []Scenario {
 			}, Programs: decides(`"no"`),
 			Verdicts: yes(prints(1, "result ", "One."), usesModel)},
 	}
+}
+
+// usesOwn requires that the exchange does not count what an earlier run has used.
+func usesOwn(p *play) string {
+	if len(p.lines("usage -1 -1", "")) > 0 { // the agent reports nothing
+		return ""
+	}
+	return prints(1, "usage 10 5", "")(p)
 }
 
 func approvals() []Scenario {

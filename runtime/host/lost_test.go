@@ -325,6 +325,8 @@ read
 --- spawn
 read
 < {"type":"control_response","response":{"subtype":"success","request_id":"i1","response":{}}}
+> {"type":"control_request","request_id":"u1","request":{"subtype":"get_usage"}}
+< {"type":"control_response","response":{"subtype":"error","request_id":"u1","error":"unknown"}}
 >~ {"type":"user"}
 < {"type":"system","subtype":"init","session_id":"S","model":"m"}
 < {"type":"control_request","request_id":"r7","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"touch x"}}}

@@ -82,6 +82,7 @@ const (
 	claudeAsks  = "AskUserQuestion"
 	claudePlans = "TodoWrite"
 	claudeFirst = "i1" // the id of the handshake
+	claudeUsed  = "u1" // the id of the request for what a resumed session has used
 )
 
 // claudeKinds maps Claude Code's tools to kinds of calls. A tool that is not listed has the kind

@@ -247,7 +247,13 @@ func (c *claude) handleResponse(s *Output, m *claudeLine) {
 			Elicitations []claudePending `json:"pending_elicitation_requests"`
 		} `json:"response"`
 	}
-	if json.Unmarshal(m.Response, &r) != nil || r.RequestID != claudeFirst {
+	err := json.Unmarshal(m.Response, &r)
+	if err == nil && r.RequestID == claudeUsed {
+		c.setBase(m.Response)
+		s.ready("", true)
+		return
+	}
+	if err != nil || r.RequestID != claudeFirst {
 		c.confirm(r.RequestID) // Claude Code repeats each answer that it receives
 		if r.RequestID == c.Tasks.Ping && c.Tasks.Ping != "" {
 			c.Tasks.Ping, c.Tasks.Idle = "", c.silent
@@ -259,7 +265,11 @@ func (c *claude) handleResponse(s *Output, m *claudeLine) {
 		s.failed(fmt.Sprintf("host '%s': initialize: %s", c.cfg.Host, r.Error), "initialize", c.Session, nil)
 		return
 	}
-	s.ready("", true)
+	if c.cfg.Resume != "" { // the session's totals contain those of its earlier processes
+		s.addLines(jsonwrite.MustEncode(obj{"type": "control_request", "request_id": claudeUsed, "request": obj{"subtype": "get_usage"}}))
+	} else {
+		s.ready("", true)
+	}
 	for _, q := range slices.Concat(r.Response.Permissions, r.Response.Dialogs, r.Response.Elicitations) {
 		c.request(s, q.ID, q.Request, jsonwrite.MustEncode(obj{"type": "control_request", "request_id": q.ID, "request": q.Request}))
 	}
@@ -337,6 +347,30 @@ type claudeTotals struct {
 	Turns int64
 }
 
+// claudeTotal returns the sum of what models have used.
+func claudeTotal(models map[string]claudeModelUse) (all usage) {
+	for _, m := range models {
+		all = all.plus(usage{In: m.In + m.Cached + m.Made, Out: m.Out, Cached: m.Cached, Made: m.Made})
+	}
+	return all
+}
+
+// setBase sets what the session that was resumed had used before. A version that does not report it
+// counts from 0.
+func (c *claude) setBase(response []byte) {
+	var r struct {
+		Response struct {
+			Session struct {
+				Cost   float64                   `json:"total_cost_usd"`
+				Models map[string]claudeModelUse `json:"model_usage"`
+			} `json:"session"`
+		} `json:"response"`
+	}
+	_ = json.Unmarshal(response, &r) // an answer of another form contains no totals
+	c.Total = claudeTotals{Usage: claudeTotal(r.Response.Session.Models), Cost: r.Response.Session.Cost}
+	c.Base = c.Total
+}
+
 // addResult adds what a turn has used, and returns what the exchange has used. A version that does
 // not report what the session has used reports what each turn has.
 func (c *claude) addResult(r *claudeResult) (used *usage, cost *float64) {
@@ -347,12 +381,8 @@ func (c *claude) addResult(r *claudeResult) (used *usage, cost *float64) {
 	}
 	switch {
 	case len(r.Models) > 0:
-		var all usage
-		for _, m := range r.Models {
-			all = all.plus(usage{In: m.In + m.Cached + m.Made, Out: m.Out, Cached: m.Cached, Made: m.Made})
-		}
-		c.Total.Usage = all
-		c.Spent.Usage = all.minus(c.Base.Usage)
+		c.Total.Usage = claudeTotal(r.Models)
+		c.Spent.Usage = c.Total.Usage.minus(c.Base.Usage)
 	case r.Usage != nil:
 		c.Spent.Usage = c.Spent.Usage.plus(*r.Usage.usage())
 	default:
