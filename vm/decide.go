@@ -308,6 +308,9 @@ func (m *VM) recordRuleDecisions(host *Host, x *effect.HostMessage, e int64) {
 	if answer, ok := x.Payload.Map().GetString("decision"); ok {
 		d.Answer = value.AppendJSON(nil, answer)
 	}
+	if by, _ := x.Payload.Map().GetString("by"); by.Kind() == value.KindString {
+		d.Name = by.AsString()
+	}
 	if source, _ := x.Payload.Map().GetString("source"); source.Kind() == value.KindString {
 		d.By, d.Name, d.Source = effect.ByAgent, host.Name, source.AsString()
 	}

@@ -55,11 +55,16 @@ func (r *reader) answerOutside(m *effect.HostMessage, l ndjson.Line, reason stri
 	if m.Type == hostmsg.Approval {
 		d.Verdict = string(hostpolicy.Deny)
 		if p.rules != nil && reason != cancelled {
-			switch p.rules.Decide(hostpolicy.ParseRequest(l.Text)) {
+			q := hostpolicy.ParseRequest(l.Text)
+			switch p.rules.Decide(q) {
 			case hostpolicy.Allow:
 				d.Verdict, d.Problem, d.Rules = string(hostpolicy.Allow), "", p.cfg.rulesName()
 			case hostpolicy.Deny:
 				d.Problem, d.Rules = p.cfg.denialReason(), p.cfg.rulesName()
+				if p.rules.IsUnreachable(q) {
+					d.Rules = p.cfg.sandboxName()
+					d.Problem = "not in net of " + d.Rules
+				}
 			}
 		}
 	}
@@ -256,6 +261,7 @@ func (o *outside) recordDropped(all []effect.HostMessage) {
 		}
 		if kind == hostmsg.Approval {
 			d.Rules = p.cfg.rulesName()
+			_ = json.Unmarshal(member("by"), &d.Rules)         // without the member, it is that of the rules
 			_ = json.Unmarshal(member("source"), &d.Source)    // without the member, rules have decided
 			_ = json.Unmarshal(member("decision"), &d.Verdict) // decisionMessage has written a text
 		}

@@ -21,11 +21,19 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
-// newPolicy returns the policy of the section [hosts.X.permissions], or nil without that section.
+// newPolicy returns the policy of the section [hosts.X.permissions] and of the addresses in
+// [hosts.X.sandbox], or nil without both.
 // Relative paths in the section are relative to the manifest. Relative paths in an agent's requests
 // are relative to the process's directory.
 func (c *Config) newPolicy(environ []string) (*hostpolicy.Policy, error) {
-	if c.Access.Permissions == nil {
+	var rules hostpolicy.Rules
+	if c.Access.Permissions != nil {
+		rules = *c.Access.Permissions
+	}
+	if c.Access.Sandbox != nil {
+		rules.Reach = c.Access.Sandbox.Net
+	}
+	if c.Access.Permissions == nil && rules.Reach == nil {
 		return nil, nil
 	}
 	dir, err := filepath.Abs(c.Dir)
@@ -33,7 +41,6 @@ func (c *Config) newPolicy(environ []string) (*hostpolicy.Policy, error) {
 		return nil, c.errorf("cannot be started in '%s': %v", c.Dir, err)
 	}
 	home, _ := procgroup.LookupEnv(environ, "HOME")
-	rules := *c.Access.Permissions
 	rules.Read, rules.Write, rules.Deny = c.rootPaths(rules.Read), c.rootPaths(rules.Write), c.denyGlobs(rules.Deny)
 	return hostpolicy.New(rules, hostpolicy.Place{Dir: dir, Home: home, Link: func(path string) (string, bool) {
 		to, err := os.Readlink(path)
@@ -122,6 +129,9 @@ func (h *Hosts) warnOfRoots(c *Config) {
 // rulesName returns the name of the section with the rules.
 func (c *Config) rulesName() string { return "[hosts." + c.Connector + ".permissions]" }
 
+// sandboxName returns the name of the section with the sandbox.
+func (c *Config) sandboxName() string { return "[hosts." + c.Connector + ".sandbox]" }
+
 // denialReason returns the text with which a denied approval is answered.
 func (c *Config) denialReason() string { return "denied by " + c.rulesName() }
 
@@ -143,29 +153,34 @@ func (r *reader) applyRules(x *incomingLine) error {
 	if r.process.rules == nil || m.Type != hostmsg.Approval || t.isInit || t.inbox.isDiscarding() {
 		return nil
 	}
-	verdict := r.earlierDecision(m)
+	q := hostpolicy.ParseRequest(line)
+	by := r.process.cfg.rulesName()
+	if r.process.rules.IsUnreachable(q) {
+		by = r.process.cfg.sandboxName()
+	}
+	verdict := r.earlierDecision(m, by)
 	if verdict == hostpolicy.Ask {
-		verdict = r.process.rules.Decide(hostpolicy.ParseRequest(line))
+		verdict = r.process.rules.Decide(q)
 	}
 	if verdict == hostpolicy.Ask {
 		return nil
 	}
-	if err := r.answerMessage(m, r.verdictAnswer(verdict)); err != nil {
+	if err := r.answerMessage(m, r.verdictAnswer(verdict, by)); err != nil {
 		return err
 	}
-	*m = r.decisionMessage(verdict, m, line)
+	*m = r.decisionMessage(verdict, by, m, line)
 	return nil
 }
 
 // earlierDecision returns the decision that an earlier Concerto process sent for an approval
 // without journaling it. The rules may have changed since then. It returns Ask if no decision was
 // sent.
-func (r *reader) earlierDecision(m *effect.HostMessage) hostpolicy.Verdict {
+func (r *reader) earlierDecision(m *effect.HostMessage, by string) hostpolicy.Verdict {
 	if r.process.keeper.conn == nil || r.process.keeper.sent.isEmpty() {
 		return hostpolicy.Ask
 	}
 	for _, v := range []hostpolicy.Verdict{hostpolicy.Allow, hostpolicy.Deny} {
-		l := line{short: appendReply(nil, textReply(m, r.verdictAnswer(v)))}
+		l := line{short: appendReply(nil, textReply(m, r.verdictAnswer(v, by)))}
 		if r.process.keeper.sent.hasDigest(l.digest()) {
 			return v
 		}
@@ -173,12 +188,16 @@ func (r *reader) earlierDecision(m *effect.HostMessage) hostpolicy.Verdict {
 	return hostpolicy.Ask
 }
 
-// verdictAnswer returns the answer to an approval for a verdict.
-func (r *reader) verdictAnswer(v hostpolicy.Verdict) string {
-	if v == hostpolicy.Allow {
+// verdictAnswer returns the answer to an approval for a verdict of the section by.
+func (r *reader) verdictAnswer(v hostpolicy.Verdict, by string) string {
+	c := r.process.cfg
+	switch {
+	case v == hostpolicy.Allow:
 		return r.allowAnswer()
+	case by == c.sandboxName():
+		return "not in net of " + by
 	}
-	return r.process.cfg.denialReason()
+	return c.denialReason()
 }
 
 // textReply returns a reply to m whose value is the text.
@@ -202,8 +221,8 @@ func (r *reader) allowAnswer() string {
 	return decision.Once
 }
 
-// decisionMessage returns the message that informs the program which decision the rules made.
-func (r *reader) decisionMessage(verdict hostpolicy.Verdict, m *effect.HostMessage, line []byte) effect.HostMessage {
+// decisionMessage returns the message that informs the program which decision the section by made.
+func (r *reader) decisionMessage(verdict hostpolicy.Verdict, by string, m *effect.HostMessage, line []byte) effect.HostMessage {
 	var a struct {
 		Description json.RawMessage `json:"description"`
 	}
@@ -220,6 +239,9 @@ func (r *reader) decisionMessage(verdict hostpolicy.Verdict, m *effect.HostMessa
 			m.Value = json.RawMessage("null")
 		}
 		o.Raw(m.Name, m.Value)
+	}
+	if by != r.process.cfg.rulesName() {
+		o.Text("by", by)
 	}
 	return noticeMessage(o.End())
 }

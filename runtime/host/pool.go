@@ -344,7 +344,7 @@ func (p *process) prepareAdapter(w acquireSpec) (err error) {
 	}
 	v.Seed = p.seed
 	if c.Transport == adapter.TransportACP {
-		if p.rules != nil {
+		if c.Access.Permissions != nil {
 			p.service = service.New(p.serviceOptions())
 		}
 		if len(w.tools) > 0 {

@@ -79,3 +79,26 @@ func TestCheckAddress(t *testing.T) {
 		}
 	}
 }
+
+// TestReach checks that an address which the sandbox does not let the host reach is denied, whatever
+// the rules say.
+func TestReach(t *testing.T) {
+	p := New(Rules{Net: Net{Allow: []string{"*.example"}}, Default: "allow", Reach: []string{"a.example:443", "*.b.example"}}, Place{Dir: "/work"})
+	for request, want := range map[string]Verdict{
+		`{"kind":"fetch","network":{"host":"a.example","protocol":"https"}}`:       Allow,
+		`{"kind":"fetch","network":{"host":"a.example","protocol":"http"}}`:        Deny,
+		`{"kind":"fetch","network":{"host":"c.example","protocol":"https"}}`:       Deny,
+		`{"kind":"fetch","network":{"host":"x.b.example","protocol":"socks5Tcp"}}`: Allow, // its port is unknown, and the default decides
+		`{"kind":"fetch","args":{"url":"https://c.example/"}}`:                     Deny,
+		`{"kind":"fetch","args":{"query":"x"}}`:                                    Allow,
+		`{"kind":"execute","args":{"command":"make"}}`:                             Allow,
+	} {
+		if got := p.Decide(ParseRequest([]byte(request))); got != want {
+			t.Errorf("%s = %s, want %s", request, got, want)
+		}
+	}
+	none := New(Rules{Reach: []string{}}, Place{})
+	if q := ParseRequest([]byte(`{"kind":"fetch","network":{"host":"a.example","protocol":"https"}}`)); none.Decide(q) != Deny || !none.IsUnreachable(q) {
+		t.Error("without a network, an address is not denied")
+	}
+}

@@ -7,6 +7,7 @@
 package hostpolicy
 
 import (
+	"github.com/concerto-lang/concerto/internal/data/netallow"
 	"iter"
 	"path/filepath"
 	"slices"
@@ -21,6 +22,8 @@ type Rules struct {
 	Commands Commands `json:"commands"` // commands that may be run
 	Net      Net      `json:"net"`      // addresses that may be reached
 	Default  string   `json:"default"`  // a Verdict, for requests that no rule matches; "" means Ask
+	// Reach are the only addresses that the host's sandbox lets it reach; nil means all.
+	Reach []string `json:"-"`
 }
 
 // Commands contains globs for whole commands.
@@ -56,6 +59,7 @@ type Policy struct {
 	roots [areas][]string // directories with links resolved, by area
 	deny  []glob
 	net   addressRules
+	reach []netallow.Address // see Rules.Reach
 }
 
 // area is the type of access that a request needs. It determines which rules apply.
@@ -85,7 +89,7 @@ var areaOf = map[string]area{
 // New returns a Policy. Links in the root directories are resolved now. If a root directory is
 // later replaced by a link, the policy does not allow paths below the link's target.
 func New(r Rules, p Place) *Policy {
-	policy := &Policy{rules: r, place: p, net: newAddressRules(r.Net)}
+	policy := &Policy{rules: r, place: p, net: newAddressRules(r.Net), reach: newAddressRules(Net{Allow: r.Reach}).allow}
 	for _, root := range r.Read {
 		policy.roots[reads] = append(policy.roots[reads], p.resolveRoot(root)...)
 	}
@@ -125,9 +129,14 @@ func (p *Policy) Decide(q Request) Verdict {
 	return v
 }
 
+// IsUnreachable reports whether the sandbox does not let the host reach the requested address.
+func (p *Policy) IsUnreachable(q Request) bool {
+	return p.rules.Reach != nil && q.Kind == kindFetch && q.address != nil && !q.address.matches(p.reach)
+}
+
 // decide is Decide for a request that needs no person.
 func (p *Policy) decide(q *Request) Verdict {
-	if q.isTooLarge() {
+	if q.isTooLarge() || p.IsUnreachable(*q) {
 		return Deny
 	}
 	if q.Input != "" {
