@@ -80,8 +80,8 @@ func TestCheckAddress(t *testing.T) {
 	}
 }
 
-// TestReach checks that an address which the sandbox does not let the host reach is denied, whatever
-// the rules say.
+// TestReach checks that an address which the sandbox does not let the host reach is denied,
+// whatever the rules say.
 func TestReach(t *testing.T) {
 	p := New(Rules{Net: Net{Allow: []string{"*.example"}}, Default: "allow", Reach: []string{"a.example:443", "*.b.example"}}, Place{Dir: "/work"})
 	for request, want := range map[string]Verdict{

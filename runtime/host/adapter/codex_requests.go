@@ -329,8 +329,8 @@ func answeredUser(q *rpcRequest, o *ours) obj {
 	return obj{"answers": answers}
 }
 
-// codexToolCall is a call of a tool of one of Codex's MCP servers, for which Codex requests approval
-// in the form of an elicitation.
+// codexToolCall is a call of a tool of one of Codex's MCP servers, for which Codex requests
+// approval in the form of an elicitation.
 type codexToolCall struct {
 	Server string `json:"serverName"`
 	Meta   struct {
