@@ -16,7 +16,7 @@ import (
 // refusing contains a command line for each command that reads the manifest.
 var refusing = []string{
 	"add https://example.com/ada/text", "remove text", "update", "why text", "vendor", "verify",
-	"audit show r_1", "audit verify r_1",
+	"audit show r_1", "audit verify r_1", "audit reconcile r_1",
 	"budget", "budget release r_1", "build", "check", "graph", "repl main.conc", "run", "submit", "test", "top",
 	"engine check", "engine init", "engine prune --older-than 30d", "engine upgrade",
 	"eval", "eval replay --program main.conc r_1",

@@ -94,7 +94,7 @@ esac
 while read -r line; do
 	case $line in
 	*'"type":"init"'*) say '{"type":"init_ack","capabilities":["resume"]}' ;;
-	*'"subtype":"initialize"'*) member request_id; say '{"type":"control_response","response":{"subtype":"success","request_id":'$v',"response":{}}}' ;;
+	*'"subtype":"initialize"'*|*'"subtype":"get_usage"'*) member request_id; say '{"type":"control_response","response":{"subtype":"success","request_id":'$v',"response":{}}}' ;;
 	*'"method":"initialize"'*) member id; say '{"jsonrpc":"2.0","id":'$v',"result":{"userAgent":"codex/0.169.0","protocolVersion":1,"agentCapabilities":{"loadSession":true}}}' ;;
 	*'"method":"thread/start"'* | *'"method":"thread/resume"'*) member id; say '{"id":'$v',"result":{"thread":{"id":"s-'$name'"}}}' ;;
 	*'"method":"session/new"'* | *'"method":"session/load"'*) member id; say '{"jsonrpc":"2.0","id":'$v',"result":{"sessionId":"s-'$name'"}}' ;;
