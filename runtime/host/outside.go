@@ -117,7 +117,11 @@ func (o *outside) report(d *OutsideDecision, m *effect.HostMessage) {
 	if d.Problem == "" {
 		p.hosts.logf(slog.LevelInfo, p.cfg, "was permitted outside an exchange: %s: allowed by %s", about, d.Rules)
 	} else {
-		p.hosts.logf(slog.LevelWarn, p.cfg, "was refused outside an exchange: %s: %s", about, d.Problem)
+		level := slog.LevelWarn
+		if d.Problem == cancelled { // the program itself has ended the exchange
+			level = slog.LevelDebug
+		}
+		p.hosts.logf(level, p.cfg, "was refused outside an exchange: %s: %s", about, d.Problem)
 	}
 	kind := effect.Refused
 	if m.Type == hostmsg.Approval {

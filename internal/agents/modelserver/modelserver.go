@@ -79,7 +79,6 @@ type Server struct {
 	mu       sync.Mutex
 	replies  []Reply
 	used     []bool
-	last     int // index of the reply to the last request; -1 for none
 	requests []Request
 	invalid  []string
 }
@@ -95,7 +94,7 @@ func Start(check Check, replies ...Reply) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{URL: "http://" + l.Addr().String(), check: check, replies: replies, used: make([]bool, len(replies)), last: -1,
+	s := &Server{URL: "http://" + l.Addr().String(), check: check, replies: replies, used: make([]bool, len(replies)),
 		Disconnected: make(chan struct{}, 64), Arrived: make(chan struct{}, 1024)}
 	s.mux = http.NewServeMux()
 	s.mux.HandleFunc("/", s.serve)
@@ -111,12 +110,7 @@ func (s *Server) Handle(path string, h http.Handler) { s.mux.Handle(path, h) }
 func (s *Server) Restart(replies ...Reply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.replies, s.used, s.last = replies, make([]bool, len(replies)), -1
-}
-
-// isWhole reports whether the reply is not a failure.
-func (r *Reply) isWhole() bool {
-	return !r.Hang && !r.Cut && r.Raw == nil && r.Status < 300 && r.StreamEnd == StreamEnd{}
+	s.replies, s.used = replies, make([]bool, len(replies))
 }
 
 // Close closes the server and its connections.
@@ -172,7 +166,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, map[string]any{"error": map[string]any{"message": err.Error()}})
 		return
 	}
-	reply := s.nextReply(req)
+	reply, at := s.nextReply(req)
 	s.Arrived <- struct{}{}
 	for k, v := range reply.Headers {
 		w.Header().Set(k, v)
@@ -202,6 +196,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		writeJSON(w, f.whole(&reply, req.Body))
 	}
+	isWhole := !reply.Hang && reply.Raw == nil && reply.Status < 300 && reply.StreamEnd == StreamEnd{}
+	if at >= 0 && isWhole && (http.NewResponseController(w).Flush() != nil || r.Context().Err() != nil) {
+		s.restore(at)
+	}
 }
 
 func writeJSON(w io.Writer, v any) {
@@ -210,22 +208,26 @@ func writeJSON(w io.Writer, v any) {
 	}
 }
 
-// nextReply records a request and returns its reply. An agent that has lost its connection sends
-// its last request again, and receives the same reply.
-func (s *Server) nextReply(req Request) Reply {
+// nextReply records a request and returns its reply, with its index in the script.
+func (s *Server) nextReply(req Request) (Reply, int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if n := len(s.requests); s.check == nil && s.last >= 0 && n > 0 && s.requests[n-1].Text == req.Text && s.replies[s.last].isWhole() {
-		return s.replies[s.last]
-	}
-	s.requests, s.last = append(s.requests, req), -1
+	s.requests = append(s.requests, req)
 	for i, r := range s.replies {
 		if !s.used[i] && strings.Contains(req.Text, r.When) {
-			s.used[i], s.last = !r.Repeat, i
-			return r
+			s.used[i] = !r.Repeat
+			return r, i
 		}
 	}
-	return Reply{Status: 500, Error: "script exhausted"}
+	return Reply{Status: 500, Error: "script exhausted"}, -1
+}
+
+// restore makes a reply that no client has received available to the next request: an agent that
+// has lost its connection sends its request again.
+func (s *Server) restore(at int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.used[at] = false
 }
 
 // Load parses a script: a JSON array of replies.
