@@ -275,7 +275,7 @@ func (c *claude) settle(s *Output) {
 func (c *claude) finishExchange(s *Output, r outcome) {
 	r.Unasked = maps.Clone(c.Calls.Unasked)
 	c.endTurn(s)
-	clear(c.Open)
+	c.endRequests(s)
 	clear(c.Tasks.Runs)
 	clear(c.Tasks.Front)
 	c.Base, c.Spent, c.Tasks.Busy, c.Interrupted = c.Total, claudeTotals{}, false, false

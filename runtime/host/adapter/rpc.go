@@ -72,6 +72,7 @@ func joinDetails(message, details string) string {
 const (
 	CodeInvalid   = -32602 // invalid parameters
 	CodeUnknown   = -32601 // unknown method
+	codeNoRequest = -32600 // no request, which Codex answers to an unknown method
 	CodeInternal  = -32603
 	CodeCancelled = -32800
 	CodeMissing   = -32002 // not found
