@@ -65,6 +65,18 @@ const (
 	codexEnds  = "thread/backgroundTerminals/terminate"
 )
 
+// begin prepares for a new exchange. A thread may work in it again, but what it has written before is
+// no summary.
+func (w *codexWork) begin() {
+	w.work.begin()
+	for id, t := range w.Threads {
+		if _, live := w.Live[id]; !live {
+			t.Text = ""
+			w.Threads[id] = t
+		}
+	}
+}
+
 // addThread adds the thread of a subagent, or completes what is known about it. parent is the
 // thread that has started it.
 func (c *codex) addThread(id, name, parent string) codexThread {

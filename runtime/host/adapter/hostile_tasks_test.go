@@ -80,3 +80,54 @@ func TestHostileTasks(t *testing.T) {
 		}
 	}
 }
+
+// TestManyTasks checks that the time for 10,000 tasks, threads and calls is about proportional to
+// their number, and that nothing of them remains after the next exchange has begun.
+func TestManyTasks(t *testing.T) {
+	const n = 10_000
+	t.Run("claude-code", func(t *testing.T) {
+		c := newClaude(Config{Host: "H", Seed: "s"})
+		c.ToAgent([]byte(`{"type":"prompt","text":"go"}`))
+		read := func(line string) []string { return linesOf(c, []string{line}) }
+		var all []string
+		for i := range n {
+			all = append(all, fmt.Sprintf(`{"task_id":"a%d","run_id":"r%d","tool_use_id":"w%d","task_type":"local_agent","description":"d"}`, i, i, i))
+			read(fmt.Sprintf(`{"type":"assistant","message":{"id":"m%d","content":[{"type":"tool_use","id":"w%d","name":"Monitor","input":{}}]}}`, i, i))
+		}
+		read(tasksLine(all...))
+		read(fmt.Sprintf(`{"type":"result","subtype":"success","result":"x","user_message_uuids":[%q]}`, messageUUID("s", 1)))
+		for i := range n {
+			read(fmt.Sprintf(`{"type":"assistant","agent_id":"a%d","parent_tool_use_id":"t","message":{"id":"n%d","content":[{"type":"text","text":"y"}]}}`, i, i))
+		}
+		read(noTasks)
+		if got := read(idleLine); len(got) != 1 || !strings.HasPrefix(got[0], `{"type":"result"`) {
+			t.Fatalf("the exchange has not ended: %.200q", got)
+		}
+		c.ToAgent([]byte(`{"type":"prompt","text":"go"}`))
+		w := &c.Tasks
+		if sum := len(w.Agents) + len(w.Watches) + len(w.Runs) + len(w.Front) + len(w.Ends) + len(w.Asked) + len(w.Live) + len(w.Past) + len(c.Calls.Open) + len(c.Calls.Requested) + len(c.Replies) + len(c.Open); sum > 0 {
+			t.Errorf("%d entries remain", sum)
+		}
+	})
+	t.Run("codex", func(t *testing.T) {
+		c := newCodex(Config{Host: "H"})
+		linesOf(c, codexBegin)
+		read := func(format string, args ...any) { linesOf(c, []string{fmt.Sprintf(format, args...)}) }
+		for i := range n {
+			u := fmt.Sprintf("u%d", i)
+			linesOf(c, []string{codexTurn("started", u, "x"), codexRuns("started", u, "c"+u)})
+			read(`{"method":"thread/tokenUsage/updated","params":{"threadId":%q,"tokenUsage":{"total":{"inputTokens":1}}}}`, u)
+		}
+		linesOf(c, []string{codexTurn("completed", "t", "T1"), `> {"type":"stop","reason":"w"}`})
+		for i := range n {
+			u := fmt.Sprintf("u%d", i)
+			linesOf(c, []string{codexRuns("completed", u, "c"+u), codexTurn("completed", u, "x")})
+		}
+		if len(c.Tasks.Live)+len(c.Tasks.Commands) > 0 {
+			t.Errorf("%d tasks and %d commands remain", len(c.Tasks.Live), len(c.Tasks.Commands))
+		}
+		if used := c.sum().minus(c.Used); used.In != n {
+			t.Errorf("%d tokens, want %d", used.In, n)
+		}
+	})
+}
