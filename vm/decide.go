@@ -352,6 +352,38 @@ func (t *task) recordWithdrawal(host *Host, x *effect.HostMessage, h *openDecisi
 	t.m.recordDecision(d.addTiming(h, t.m.observed.decisions.Now()))
 }
 
+// The reasons for which a request of a host has no answer because its exchange is over.
+const (
+	exchangeClosed = "the exchange is cancelled"
+	exchangeFailed = "the exchange has failed"
+)
+
+// recordAbandoned reports that a host's message will not be answered. h is nil if the program has
+// not handled it.
+func (t *task) recordAbandoned(host *Host, x *effect.HostMessage, h *openDecision, e int64, why string) {
+	if x.Decided || !hostmsg.Lookup(x.Type).ByPerson() || t.m.observed.decisions == nil {
+		return
+	}
+	d := &Decision{Kind: x.Type, Effect: e, Host: host.Name, ID: messageID(x.ID), By: effect.ByRules, Name: "concerto", Problem: why}
+	if h == nil {
+		d.Asked = value.AppendJSON(nil, x.Payload)
+	}
+	t.m.recordDecision(d.addTiming(h, t.m.observed.decisions.Now()))
+}
+
+// abandon reports that neither the message that is being handled nor the queued ones will be
+// answered, except for the one with the ID answered; "" for none.
+func (s *scope) abandon(why, answered string) {
+	if s.run != nil && s.run.cause == nil {
+		s.t.recordAbandoned(s.decl, &s.run.message, s.run.decision, s.effect, why)
+	}
+	for i := range s.queue {
+		if m := &s.queue[i]; answered == "" || m.ID != answered {
+			s.t.recordAbandoned(s.decl, m, nil, s.effect, why)
+		}
+	}
+}
+
 // recordAwaitedAnswer reports who answered an awaited emit. If the library emits a host's message
 // on behalf of the program, the decision is reported with the reply to the host, and
 // recordAwaitedAnswer only adds the participant.

@@ -403,8 +403,11 @@ func (x *hostStream) close(t *task, reason string) {
 		return
 	}
 	x.closed, x.reason = true, reason
-	x.messages, x.err = messages{}, nil
 	m := t.m
+	for i := range x.queue {
+		t.recordAbandoned(x.decl, &x.queue[i], nil, x.effect, exchangeClosed)
+	}
+	x.messages, x.err = messages{}, nil
 	m.hostStreams.open = slices.DeleteFunc(m.hostStreams.open, func(o *hostStream) bool { return o == x })
 	m.openResources.release(t, effect.KindExchangeClose, x.id)
 	for _, k := range x.asks.open() {

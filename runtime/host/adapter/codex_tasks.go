@@ -65,8 +65,8 @@ const (
 	codexEnds  = "thread/backgroundTerminals/terminate"
 )
 
-// begin prepares for a new exchange. A thread may work in it again, but what it has written before is
-// no summary.
+// begin prepares for a new exchange. A thread may work in it again, but what it has written before
+// is no summary.
 func (w *codexWork) begin() {
 	w.work.begin()
 	for id, t := range w.Threads {

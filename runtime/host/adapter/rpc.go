@@ -98,7 +98,9 @@ type rpcRequest struct {
 	Args    json.RawMessage `json:",omitempty"`
 }
 
-func newRPC() rpc { return rpc{Waiting: map[string]string{}, Awaited: map[string]int{}, Open: map[string]rpcRequest{}} }
+func newRPC() rpc {
+	return rpc{Waiting: map[string]string{}, Awaited: map[string]int{}, Open: map[string]rpcRequest{}}
+}
 
 // request returns the line of a new request to the agent.
 func (r *rpc) request(method string, params any) []byte {
