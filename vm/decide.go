@@ -343,16 +343,39 @@ func recordUndelivered(m *VM, host *Host, x *effect.HostMessage, e int64) {
 	m.recordDecision(&Decision{Kind: effect.UndeliveredDecision, Effect: e, Host: host.Name, ID: value.AppendJSON(nil, id), Problem: reason.AsString(), By: effect.ByHost, Name: host.Name})
 }
 
-// recordWithdrawal reports that a host has withdrawn its message.
-func (t *task) recordWithdrawal(host *Host, x *effect.HostMessage, h *openDecision, e int64) {
-	if !hostmsg.Lookup(x.Type).ByPerson() || t.m.observed.decisions == nil {
+// The reasons for which a request of a host has no answer because its exchange has ended.
+const (
+	exchangeClosed = "the exchange is cancelled"
+	exchangeFailed = "the exchange has failed"
+)
+
+// recordUnanswered reports that a host's message will not be answered. h is nil if the program has
+// not handled it; why is the text of errWithdrawn if the host has withdrawn it.
+func (t *task) recordUnanswered(host *Host, x *effect.HostMessage, h *openDecision, e int64, why string) {
+	if x.Decided || !hostmsg.Lookup(x.Type).ByPerson() || t.m.observed.decisions == nil {
 		return
 	}
-	d := &Decision{Kind: x.Type, Effect: e, Host: host.Name, ID: messageID(x.ID), By: effect.ByHost, Name: host.Name, Problem: errWithdrawn.Error()}
+	d := &Decision{Kind: x.Type, Effect: e, Host: host.Name, ID: messageID(x.ID), By: effect.ByRules, Name: "concerto", Problem: why}
+	if why == errWithdrawn.Error() {
+		d.By, d.Name = effect.ByHost, host.Name
+	}
 	if h == nil {
 		d.Asked = value.AppendJSON(nil, x.Payload)
 	}
 	t.m.recordDecision(d.addTiming(h, t.m.observed.decisions.Now()))
+}
+
+// abandon reports that neither the message that is being handled nor the queued ones will be
+// answered, except for the one with the ID answered; "" for none.
+func (s *scope) abandon(why, answered string) {
+	if s.run != nil && s.run.cause == nil {
+		s.t.recordUnanswered(s.decl, &s.run.message, s.run.decision, s.effect, why)
+	}
+	for i := range s.queue {
+		if m := &s.queue[i]; answered == "" || m.ID != answered {
+			s.t.recordUnanswered(s.decl, m, nil, s.effect, why)
+		}
+	}
 }
 
 // recordAwaitedAnswer reports who answered an awaited emit. If the library emits a host's message

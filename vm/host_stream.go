@@ -285,12 +285,12 @@ func (x *hostStream) withdraw(id string) bool {
 	}
 	if k := x.asks.find(id); k != nil {
 		k.markSettled(askWithdrawn)
-		x.by.recordWithdrawal(x.decl, &effect.HostMessage{Type: k.typ, ID: k.id}, k.decision, x.effect)
+		x.by.recordUnanswered(x.decl, &effect.HostMessage{Type: k.typ, ID: k.id}, k.decision, x.effect, errWithdrawn.Error())
 		return true
 	}
 	m, found := x.removeByID(id)
 	if found {
-		x.by.recordWithdrawal(x.decl, &m, nil, x.effect)
+		x.by.recordUnanswered(x.decl, &m, nil, x.effect, errWithdrawn.Error())
 	}
 	return found
 }
@@ -403,8 +403,11 @@ func (x *hostStream) close(t *task, reason string) {
 		return
 	}
 	x.closed, x.reason = true, reason
-	x.messages, x.err = messages{}, nil
 	m := t.m
+	for i := range x.queue {
+		t.recordUnanswered(x.decl, &x.queue[i], nil, x.effect, exchangeClosed)
+	}
+	x.messages, x.err = messages{}, nil
 	m.hostStreams.open = slices.DeleteFunc(m.hostStreams.open, func(o *hostStream) bool { return o == x })
 	m.openResources.release(t, effect.KindExchangeClose, x.id)
 	for _, k := range x.asks.open() {

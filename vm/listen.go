@@ -221,6 +221,7 @@ func (s *scope) enqueueMessages(c completion) {
 	if c.err != nil {
 		s.err = c.err
 		if e, ok := errors.AsType[*effect.Error](c.err); ok {
+			s.abandon(exchangeFailed, "")
 			s.dropRequests(e)
 		}
 		return
@@ -242,6 +243,8 @@ func (s *scope) enqueueMessages(c completion) {
 		recordOwn(s.t.m, s.decl, m, s.effect)
 		if !s.exited || !s.dropRequest(m.Type) {
 			s.add(m)
+		} else {
+			s.t.recordUnanswered(s.decl, m, nil, s.effect, exchangeFailed)
 		}
 	}
 	if s.run != nil && s.t.wait != nil {
@@ -253,9 +256,12 @@ func (s *scope) enqueueMessages(c completion) {
 // the host sent before its exit and that need no answer are still handled. After a timeout no
 // message is handled.
 func (s *scope) replyFailed(r *effect.ExchangeReply, e *effect.Error) {
+	answered := ""
 	if r != nil {
 		s.dropRequest(r.InReplyTo)
+		answered = r.AnswerTo
 	}
+	s.abandon(exchangeFailed, answered)
 	s.dropRequests(e)
 	if timedOut(e) {
 		s.next.cancel()
@@ -311,12 +317,12 @@ func (s *scope) withdraw(id string) bool {
 	}
 	if s.run != nil && s.run.message.ID == id {
 		s.run.cancel(errWithdrawn)
-		s.t.recordWithdrawal(s.decl, &s.run.message, s.run.decision, s.effect)
+		s.t.recordUnanswered(s.decl, &s.run.message, s.run.decision, s.effect, errWithdrawn.Error())
 		return true
 	}
 	m, found := s.removeByID(id)
 	if found {
-		s.t.recordWithdrawal(s.decl, &m, nil, s.effect)
+		s.t.recordUnanswered(s.decl, &m, nil, s.effect, errWithdrawn.Error())
 	}
 	return found
 }
@@ -455,6 +461,8 @@ func (t *task) unwindScope(s *scope, r *raised) (st status, on bool) {
 		t.raised = nil
 		return t.runCancelled(s), false
 	}
+	s.abandon(exchangeClosed, "")
+	s.messages = messages{used: s.used}
 	if s.run != nil {
 		s.run.stopTimer()
 		t.endDecision(s.run.decision)

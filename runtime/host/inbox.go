@@ -97,20 +97,23 @@ func (in *inbox) mergeBatch(b batch) {
 		h.requests += b.requests
 	}
 	if b.hasWithdrawal && h.requests > 0 {
-		h.removeWithdrawn(from)
+		vendor := in.exchange != nil && in.exchange.pool.cfg.protocol().New != nil
+		h.removeWithdrawn(from, vendor)
 	}
 }
 
 // removeWithdrawn removes each withdraw message at index from or later, together with the request
-// that it withdraws, if the batch contains that request.
-func (b *batch) removeWithdrawn(from int) {
+// that it withdraws, if the batch contains that request. The program receives those of a vendor's
+// agent that a person may answer, because each of them has a record.
+func (b *batch) removeWithdrawn(from int, vendor bool) {
 	for i := from; i < len(b.msgs); i++ {
 		m := &b.msgs[i]
 		if m.ID == "" || hostmsg.Lookup(m.Type).Role != hostmsg.Withdraws {
 			continue
 		}
 		at := slices.IndexFunc(b.msgs[:i], func(r effect.HostMessage) bool {
-			return r.ID == m.ID && hostmsg.Lookup(r.Type).Waits()
+			row := hostmsg.Lookup(r.Type)
+			return r.ID == m.ID && row.Waits() && !(vendor && row.ByPerson())
 		})
 		if at >= 0 {
 			b.msgs = slices.Delete(b.msgs, i, i+1)

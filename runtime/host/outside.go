@@ -246,6 +246,10 @@ func (o *outside) recordDropped(all []effect.HostMessage) {
 	}
 	for i := range all {
 		m := &all[i]
+		if row := hostmsg.Lookup(m.Type); !m.Decided && p.translation != nil && row.Waits() && row.ByPerson() {
+			o.recordUnread(m)
+			continue
+		}
 		kind := recordedKinds[m.Type]
 		if kind == "" || !m.Decided || m.IsOutside() {
 			continue
@@ -272,6 +276,17 @@ func (o *outside) recordDropped(all []effect.HostMessage) {
 		if err := o.record(d); err != nil {
 			p.hosts.logf(slog.LevelWarn, p.cfg, "has the decision %s on its request %s, which could not be recorded: %v", d.Verdict, d.ID, err)
 		}
+	}
+}
+
+// recordUnread records that a request was refused which the program has not received.
+func (o *outside) recordUnread(m *effect.HostMessage) {
+	d := o.decision(o.process.reader.number.Load(), m.Type, json.RawMessage(m.ID), value.AppendJSON(nil, m.Payload), cancelled)
+	if m.Type == hostmsg.Approval {
+		d.Verdict = string(hostpolicy.Deny)
+	}
+	if err := o.record(d); err != nil {
+		o.process.hosts.logf(slog.LevelWarn, o.process.cfg, "made a request whose refusal could not be recorded: %v", err)
 	}
 }
 

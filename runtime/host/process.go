@@ -165,9 +165,10 @@ func (p *process) release(served bool) {
 	if served {
 		p.hosts.pools[p.cfg.Name].backoff.reset()
 	}
-	switch {
-	case p.workspace != "":
+	if p.workspace != "" {
 		p.saveConversation()
+	}
+	switch {
 	case !p.settling.endTasks(), p.translation.beginsTurn():
 		p.retire(closeInputWait) // the agent would begin a turn with a message of the exchange that has ended
 		return

@@ -67,10 +67,13 @@ func (f *Failure) Cause() error {
 // UnmarshalJSON parses a failure. A number without a point and an exponent is an Int.
 func (f *Failure) UnmarshalJSON(text []byte) error {
 	type plain Failure
+	raw := struct {
+		*plain
+		Fields map[string]json.RawMessage `json:"fields"`
+	}{plain: (*plain)(f)}
 	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
 	d.DisallowUnknownFields()
-	if err := d.Decode((*plain)(f)); err != nil {
+	if err := d.Decode(&raw); err != nil {
 		return err
 	}
 	if f.Kind != cancelled && f.Kind != broken && value.ErrorType(f.Kind) == nil {
@@ -79,30 +82,47 @@ func (f *Failure) UnmarshalJSON(text []byte) error {
 	if !slices.Contains(statuses, f.X) {
 		return fmt.Errorf("x is %q: done, unknown, or nothing", f.X)
 	}
-	for name, v := range f.Fields {
-		switch v := v.(type) {
-		case string, bool:
-		case json.Number:
-			n, err := number(v)
-			if err != nil {
-				return fmt.Errorf("field %s: %w", name, err)
-			}
-			f.Fields[name] = n
-		case []any:
-			texts := make([]string, len(v))
-			for i, x := range v {
-				text, ok := x.(string)
-				if !ok {
-					return fmt.Errorf("element %d of field %s is no text", i, name)
-				}
-				texts[i] = text
-			}
-			f.Fields[name] = texts
-		default:
-			return fmt.Errorf("field %s is neither text, number, truth value nor a list of texts", name)
+	for name, text := range raw.Fields {
+		v, err := field(text)
+		if err != nil {
+			return fmt.Errorf("field %s: %w", name, err)
 		}
+		if f.Fields == nil {
+			f.Fields = map[string]any{}
+		}
+		f.Fields[name] = v
 	}
 	return nil
+}
+
+// field returns the value of an error's field: a text, number, truth value or list of texts, or
+// the JSON text of any other list or object.
+func field(raw json.RawMessage) (any, error) {
+	var v any
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if err := d.Decode(&v); err != nil {
+		return nil, err
+	}
+	switch v := v.(type) {
+	case string, bool:
+		return v, nil
+	case json.Number:
+		return number(v)
+	case []any:
+		texts := make([]string, len(v))
+		for i, x := range v {
+			text, ok := x.(string)
+			if !ok {
+				return raw, nil
+			}
+			texts[i] = text
+		}
+		return texts, nil
+	case map[string]any:
+		return raw, nil
+	}
+	return nil, errors.New("it is null")
 }
 
 func number(n json.Number) (any, error) {

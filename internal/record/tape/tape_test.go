@@ -19,7 +19,8 @@ import (
 // be restored, except that an object has the number of the replaying run.
 func TestKinds(t *testing.T) {
 	sometimes := &effect.Error{Kind: "HttpError", Message: "gone", Status: effect.Unknown,
-		Fields: map[string]any{"url": "http://a", "status": int64(1<<53 + 1), "ratio": 2.0, "retryable": true}}
+		Fields: map[string]any{"url": "http://a", "status": int64(1<<53 + 1), "ratio": 2.0, "retryable": true,
+			"tasks": json.RawMessage(`[{"id":"a","kind":"agent"}]`), "result": json.RawMessage(`{"type":"result","text":"b"}`)}}
 	kinds := 0
 	for _, row := range effect.Table() {
 		if !Recorded(row.Kind) {

@@ -90,6 +90,9 @@ const (
 	ReasonUnconfirmed = "the agent did not confirm it"
 )
 
+// exchangeEnded is the reason for which a request is refused that is open when its exchange ends.
+const exchangeEnded = "the exchange has ended"
+
 // Confirmer is an Adapter of an agent that confirms the decisions which it receives.
 type Confirmer interface {
 	// Unconfirmed returns the IDs of the requests whose decisions the agent has not confirmed,

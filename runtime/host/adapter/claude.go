@@ -131,7 +131,7 @@ var claudeRows = []claudeRow{
 	{"control_request", "", (*claude).handleRequest},
 	{"control_cancel_request", "", (*claude).cancelRequest},
 	{"system", "elicitation_complete", (*claude).completeElicitation},
-	{"system", "compact_boundary", (*claude).compacts},
+	{"system", "compact_boundary", claudeCompacts},
 	{"system", "notification", (*claude).warnsUser},
 	{"system", "model_refusal_fallback", (*claude).warnsUser},
 	{"system", "model_refusal_no_fallback", (*claude).warnsUser},

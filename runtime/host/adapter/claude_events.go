@@ -446,10 +446,11 @@ func (c *claude) result(s *Output, m *claudeLine) {
 	}
 }
 
-// withdrawOwn withdraws the open requests of the turn that has ended. Those of subagents stay open.
+// withdrawOwn withdraws the open requests of the turn that has ended. Those that subagents may have
+// made stay open.
 func (c *claude) withdrawOwn(s *Output) {
 	for _, id := range sortedKeys(c.Open) {
-		if q := c.Open[id]; q.Agent == "" && q.Elicits == nil {
+		if q := c.Open[id]; q.isOfTurn() {
 			delete(c.Open, id)
 			s.withdraw(id)
 		}

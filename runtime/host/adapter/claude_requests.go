@@ -233,17 +233,38 @@ func (c *claude) respond(s *Output, o *ours) {
 	if q.Tool != "" || q.Elicits != nil {
 		c.add(o.AnswerTo)
 	}
+	s.addLines(controlled(o.AnswerTo, q.answer(o)))
+}
+
+// answer returns the answer to a request.
+func (q *claudeRequest) answer(o *ours) obj {
 	switch {
 	case q.Elicits != nil:
-		s.addLines(controlled(o.AnswerTo, q.Elicits.answer(o)))
+		return q.Elicits.answer(o)
 	case q.Tool == "":
-		s.addLines(controlled(o.AnswerTo, obj{"mcp_response": obj{"jsonrpc": "2.0", "id": q.Call, "result": mcpResult(o)}}))
+		return obj{"mcp_response": obj{"jsonrpc": "2.0", "id": q.Call, "result": mcpResult(o)}}
 	case q.Tool == claudeAsks:
-		s.addLines(controlled(o.AnswerTo, q.answered(o)))
-	default:
-		s.addLines(controlled(o.AnswerTo, q.decided(o)))
+		return q.answered(o)
+	}
+	return q.decided(o)
+}
+
+// endRequests withdraws the open requests, because the exchange ends. Others than those of the turn
+// that has ended are refused: a detached subagent or a foreign turn would wait for the answer.
+func (c *claude) endRequests(s *Output) {
+	for _, id := range sortedKeys(c.Open) {
+		q := c.Open[id]
+		delete(c.Open, id)
+		s.withdraw(id)
+		if c.isForeign() || !q.isOfTurn() {
+			s.addLines(controlled(id, q.answer(&ours{Error: exchangeEnded})))
+		}
 	}
 }
+
+// isOfTurn reports whether a request is known to be one of the agent's turn, with which it ends. A
+// subagent may have made any other one.
+func (q *claudeRequest) isOfTurn() bool { return q.Tool != "" && q.Agent == "" }
 
 func (q *claudeRequest) decided(o *ours) obj {
 	d := o.decide(q.Options, q.Input, true)

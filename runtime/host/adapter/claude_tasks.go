@@ -82,9 +82,20 @@ var claudeTaskStates = map[string]string{"failed": effect.TaskFailed, "stopped":
 
 func (t *claudeTask) isCounted() bool { return t.ID != "" && !t.Ambient && !t.Hidden }
 
+// begin prepares for a new exchange. It forgets ended tasks.
+func (w *claudeWork) begin() {
+	w.work.begin()
+	clear(w.Watches)
+	for id := range w.Agents {
+		if _, live := w.Live[id]; !live {
+			delete(w.Agents, id)
+		}
+	}
+}
+
 // task returns the task in the form of the host protocol.
 func (c *claude) task(t *claudeTask) effect.HostTask {
-	kind := cmp.Or(claudeTaskKinds[t.Type], t.Type, "task")
+	kind := cmp.Or(claudeTaskKinds[t.Type], short(t.Type), "task")
 	if kind == taskCommand && c.Tasks.Watches[t.Call] {
 		kind = taskWatcher
 	}
@@ -277,7 +288,7 @@ func (c *claude) settle(s *Output) {
 func (c *claude) finishExchange(s *Output, r outcome) {
 	r.Unasked = maps.Clone(c.Calls.Unasked)
 	c.endTurn(s)
-	clear(c.Open)
+	c.endRequests(s)
 	clear(c.Tasks.Runs)
 	clear(c.Tasks.Front)
 	c.Base, c.Spent, c.Tasks.Busy, c.Interrupted = c.Total, claudeTotals{}, false, false

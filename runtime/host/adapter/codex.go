@@ -296,7 +296,9 @@ func (c *codex) ToAgent(line []byte) (s Output) {
 		c.Tasks.Interrupted, c.Cancel = steered, true
 		c.interrupt(&s)
 	case pollLine:
-		c.poll(&s)
+		if len(c.Tasks.Lists) == 0 {
+			c.listCommands(&s, "")
+		}
 	case stopLine:
 		c.stop(&s, o.Reason)
 	}
@@ -410,8 +412,9 @@ func (c *codex) handleResponse(s *Output, m *rpcMessage, line []byte) {
 		c.handleInitialized(s, r.UserAgent)
 	case "thread/start", "thread/resume":
 		c.Session, c.Model = r.Thread.ID, r.Model
-		c.Used, c.Total = usage{}, usage{}
-		clear(c.Tasks.Threads)
+		c.Tasks.beginSession()
+		c.Total = usage{}
+		c.Used = c.sum()
 		if c.Prompts == 0 {
 			s.ready(c.Version, true)
 		} else {
@@ -461,8 +464,19 @@ func (c *codex) handleFailure(s *Output, method string, m *rpcMessage) {
 		s.Quiet = method
 		return
 	}
-	s.failed(fmt.Sprintf("host '%s': %s: %s", c.cfg.Host, method, m.Error.text()), string(m.Error.Code), c.Session, nil)
-	c.refuseUnsent(s)
+	text := fmt.Sprintf("host '%s': %s: %s", c.cfg.Host, method, m.Error.text())
+	if !c.Busy {
+		s.failed(text, string(m.Error.Code), c.Session, nil)
+		return
+	}
+	r := outcome{Code: cmp.Or(string(m.Error.Code), method), Message: text, Session: c.Session}
+	if c.Tasks.Held == nil {
+		c.finishExchange(s, r)
+		return
+	}
+	r.Result = c.Tasks.Held.message(nil)
+	c.Tasks.Held = &r
+	c.stop(s, "")
 }
 
 // codexFlags returns flags that allow Codex to ask questions outside its plan mode. A version of

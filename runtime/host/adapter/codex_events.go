@@ -202,7 +202,7 @@ func (c *codex) completed(s *Output, e *codexEvent) {
 	default:
 		r.Code = "turn_failed"
 	}
-	c.listCommands(s, c.Session)
+	c.listCommands(s, "")
 	waits := c.Tasks.Held != nil || !c.Tasks.Interrupted && (len(c.Tasks.Lists) > 0 || len(c.Tasks.Live) > 0 && c.cfg.Background != BackgroundDetach)
 	if !waits {
 		c.finishExchange(s, r)

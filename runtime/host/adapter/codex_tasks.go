@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
@@ -18,7 +17,8 @@ type codexWork struct {
 	work
 	Threads     map[string]codexThread  // threads of subagents, by ID
 	Commands    map[string]codexCommand // commands that have not ended, by the ID of their item
-	Lists       map[string]string       // requests for the list of a thread's commands: the thread, by the request's ID
+	Lists       map[string]codexList    // requests for the list of a thread's commands, by ID
+	Used        usage                   // what the threads have used
 	Before      int                     // number of tasks that had ended when the exchange began to wait
 	Interrupted bool                    // the program has ended the turn, and the exchange does not wait for tasks
 }
@@ -28,14 +28,26 @@ type codexThread struct {
 	Agent json.RawMessage // its HostAgent
 	Name  string
 	Turn  string // ID of the turn that is running; "" for none
+	Ends  string // ID of the turn that Codex was asked to end; "" for none
 	Text  string // its newest message
 	Used  usage
 }
 
-type codexCommand struct{ Thread, Text string }
+type codexCommand struct {
+	Thread, Text string
+	Sent         int64 // number of requests that Codex had been sent when it started
+}
+
+// codexList is a request for the list of a thread's commands, which may have several pages.
+type codexList struct {
+	Thread string
+	Quiet  bool              // no turn of the thread was running: commands that it does not contain have ended
+	Sent   int64             // number of the request for the first page
+	Listed map[string]string // the commands on the earlier pages: names of their processes, by the ID of their item
+}
 
 func newCodexWork() codexWork {
-	return codexWork{work: newWork(), Threads: map[string]codexThread{}, Commands: map[string]codexCommand{}, Lists: map[string]string{}}
+	return codexWork{work: newWork(), Threads: map[string]codexThread{}, Commands: map[string]codexCommand{}, Lists: map[string]codexList{}}
 }
 
 // endsCommand reports whether an event is the end of a command, which an earlier turn may have
@@ -54,6 +66,18 @@ const (
 	codexLists = "thread/backgroundTerminals/list"
 	codexEnds  = "thread/backgroundTerminals/terminate"
 )
+
+// begin prepares for a new exchange. A thread may work in it again, but what it has written before
+// is no summary.
+func (w *codexWork) begin() {
+	w.work.begin()
+	for id, t := range w.Threads {
+		if _, live := w.Live[id]; !live {
+			t.Text = ""
+			w.Threads[id] = t
+		}
+	}
+}
 
 // addThread adds the thread of a subagent, or completes what is known about it. parent is the
 // thread that has started it.
@@ -114,7 +138,7 @@ func (c *codex) startAgent(s *Output, e *codexEvent, t codexThread) {
 	s.agent = nil
 	c.Tasks.start(s, effect.HostTask{ID: e.ThreadID, Kind: taskAgent, Name: short(t.Name)}, e.line)
 	if c.Tasks.Stopping {
-		c.stopTasks(s)
+		c.stopThread(s, e.ThreadID)
 	}
 }
 
@@ -137,6 +161,13 @@ func (c *codex) fromSubagent(s *Output, e *codexEvent) {
 	if !known && e.Turn.Root != "" && e.Turn.Root == c.Own {
 		t, known = c.addThread(e.ThreadID, "", ""), true
 	}
+	if !known && c.Tasks.endsCommand(e) { // the thread of an earlier session
+		var item codexItem
+		_ = json.Unmarshal(e.Item, &item) // endsCommand has read it
+		c.trackItem(s, e, &item, true)
+		c.showInExchange(s, e.method)
+		return
+	}
 	if !known {
 		s.Quiet = e.method
 		return
@@ -145,7 +176,9 @@ func (c *codex) fromSubagent(s *Output, e *codexEvent) {
 	switch e.method {
 	case "turn/started":
 		t.Turn = e.Turn.ID
+		c.Tasks.Threads[e.ThreadID] = t
 		c.startAgent(s, e, t)
+		t = c.Tasks.Threads[e.ThreadID]
 	case "turn/completed":
 		t.Turn = ""
 		state := effect.TaskCompleted
@@ -164,8 +197,8 @@ func (c *codex) fromSubagent(s *Output, e *codexEvent) {
 	case "item/completed":
 		c.subagentItem(s, e, &t)
 	case "thread/tokenUsage/updated":
+		c.Tasks.Used = c.Tasks.Used.plus(usage(e.Usage.Total)).minus(t.Used)
 		t.Used = usage(e.Usage.Total)
-		c.Tasks.Threads[e.ThreadID] = t
 		c.showUsage(s, e)
 	case "error":
 		codexRetries(c, s, e)
@@ -185,7 +218,7 @@ func (c *codex) trackItem(s *Output, e *codexEvent, item *codexItem, ended bool)
 		c.addThread(item.Thread, item.Path, e.ThreadID)
 	case item.Type != "commandExecution":
 	case !ended:
-		c.Tasks.Commands[item.ID] = codexCommand{cmp.Or(e.ThreadID, c.Session), bareCommand(item.Command)}
+		c.Tasks.Commands[item.ID] = codexCommand{cmp.Or(e.ThreadID, c.Session), bareCommand(item.Command), c.RPC.Sent}
 	default:
 		delete(c.Tasks.Commands, item.ID)
 		state := effect.TaskCompleted
@@ -196,44 +229,56 @@ func (c *codex) trackItem(s *Output, e *codexEvent, item *codexItem, ended bool)
 	}
 }
 
-// listCommands requests the commands of a thread that run in the background, if some may.
-func (c *codex) listCommands(s *Output, thread string) {
-	for _, command := range c.Tasks.Commands {
-		if command.Thread == thread {
-			s.addLines(c.RPC.request(codexLists, obj{"threadId": thread}))
-			c.Tasks.Lists[strconv.FormatInt(c.RPC.Sent, 10)] = thread
-			return
-		}
+// requestList requests a page of a list; cursor is "" for the first one.
+func (c *codex) requestList(s *Output, list codexList, cursor string) {
+	params := obj{"threadId": list.Thread}
+	if cursor != "" {
+		params["cursor"] = cursor
 	}
+	s.addLines(c.RPC.request(codexLists, params))
+	c.Tasks.Lists[strconv.FormatInt(c.RPC.Sent, 10)] = list
 }
 
-// handleList handles the list of a thread's commands. Those that it does not contain have ended. A
-// version that has no list runs no commands in the background.
+// handleList handles a page of the list of a thread's commands. Those that no page contains have
+// ended. A version that has no list runs no commands in the background.
 func (c *codex) handleList(s *Output, m *rpcMessage) {
 	var r struct {
 		Data []struct {
 			Item    string `json:"itemId"`
 			Process string `json:"processId"`
 		} `json:"data"`
+		Next string `json:"nextCursor"`
 	}
-	if m.Error == nil {
-		_ = json.Unmarshal(m.Result, &r) // a list that cannot be read contains none of the commands
+	switch {
+	case m.Error != nil && m.Error.Number() != CodeUnknown && m.Error.Number() != codeNoRequest:
+		s.warn(fmt.Sprintf("host '%s' does not list its background commands, which count as ended: %s", c.cfg.Host, m.Error.text()))
+	case m.Error == nil:
+		if err := json.Unmarshal(m.Result, &r); err != nil {
+			s.warn(fmt.Sprintf("host '%s' sends a list of its background commands that cannot be read: %s", c.cfg.Host, problem(err)))
+		}
 	}
-	thread := c.Tasks.Lists[idText(m.ID)]
+	list := c.Tasks.Lists[idText(m.ID)]
 	delete(c.Tasks.Lists, idText(m.ID))
-	processes := map[string]string{}
 	for _, x := range r.Data {
-		processes[x.Item] = x.Process
+		if _, known := c.Tasks.Commands[x.Item]; known {
+			list.Listed[x.Item] = x.Process
+		}
 	}
-	parent := thread // the task that works in the thread; "" for the main thread
+	if r.Next != "" {
+		c.requestList(s, list, r.Next)
+		return
+	}
+	thread, parent := list.Thread, list.Thread // the task that works in the thread; "" for the main thread
 	if thread == c.Session {
 		parent = ""
 	}
 	for _, id := range sortedKeys(c.Tasks.Commands) {
 		command := c.Tasks.Commands[id]
-		process, listed := processes[id]
+		process, listed := list.Listed[id]
+		_, live := c.Tasks.Live[id]
 		switch {
 		case command.Thread != thread:
+		case !listed && !live && (!list.Quiet || command.Sent >= list.Sent): // its turn may wait for it
 		case !listed:
 			delete(c.Tasks.Commands, id)
 			c.Tasks.end(s, id, effect.TaskCompleted, "", nil)
@@ -247,17 +292,21 @@ func (c *codex) handleList(s *Output, m *rpcMessage) {
 	c.showInExchange(s, codexLists)
 }
 
-// poll requests the commands that still run.
-func (c *codex) poll(s *Output) {
-	if len(c.Tasks.Lists) > 0 {
-		return
-	}
-	var threads []string
-	for _, id := range sortedKeys(c.Tasks.Commands) {
-		if t := c.Tasks.Commands[id].Thread; !slices.Contains(threads, t) {
-			threads = append(threads, t)
-			c.listCommands(s, t)
+// listCommands requests, for a thread or for each one if it is "", its commands that run in the
+// background.
+func (c *codex) listCommands(s *Output, thread string) {
+	threads := map[string]bool{}
+	for _, command := range c.Tasks.Commands {
+		if thread == "" || command.Thread == thread {
+			threads[command.Thread] = true
 		}
+	}
+	for _, thread := range sortedKeys(threads) {
+		isQuiet := c.Tasks.Threads[thread].Turn == ""
+		if thread == c.Session {
+			isQuiet = c.Turn == "" && !c.RPC.awaits("turn/start")
+		}
+		c.requestList(s, codexList{Thread: thread, Quiet: isQuiet, Sent: c.RPC.Sent + 1, Listed: map[string]string{}}, "")
 	}
 }
 
@@ -268,16 +317,20 @@ func (c *codex) stop(s *Output, why string) {
 		c.Tasks.expire(c.cfg.Host, why)
 	}
 	c.Tasks.Stopping = true
-	c.stopTasks(s)
-	c.poll(s) // the list has the names of the commands' processes
+	for _, t := range c.Tasks.live() {
+		c.stopThread(s, t.ID)
+	}
+	if len(c.Tasks.Lists) == 0 {
+		c.listCommands(s, "") // the list has the names of the commands' processes
+	}
 }
 
-// stopTasks interrupts the turns of subagents.
-func (c *codex) stopTasks(s *Output) {
-	for _, t := range c.Tasks.live() {
-		if turn := c.Tasks.Threads[t.ID].Turn; turn != "" {
-			s.addLines(c.RPC.request("turn/interrupt", obj{"threadId": t.ID, "turnId": turn}))
-		}
+// stopThread interrupts the turn of a subagent.
+func (c *codex) stopThread(s *Output, id string) {
+	if t := c.Tasks.Threads[id]; t.Turn != "" && t.Ends != t.Turn {
+		t.Ends = t.Turn
+		c.Tasks.Threads[id] = t
+		s.addLines(c.RPC.request("turn/interrupt", obj{"threadId": id, "turnId": t.Turn}))
 	}
 }
 
@@ -306,13 +359,26 @@ func (c *codex) settle(s *Output) {
 func (c *codex) finishExchange(s *Output, r outcome) {
 	c.Turn, c.Cancel, c.Busy, c.Tasks.Interrupted = "", false, false, false
 	c.endTurn(s)
-	clear(c.RPC.Open)
+	c.endRequests(s)
 	clear(c.Streamed)
 	clear(c.Items)
 	c.Tasks.finish(s, r)
 	c.refuseUnsent(s)
 	if len(c.Steering) > 0 {
 		c.Result, s.Messages = s.Messages[len(s.Messages)-1], s.Messages[:len(s.Messages)-1]
+	}
+}
+
+// endRequests withdraws the open requests, because the exchange ends. Those of subagents are
+// refused: a detached one would wait for the answer.
+func (c *codex) endRequests(s *Output) {
+	for _, id := range sortedKeys(c.RPC.Open) {
+		q := c.RPC.Open[id]
+		delete(c.RPC.Open, id)
+		s.withdraw(id)
+		if _, subagent := c.Tasks.Threads[q.thread()]; subagent {
+			s.addLines(rpcResult(q.ID, codexRequestOf(q.Method).answer(&q, &ours{Error: exchangeEnded})))
+		}
 	}
 }
 
@@ -348,10 +414,14 @@ func (c *codex) Polls() bool { return c.Tasks.Held != nil && len(c.Tasks.Command
 func (c *codex) Work() Work { return c.Tasks.report(c.Turn != "") }
 
 // sum returns what all threads have used.
-func (c *codex) sum() usage {
-	all := c.Total
-	for _, t := range c.Tasks.Threads {
-		all = all.plus(t.Used)
+func (c *codex) sum() usage { return c.Total.plus(c.Tasks.Used) }
+
+// beginSession prepares for another session. Subagents of the old one may be detached.
+func (w *codexWork) beginSession() {
+	for id, t := range w.Threads {
+		if _, live := w.Live[id]; !live {
+			delete(w.Threads, id)
+			w.Used = w.Used.minus(t.Used)
+		}
 	}
-	return all
 }

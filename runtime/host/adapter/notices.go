@@ -10,8 +10,8 @@ import (
 
 // Handlers of messages about the agent itself, which need no answer.
 
-// codexCompacts reports that the agent has shortened the conversation.
-func (c *claude) compacts(s *Output, m *claudeLine) { s.compact(m.line) }
+// claudeCompacts reports that the agent has shortened the conversation.
+func claudeCompacts(_ *claude, s *Output, m *claudeLine) { s.compact(m.line) }
 
 func codexCompacts(_ *codex, s *Output, e *codexEvent) { s.compact(e.line) }
 

@@ -72,6 +72,7 @@ func joinDetails(message, details string) string {
 const (
 	CodeInvalid   = -32602 // invalid parameters
 	CodeUnknown   = -32601 // unknown method
+	codeNoRequest = -32600 // no request, which Codex answers to an unknown method
 	CodeInternal  = -32603
 	CodeCancelled = -32800
 	CodeMissing   = -32002 // not found
@@ -82,6 +83,7 @@ const (
 type rpc struct {
 	Sent    int64                 // number of requests sent; their IDs count from 1
 	Waiting map[string]string     // methods of the sent requests that have no response, by ID
+	Awaited map[string]int        // number of these requests, by method
 	Open    map[string]rpcRequest // requests of the agent that have no response, by ID as a string
 }
 
@@ -96,12 +98,15 @@ type rpcRequest struct {
 	Args    json.RawMessage `json:",omitempty"`
 }
 
-func newRPC() rpc { return rpc{Waiting: map[string]string{}, Open: map[string]rpcRequest{}} }
+func newRPC() rpc {
+	return rpc{Waiting: map[string]string{}, Awaited: map[string]int{}, Open: map[string]rpcRequest{}}
+}
 
 // request returns the line of a new request to the agent.
 func (r *rpc) request(method string, params any) []byte {
 	r.Sent++
 	r.Waiting[strconv.FormatInt(r.Sent, 10)] = method
+	r.Awaited[method]++
 	return jsonwrite.MustEncode(obj{"jsonrpc": "2.0", "id": r.Sent, "method": method, "params": params})
 }
 
@@ -118,19 +123,15 @@ func notification(method string, params any) []byte {
 func (r *rpc) matchResponse(m *rpcMessage) (method string, ok bool) {
 	id := idText(m.ID)
 	method, ok = r.Waiting[id]
-	delete(r.Waiting, id)
+	if ok {
+		delete(r.Waiting, id)
+		r.Awaited[method]--
+	}
 	return method, ok
 }
 
 // awaits reports whether a request with the method has no response.
-func (r *rpc) awaits(method string) bool {
-	for _, m := range r.Waiting {
-		if m == method {
-			return true
-		}
-	}
-	return false
-}
+func (r *rpc) awaits(method string) bool { return r.Awaited[method] > 0 }
 
 // idText returns a JSON-RPC ID as the string that serves as ID in the host protocol.
 func idText(id json.RawMessage) string {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -59,6 +58,7 @@ const maxTitles = 5
 // work are the background tasks of an agent, and the exchange that waits for them.
 type work struct {
 	Live     map[string]liveTask // tasks that have not ended, by ID
+	Order    []startedTask       // Live in the order of their start, and some that have ended
 	Changes  int64               // number of starts and ends of tasks
 	Past     []effect.HostTask   // tasks of the running exchange that have ended
 	Worked   bool                // the running exchange has had a task
@@ -66,12 +66,18 @@ type work struct {
 	Stopping bool                // the tasks are being stopped
 	Late     string              // what is wrong with tasks that have not ended in time; "" for none
 	Shown    string              // newest message about the tasks for which the exchange waits
+	Changed  bool                // the tasks have changed since
 }
 
 // liveTask is a task that has not ended.
 type liveTask struct {
 	effect.HostTask
 	N int64 // greater than that of an older task
+}
+
+type startedTask struct {
+	ID string
+	N  int64
 }
 
 func newWork() work { return work{Live: map[string]liveTask{}} }
@@ -85,13 +91,16 @@ func title(t *effect.HostTask) string {
 }
 
 // Titles returns the names of tasks, of which a long list is cut.
-func Titles(all []effect.HostTask) string {
+func Titles(all []effect.HostTask) string { return titles(all[:min(len(all), maxTitles)], len(all)) }
+
+// titles returns the names of the first ones of n tasks.
+func titles(first []effect.HostTask, n int) string {
 	var out []string
-	for i := range all[:min(len(all), maxTitles)] {
-		out = append(out, title(&all[i]))
+	for i := range first {
+		out = append(out, title(&first[i]))
 	}
 	text := strings.Join(out, ", ")
-	if more := len(all) - len(out); more > 0 {
+	if more := n - len(out); more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
@@ -99,20 +108,53 @@ func Titles(all []effect.HostTask) string {
 
 // live returns the tasks that have not ended.
 func (w *work) live() (all []effect.HostTask) {
-	for _, t := range slices.SortedFunc(maps.Values(w.Live), func(a, b liveTask) int { return cmp.Compare(a.N, b.N) }) {
-		all = append(all, t.HostTask)
+	for _, x := range w.Order {
+		if w.isLive(x) {
+			all = append(all, w.Live[x.ID].HostTask)
+		}
 	}
 	return all
+}
+
+func (w *work) isLive(x startedTask) bool {
+	t, known := w.Live[x.ID]
+	return known && t.N == x.N
+}
+
+// forget removes tasks that have ended from Order, so that few others precede the oldest one.
+func (w *work) forget() {
+	for len(w.Order) > 0 && !w.isLive(w.Order[0]) {
+		w.Order = w.Order[1:]
+	}
+	if len(w.Order) > 2*len(w.Live) {
+		w.Order = slices.DeleteFunc(w.Order, func(x startedTask) bool { return !w.isLive(x) })
+	}
+}
+
+// titles returns the names of the live tasks, of which a long list is cut.
+func (w *work) titles() string {
+	var first []effect.HostTask
+	for _, x := range w.Order {
+		if w.isLive(x) {
+			first = append(first, w.Live[x.ID].HostTask)
+		}
+		if len(first) == maxTitles {
+			break
+		}
+	}
+	return titles(first, len(w.Live))
 }
 
 // begin prepares for a new exchange.
 func (w *work) begin() {
 	w.Past, w.Worked, w.Held, w.Stopping, w.Late, w.Shown = nil, false, nil, false, "", ""
+	w.Changed = true
 }
 
 // start adds a task, or completes what is known about one.
 func (w *work) start(s *Output, t effect.HostTask, payload []byte) {
 	before, known := w.Live[t.ID]
+	w.Changed = true
 	if known {
 		before.Name, before.Kind = cmp.Or(before.Name, t.Name), cmp.Or(t.Kind, before.Kind)
 		w.Live[t.ID] = before
@@ -122,6 +164,7 @@ func (w *work) start(s *Output, t effect.HostTask, payload []byte) {
 	w.Changes++
 	w.Worked = true
 	w.Live[t.ID] = liveTask{t, w.Changes}
+	w.Order = append(w.Order, startedTask{t.ID, w.Changes})
 	s.task(&t, title(&t)+" has started", payload)
 }
 
@@ -132,7 +175,9 @@ func (w *work) end(s *Output, id, state, summary string, payload []byte) {
 		return
 	}
 	delete(w.Live, id)
+	w.forget()
 	w.Changes++
+	w.Changed = true
 	t.State, t.Summary = state, summary
 	w.Past = append(w.Past, t.HostTask)
 	s.task(&t.HostTask, endText(&t.HostTask), payload)
@@ -186,11 +231,11 @@ func (s *Output) turnEnded(r *outcome) {
 
 // showWait reports the tasks for which the exchange waits, if they have changed.
 func (w *work) showWait(s *Output) {
-	if w.Held == nil || len(w.Live) == 0 {
+	if w.Held == nil || len(w.Live) == 0 || !w.Changed {
 		return
 	}
-	all := w.live()
-	text := "waits for " + Titles(all)
+	w.Changed = false
+	text := "waits for " + w.titles()
 	if text == w.Shown {
 		return
 	}
@@ -217,7 +262,7 @@ func (w *work) settled() outcome {
 		r.Result = r.message(nil)
 		r.Code, r.Message = "background", w.Late
 	}
-	w.Held, w.Stopping, w.Late, w.Shown = nil, false, "", ""
+	w.Held, w.Stopping, w.Late, w.Shown, w.Changed = nil, false, "", "", true
 	return r
 }
 
@@ -232,7 +277,7 @@ func (w *work) finish(s *Output, r outcome) {
 
 // report returns the state for the host's process. tending reports whether a turn is running.
 func (w *work) report(tending bool) Work {
-	out := Work{Tasks: w.live(), Tending: tending, Ended: w.Past}
+	out := Work{Tasks: w.live(), Tending: tending, Ended: slices.Clone(w.Past)}
 	for i := range out.Tasks {
 		out.Tending = out.Tending || isTended(out.Tasks[i].Kind)
 	}
