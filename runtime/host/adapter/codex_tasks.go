@@ -171,7 +171,8 @@ var subagentRows = map[string]func(c *codex, s *Output, e *codexEvent, t *codexT
 		t.Used = usage(e.Usage.Total)
 		c.showUsage(s, e)
 	},
-	"error": func(c *codex, s *Output, e *codexEvent, _ *codexThread) { codexRetries(c, s, e) },
+	"error":                  func(c *codex, s *Output, e *codexEvent, _ *codexThread) { codexRetries(c, s, e) },
+	"serverRequest/resolved": func(c *codex, s *Output, e *codexEvent, _ *codexThread) { c.withdrawResolved(s, e) },
 }
 
 // subagentItem handles an item of a subagent that is complete. Its texts are no part of the result.
