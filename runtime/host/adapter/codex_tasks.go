@@ -191,6 +191,7 @@ func (c *codex) fromSubagent(s *Output, e *codexEvent) {
 		c.withdrawThread(s, e.ThreadID)
 		s.agent = nil
 		c.Tasks.end(s, e.ThreadID, state, t.Text, e.line)
+		c.Tasks.Threads[e.ThreadID] = t // listCommands reads whether its turn is running
 		c.listCommands(s, e.ThreadID)
 	case "item/started":
 		c.itemStarted(s, e)
@@ -202,6 +203,8 @@ func (c *codex) fromSubagent(s *Output, e *codexEvent) {
 		c.showUsage(s, e)
 	case "error":
 		codexRetries(c, s, e)
+	case "serverRequest/resolved":
+		c.withdrawResolved(s, e)
 	}
 	c.Tasks.Threads[e.ThreadID] = t
 	c.showInExchange(s, e.method)

@@ -131,3 +131,20 @@ func TestManyTasks(t *testing.T) {
 		}
 	})
 }
+
+// TestSubagentConfirms checks that Codex's confirmation of a decision about a subagent's request
+// counts, and that one which it resolves itself is withdrawn.
+func TestSubagentConfirms(t *testing.T) {
+	c := newCodex(Config{Host: "H"})
+	linesOf(c, codexBegin)
+	asks := `{"method":"item/commandExecution/requestApproval","id":%,"params":{"threadId":"u","itemId":"i","command":"ls"}}`
+	resolved := `{"method":"serverRequest/resolved","params":{"threadId":"u","requestId":%}}`
+	of := func(line, id string) string { return strings.ReplaceAll(line, "%", id) }
+	got := linesOf(c, []string{codexTurn("started", "u", "U1"), of(asks, "7"), of(asks, "8"), `> {"type":"response","answer_to":"7","value":"yes"}`, of(resolved, "7"), of(resolved, "8")})
+	if len(c.Answered) > 0 || !c.Knows {
+		t.Errorf("unconfirmed decisions: %v", c.Answered)
+	}
+	if last := got[len(got)-1]; !strings.HasPrefix(last, `{"type":"withdraw","id":"8"`) {
+		t.Errorf("the last message is %s, want the withdrawal", last)
+	}
+}
