@@ -198,7 +198,7 @@ func (p *process) isUsable() bool {
 func (p *process) handleOutputEnd(err error, last ndjson.Line) {
 	ours := p.lifecycle.markOutputEnded()
 	failure, exited := p.endReason(err, last)
-	p.settling.set(false)
+	p.settling.set(false, false)
 	p.settling.addTo(failure)
 	p.addContext(failure)
 	if !ours && !p.reader.sawTerminal && !isUnreadable(err) {

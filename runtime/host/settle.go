@@ -30,8 +30,10 @@ type settling struct {
 	process *process
 	mu      sync.Mutex
 	on      bool
+	stops   bool   // the agent must stop its tasks
+	late    string // what is wrong with the tasks, if background_timeout has passed; "" otherwise
 	poll    clock.Timer
-	limit   clock.Timer // of background_timeout; zero without one
+	limit   clock.Timer // of background_timeout, then of cancel_grace; zero without one
 
 	tasks int64 // number of starts and ends of tasks; guarded by the adapter's lock
 }
@@ -57,26 +59,32 @@ func (t *translation) work() adapter.Work {
 	return adapter.Work{}
 }
 
-// set starts or stops the timers. The caller may hold the adapter's lock.
-func (s *settling) set(on bool) {
+// set starts or stops the timers. stops is described at settling. The caller may hold the adapter's
+// lock.
+func (s *settling) set(on, stops bool) {
 	if inPage {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	p := s.process
+	if stops && !s.stops {
+		s.limit.Stop()
+		s.limit = p.hosts.opts.Clock.AfterFunc(p.cfg.cancelGrace(), s.abort)
+	}
+	s.stops = stops
 	if on == s.on {
 		return
 	}
 	s.on = on
 	s.poll.Stop()
-	s.limit.Stop()
 	if !on {
+		s.limit.Stop()
 		return
 	}
-	p := s.process
+	s.late = ""
 	s.poll = p.hosts.opts.Clock.AfterFunc(settlePoll, s.check)
-	s.limit = clock.Timer{}
-	if limit := orSeconds(0, p.cfg.Vendor.BackgroundTimeout); limit > 0 {
+	if limit := orSeconds(0, p.cfg.Vendor.BackgroundTimeout); limit > 0 && !stops {
 		s.limit = p.hosts.opts.Clock.AfterFunc(limit, s.expire)
 	}
 }
@@ -99,24 +107,29 @@ func (s *settling) check() {
 	}
 }
 
-// expire stops the tasks, because background_timeout has passed. If they do not end in time either,
-// the exchange fails.
+// expire stops the tasks, because background_timeout has passed.
 func (s *settling) expire() {
-	p := s.process
-	why := "did not finish its background work within " + effect.Seconds(p.cfg.Vendor.BackgroundTimeout)
-	s.send(adapter.Stop(why))
+	why := "did not finish its background work within " + effect.Seconds(s.process.cfg.Vendor.BackgroundTimeout)
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.on {
-		s.limit = p.hosts.opts.Clock.AfterFunc(p.cfg.cancelGrace(), func() { s.abort(why) })
-	}
+	s.late = why
+	s.mu.Unlock()
+	s.send(adapter.Stop(why))
 }
 
-// abort fails the exchange, because its agent has not stopped its tasks.
-func (s *settling) abort(why string) {
+// abort fails the exchange, because its agent has not stopped its tasks within cancel_grace.
+func (s *settling) abort() {
+	s.mu.Lock()
+	on, late := s.on, s.late
+	s.mu.Unlock()
 	p := s.process
-	if in, _ := p.lifecycle.currentExchange(); s.isOn() && in != nil && in.exchange != nil {
-		in.exchange.abort(p.cfg.unknownErrorf("%s, and did not stop it", why).With("code", "background"), "background")
+	what := "did not stop its background work"
+	if late != "" {
+		what = late + ", and did not stop it"
+	} else if problem := p.translation.work().Problem; problem != "" {
+		what += " when its turn had failed: " + problem
+	}
+	if in, _ := p.lifecycle.currentExchange(); on && in != nil && in.exchange != nil {
+		in.exchange.abort(p.cfg.unknownErrorf("%s", what).With("code", "background"), "background")
 	}
 }
 
@@ -134,6 +147,10 @@ func (t *translation) polls() bool {
 // send sends the adapter a line that a resumed run does not produce again.
 func (s *settling) send(text []byte) {
 	s.process.sendLine(line{short: text, frame: lineFrame{kind: keeper.KindSent}}, true)
+	t := s.process.translation
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s.note(t.adapter)
 }
 
 // endTasks handles the background tasks of a process whose exchange has ended. It reports whether

@@ -250,6 +250,7 @@ func TestBackgroundSchedules(t *testing.T) {
 				if n == 3000 {
 					failf("the exchange does not end")
 				}
+				waits, _ := c.Settles()
 				switch k := r.IntN(40); {
 				case k < 16 && len(lines) > 0:
 					read()
@@ -258,11 +259,11 @@ func TestBackgroundSchedules(t *testing.T) {
 				case k < 34 && len(waiting) > 0:
 					send(`{"type":"response","answer_to":"` + waiting[0] + `","value":"yes"}`)
 					waiting = waiting[1:]
-				case k == 34 && n < 300 && c.Settles():
+				case k == 34 && n < 300 && waits:
 					send(`{"type":"steer","id":"t","text":"y"}`)
-				case k == 35 && c.Settles() && !m.turn && len(m.ended)+len(m.queue) == 0: // it is silent
+				case k == 35 && waits && !m.turn && len(m.ended)+len(m.queue) == 0: // it is silent
 					send(`{"type":"poll"}`)
-				case k == 36 && m.is(8) && c.Settles():
+				case k == 36 && m.is(8) && waits:
 					fails = true
 					send(string(Stop("w")))
 				case k == 37 && m.is(20):

@@ -266,7 +266,10 @@ func (c *claude) poll(s *Output) {
 // described at expire; "" for none.
 func (c *claude) stop(s *Output, why string) {
 	if why != "" {
-		c.Tasks.expire(c.cfg.Host, why)
+		c.Tasks.expire(c.cfg.Host, why, c.Tasks.Turn)
+		if c.Tasks.Turn {
+			c.interrupt(s, false)
+		}
 	}
 	c.Tasks.Stopping = true
 	c.stopTasks(s)
@@ -305,7 +308,7 @@ func (c *claude) forbiddenError() string {
 func (c *claude) Count() int64 { return c.Tasks.Changes }
 
 // Settles implements Worker.
-func (c *claude) Settles() bool { return c.Tasks.Held != nil }
+func (c *claude) Settles() (waits, stops bool) { return c.Tasks.settles() }
 
 // Polls implements Worker.
 func (c *claude) Polls() bool { return c.Tasks.Held != nil && len(c.Tasks.Live) == 0 && !c.Tasks.Turn }

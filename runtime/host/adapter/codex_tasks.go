@@ -317,7 +317,10 @@ func (c *codex) listCommands(s *Output, thread string) {
 // expire; "" for none.
 func (c *codex) stop(s *Output, why string) {
 	if why != "" {
-		c.Tasks.expire(c.cfg.Host, why)
+		isTurn := c.Turn != "" || c.RPC.awaits("turn/start")
+		c.Tasks.expire(c.cfg.Host, why, isTurn)
+		c.Cancel = isTurn
+		c.interrupt(s)
 	}
 	c.Tasks.Stopping = true
 	for _, t := range c.Tasks.live() {
@@ -408,7 +411,7 @@ func (q *rpcRequest) thread() string {
 func (c *codex) Count() int64 { return c.Tasks.Changes }
 
 // Settles implements Worker.
-func (c *codex) Settles() bool { return c.Tasks.Held != nil }
+func (c *codex) Settles() (waits, stops bool) { return c.Tasks.settles() }
 
 // Polls implements Worker.
 func (c *codex) Polls() bool { return c.Tasks.Held != nil && len(c.Tasks.Commands) > 0 }

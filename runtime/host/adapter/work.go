@@ -25,8 +25,9 @@ const (
 type Worker interface {
 	// Work returns what the agent works on.
 	Work() Work
-	// Settles reports whether the exchange waits for background tasks.
-	Settles() bool
+	// Settles reports whether the exchange waits for background tasks, and whether the agent must
+	// stop them.
+	Settles() (waits, stops bool)
 	// Count returns the number of starts and ends of tasks so far.
 	Count() int64
 	// Polls reports whether only a line of Poll shows that the wait has ended.
@@ -37,7 +38,8 @@ type Worker interface {
 type Work struct {
 	Tasks   []effect.HostTask // that have not ended, in the order of their start
 	Tending bool              // a turn is running, or an agent or workflow is among the tasks
-	Result  json.RawMessage   // result of the last turn, if the exchange waits; nil otherwise
+	Result  json.RawMessage   // result of the last turn that has one, if the exchange waits; nil otherwise
+	Problem string            // why the last turn has failed, if the exchange waits; "" otherwise
 	Ended   []effect.HostTask // tasks of the exchange that have ended
 }
 
@@ -64,6 +66,7 @@ type work struct {
 	Worked   bool                // the running exchange has had a task
 	Held     *outcome            // outcome of the last turn, while the exchange waits; nil otherwise
 	Stopping bool                // the tasks are being stopped
+	Ended    bool                // Concerto has ended the exchange, which has its own time limit for that
 	Late     string              // what is wrong with tasks that have not ended in time; "" for none
 	Shown    string              // newest message about the tasks for which the exchange waits
 	Changed  bool                // the tasks have changed since
@@ -147,7 +150,7 @@ func (w *work) titles() string {
 
 // begin prepares for a new exchange.
 func (w *work) begin() {
-	w.Past, w.Worked, w.Held, w.Stopping, w.Late, w.Shown = nil, false, nil, false, "", ""
+	w.Past, w.Worked, w.Held, w.Stopping, w.Ended, w.Late, w.Shown = nil, false, nil, false, false, "", ""
 	w.Changed = true
 }
 
@@ -246,13 +249,21 @@ func (w *work) showWait(s *Output) {
 	s.addMessage(o)
 }
 
-// expire notes that the tasks are stopped because the exchange no longer waits for them. why
-// completes a sentence about the host.
-func (w *work) expire(host, why string) {
+// expire notes that the tasks, or a turn that follows from them, are stopped because the exchange no
+// longer waits for them. why completes a sentence about the host.
+func (w *work) expire(host, why string, isTurn bool) {
 	all := slices.DeleteFunc(w.live(), func(t effect.HostTask) bool { return !isTended(t.Kind) })
-	if len(all) > 0 {
+	switch {
+	case len(all) > 0:
 		w.Late = fmt.Sprintf("host '%s' %s: stopped %s", host, why, Titles(all))
+	case isTurn:
+		w.Late = fmt.Sprintf("host '%s' %s: stopped the turn that follows from it", host, why)
 	}
+}
+
+// settles implements Worker.Settles.
+func (w *work) settles() (waits, stops bool) {
+	return w.Held != nil, w.Held != nil && w.Stopping && !w.Ended
 }
 
 // settled returns the outcome of the exchange, which no longer waits.
@@ -281,8 +292,12 @@ func (w *work) report(tending bool) Work {
 	for i := range out.Tasks {
 		out.Tending = out.Tending || isTended(out.Tasks[i].Kind)
 	}
-	if w.Held != nil {
+	switch {
+	case w.Held == nil:
+	case w.Held.Code == "":
 		out.Result = w.Held.message(nil)
+	default:
+		out.Result, out.Problem = w.Held.Result, w.Held.Message
 	}
 	return out
 }
