@@ -509,7 +509,7 @@ func (ex *exchange) awaitTerminal() bool {
 	closing := ex.pool.hosts.closing
 	for {
 		select {
-		case <-ex.inbox.ended:
+		case <-ex.inbox.end():
 			return ex.inbox.failureError() == nil
 		case <-t.C:
 			return false

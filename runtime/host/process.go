@@ -246,6 +246,9 @@ func (p *process) endReason(err error, last ndjson.Line) (failure *effect.Error,
 // takes over.
 func (p *process) notifyInbox(in *inbox) {
 	failure, untouched, laterTurn := p.lifecycle.endState(p.out.bytesConsumed())
+	if untouched && laterTurn && in.isLost() { // beginTurn has noticed the end as well
+		return
+	}
 	if untouched && in.requestProcess(laterTurn) || isLostError(failure) && in.markLost(failure) {
 		return
 	}

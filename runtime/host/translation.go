@@ -134,7 +134,7 @@ func (t *translation) beginsTurn() bool {
 // isRunning reports whether the exchange in which the line was written is still running.
 func (r *reader) isRunning(l ndjson.Line) bool {
 	t := r.segmentOf(l)
-	return t != nil && t == r.current && !t.isInit && !t.ended && !t.inbox.refusesMessages()
+	return t != nil && t == r.current && !t.isInit && !t.hasEnded(l) && !t.inbox.refusesMessages()
 }
 
 // refuseCalls refuses the tool calls with the given IDs, because no exchange can handle them. The
