@@ -274,7 +274,7 @@ func opBlockEnd(t *task, in *ins) status {
 	}
 	v := value.Flatten(*t.slot(in.a))
 	if t.innermost().run.message.Type == hostmsg.Result {
-		return t.resultChecked(v)
+		return resultChecked(t, v)
 	}
 	if v.IsResult() {
 		if v.Variant() == value.VariantErr {

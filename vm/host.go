@@ -78,8 +78,8 @@ func (d *Host) read() error {
 	return nil
 }
 
-// readsJSON reports whether the host receives JSON. Only such a host can be told that its result
-// does not fit, because it knows that the prompt continues an exchange.
+// readsJSON reports whether the host receives JSON. Only such a host recognizes a prompt that
+// continues an exchange.
 func (d *Host) readsJSON(keys map[string]json.RawMessage, transport string) bool {
 	if v, isSet := keys["input_format"]; isSet {
 		return string(v) == `"json"`

@@ -433,7 +433,7 @@ func (t *task) popScope(s *scope) {
 // resultChecked continues the listen after the library has checked the result of a turn. v is the
 // prompt of a further turn, nil if the exchange ends with the result, or a Result with one of them
 // or with the error with which the exchange fails.
-func (t *task) resultChecked(v value.Slot) status {
+func resultChecked(t *task, v value.Slot) status {
 	s, m := t.endRun()
 	result := m.Payload
 	if v.IsResult() {
@@ -450,7 +450,7 @@ func (t *task) resultChecked(v value.Slot) status {
 }
 
 // exchangeContinued continues the listen with a further turn, or ends it because no turn can begin.
-func (t *task) exchangeContinued(w *wait) status {
+func exchangeContinued(t *task, w *wait) status {
 	s := w.scope
 	if e, failed := errors.AsType[*effect.Error](w.err); failed {
 		failure := *e
@@ -510,7 +510,7 @@ func turnEnd(result value.Slot) effect.HostMessage {
 const turnSummary = 200
 
 // BeginRepair is called by the library while it checks the result of a turn, in which problem does
-// not fit the schema. It reports whether a further turn may ask for the result again.
+// not fit the schema. It reports whether a further turn may request the result again.
 func (a *Args) BeginRepair(problem string) bool {
 	s := a.run().sched.current.innermost()
 	if s == nil || s.repairs >= s.decl.SchemaRepairs {

@@ -588,7 +588,7 @@ func (t *task) complete(w *wait) status {
 	case waitMessages:
 		return t.processMessages(w.scope)
 	case waitContinue:
-		return t.exchangeContinued(w)
+		return exchangeContinued(t, w)
 	case waitClose:
 		return t.closed(w)
 	case waitTask:

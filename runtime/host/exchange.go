@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"sync"
 	"time"
@@ -49,13 +50,14 @@ type acquireSpec struct {
 	workspace   string          // name of the program's workspace in which the process works; "" for none
 	dir         *exchangeDir    // directory of the exchange; nil unless the host is isolated
 	tools       adapter.Tools   // tools that the process must be started with
+	schema      json.RawMessage // schema of the results; nil for none
 	predecessor *predecessor    // exchange of a lost process that the new process continues; nil for none
 	trace       []effect.Header // position in the trace of the exchange that starts the process; nil for none
 	bridgePath  string          // path of the tool bridge of a process under a keeper; "" for a new process
 }
 
 func specOf(r *effect.ExchangeOpen) acquireSpec {
-	return acquireSpec{session: r.Session, workspace: r.Workspace, tools: r.Tools}
+	return acquireSpec{session: r.Session, workspace: r.Workspace, tools: r.Tools, schema: r.Schema}
 }
 
 // openExchange acquires a process of the host and sends it the prompt.

@@ -1,6 +1,8 @@
 package host
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -158,6 +160,9 @@ func (s *slot) acquireOnce(ctx context.Context, w acquireSpec) (*process, error)
 			if why == "" {
 				return s.proc, nil
 			}
+			if why == otherSchema && s.pool.cfg.Vendor.Session != "fresh" { // the conversation continues
+				w.session = cmp.Or(w.session, s.proc.sessionName())
+			}
 			if err := s.proc.settling.await(ctx); err != nil {
 				return nil, err
 			}
@@ -203,6 +208,10 @@ func isResumeError(err error) bool {
 // canServe reports whether the process can serve an exchange.
 func (p *process) canServe(w acquireSpec) bool { return p.mismatch(w) == "" }
 
+// otherSchema is the mismatch of a process whose results have another schema, or one that the
+// exchange does not need.
+const otherSchema = "the schema of its results has changed"
+
 // mismatch returns the reason why the process cannot serve an exchange, or "" if it can.
 func (p *process) mismatch(w acquireSpec) string {
 	switch proto := p.cfg.protocol(); {
@@ -215,6 +224,8 @@ func (p *process) mismatch(w acquireSpec) string {
 	// A host that uses Concerto's protocol receives the session in its prompt.
 	case w.session != "" && p.sessionName() != w.session && (p.translation != nil || !p.announced.resumes):
 		return "the exchange continues another session"
+	case p.translation != nil && proto.SchemaAtStart && !bytes.Equal(p.schema, w.schema):
+		return otherSchema
 	}
 	return ""
 }
@@ -354,7 +365,7 @@ func (p *process) prepareAdapter(w acquireSpec) (err error) {
 			v.Bridge = p.bridgeEntry
 		}
 	}
-	p.translation, p.tools = &translation{adapter: proto.New(v)}, w.tools
+	p.translation, p.tools, p.schema = &translation{adapter: proto.New(v)}, w.tools, w.schema
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -54,6 +55,7 @@ type process struct {
 	bridgeEntry *adapter.BridgeEntry // address at which the agent reaches the program's tools; nil without tools
 	bridge      *localBridge         // nil without tools, or if the keeper runs the bridge
 	tools       adapter.Tools        // tools that the process was started with
+	schema      json.RawMessage      // schema of the results, if it is fixed; nil for none
 	rules       *hostpolicy.Policy   // nil without permission rules
 	service     *service.Service     // nil if the host's requests are not served
 

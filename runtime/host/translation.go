@@ -40,6 +40,9 @@ func (c *Config) adapterConfig(w acquireSpec) (adapter.Config, error) {
 	}
 	v := c.Vendor.AdapterConfig(c.Name, dir)
 	v.Serves, v.Resume, v.Tools = c.Access.Permissions != nil, w.session, w.tools
+	if c.protocol().SchemaAtStart {
+		v.Schema = w.schema
+	}
 	return v, nil
 }
 
