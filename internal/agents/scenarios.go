@@ -206,8 +206,8 @@ fn main() { ` + main + " }\n"
 	return []func(*play) string{func(*play) string { return text }}
 }
 
-// typedReply returns the reply of a model that answers with a value: by the call of the agent's tool for
-// that, or as text.
+// typedReply returns the reply of a model that answers with a value: by the call of the agent's
+// tool for that, or as text.
 func (a *Agent) typedReply(value string) modelserver.Reply {
 	r := a.textReply(value)
 	if a.answers.Name != "" {

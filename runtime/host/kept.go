@@ -33,7 +33,7 @@ func (p *process) newKeeperSpec(w acquireSpec) *keeperSpec {
 	if inPage || p.hosts.opts.Keeper == nil {
 		return nil
 	}
-	n := spawnNote{Session: w.session, Seed: p.seed, Tools: w.tools, Schema: w.schema, Of: w.predecessor, Bridge: p.bridgeEntry.Path(), Box: p.box}
+	n := spawnNote{Session: w.session, Seed: p.seed, Tools: w.start.tools, Schema: w.start.schema, Of: w.predecessor, Bridge: p.bridgeEntry.Path(), Box: p.box}
 	if p.workDir != nil {
 		n.Work = &workNote{Named: p.workspace != ""}
 		n.Work.Name, n.Work.Path, n.Work.Branch = p.workDir.Names()

@@ -217,14 +217,14 @@ func (p *process) mismatch(w acquireSpec) string {
 	switch proto := p.cfg.protocol(); {
 	case p.workspace != w.workspace || p.dir != w.dir:
 		return "the exchange works in another directory"
-	case p.translation != nil && !p.tools.Equal(w.tools):
+	case p.translation != nil && !p.start.tools.Equal(w.start.tools):
 		return "its tools have changed" // an agent receives them when it starts
 	case w.session == "" && proto.OneConversation && p.cfg.Vendor.Session == "fresh" && p.lifecycle.hasServed():
 		return "the exchange needs a new session"
 	// A host that uses Concerto's protocol receives the session in its prompt.
 	case w.session != "" && p.sessionName() != w.session && (p.translation != nil || !p.announced.resumes):
 		return "the exchange continues another session"
-	case p.translation != nil && proto.SchemaAtStart && !bytes.Equal(p.schema, w.schema):
+	case p.translation != nil && proto.SchemaAtStart && !bytes.Equal(p.start.schema, w.start.schema):
 		return otherSchema
 	}
 	return ""
@@ -358,14 +358,14 @@ func (p *process) prepareAdapter(w acquireSpec) (err error) {
 		if p.rules != nil {
 			p.service = service.New(p.serviceOptions())
 		}
-		if len(w.tools) > 0 {
+		if len(w.start.tools) > 0 {
 			if err := p.openBridge(w.bridgePath); err != nil {
 				return err
 			}
 			v.Bridge = p.bridgeEntry
 		}
 	}
-	p.translation, p.tools, p.schema = &translation{adapter: proto.New(v)}, w.tools, w.schema
+	p.translation, p.start = &translation{adapter: proto.New(v)}, w.start
 	return nil
 }
 

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -54,8 +53,7 @@ type process struct {
 	translation *translation         // nil for a host that uses Concerto's protocol
 	bridgeEntry *adapter.BridgeEntry // address at which the agent reaches the program's tools; nil without tools
 	bridge      *localBridge         // nil without tools, or if the keeper runs the bridge
-	tools       adapter.Tools        // tools that the process was started with
-	schema      json.RawMessage      // schema of the results, if it is fixed; nil for none
+	start       startSpec            // what the process was started with
 	rules       *hostpolicy.Policy   // nil without permission rules
 	service     *service.Service     // nil if the host's requests are not served
 

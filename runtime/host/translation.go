@@ -39,9 +39,9 @@ func (c *Config) adapterConfig(w acquireSpec) (adapter.Config, error) {
 		return adapter.Config{}, c.errorf("cannot be started in '%s': %v", c.Dir, err)
 	}
 	v := c.Vendor.AdapterConfig(c.Name, dir)
-	v.Serves, v.Resume, v.Tools = c.Access.Permissions != nil, w.session, w.tools
+	v.Serves, v.Resume, v.Tools = c.Access.Permissions != nil, w.session, w.start.tools
 	if c.protocol().SchemaAtStart {
-		v.Schema = w.schema
+		v.Schema = w.start.schema
 	}
 	return v, nil
 }
