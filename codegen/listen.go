@@ -19,8 +19,8 @@ func (f *builder) listen(e *ast.ListenExpr, hint int) val {
 	}
 	l := f.info.Listen(e)
 	byTools := answeredByTools(l)
-	needsHost := len(byTools) > 0
-	hostReg := -1 // register of the host with its builder settings, for calls of its tools, or -1
+	needsHost := len(byTools) > 0 || l.Check != nil
+	hostReg := -1 // register of the host with its builder settings, for implicit handlers, or -1
 	if needsHost {
 		hostReg = f.alloc()
 		f.isVar[hostReg] = true
@@ -60,6 +60,9 @@ func (f *builder) listen(e *ast.ListenExpr, hint int) val {
 	}
 	for _, typ := range byTools {
 		info.Handlers = append(info.Handlers, f.toolHandler(typ, l, hostReg))
+	}
+	if l.Check != nil {
+		info.Handlers = append(info.Handlers, f.resultHandler(l, hostReg))
 	}
 	f.isVar[w] = wasVar
 	f.out.Listens[n] = info
@@ -179,6 +182,22 @@ func (f *builder) toolHandler(typ string, l *sema.Listen, hostReg int) ir.Handle
 		f.emit(ir.OpMove, message, param, 0, 0)
 		v := f.invoke(l.Dispatch, w)
 		f.emit(ir.OpBlockReply, v.reg, 0, 0, 0)
+	})
+	h.Implicit = true
+	return h
+}
+
+// resultHandler creates a handler that checks whether the result of a turn fits the schema. Its
+// value is the prompt of a further turn, or nil.
+func (f *builder) resultHandler(l *sema.Listen, hostReg int) ir.Handler {
+	h := f.inHandler(hostmsg.Result, func(param int) {
+		w := f.alloc()
+		host, message, shape := f.alloc(), f.alloc(), f.alloc()
+		f.emit(ir.OpMove, host, hostReg, 0, 0)
+		f.emit(ir.OpMove, message, param, 0, 0)
+		f.emit(ir.OpLoadType, shape, 0, 0, int32(f.g.typeIndex(l.Schema)))
+		v := f.invoke(l.Check, w)
+		f.emit(ir.OpBlockEnd, v.reg, 0, 0, 0)
 	})
 	h.Implicit = true
 	return h

@@ -321,6 +321,7 @@ type Listen struct {
 	Builder  ast.Expr // expression whose value is the Host
 	Schema   types.Type
 	Typed    *Function // library function that converts the raw result to a Result<T, Error>
+	Check    *Function // library function that checks the result of a turn; nil without a schema
 	Dispatch *Function // library function that handles tool calls without a handler
 	Handlers []*Handler
 }

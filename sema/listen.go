@@ -90,6 +90,9 @@ func hostOf(i *Info, e ast.Expr) *Host {
 func (b *body) handlerType(h *ast.Handler, d *Listen) {
 	typ := h.Type.Value
 	msg := hostmsg.Lookup(typ)
+	if b.info.Library && msg.Role == hostmsg.Succeeds {
+		return
+	}
 	if msg.Terminal() {
 		b.report(diag.TerminalHandler.At(h.Type.Sp, "a message %q ends the listen, so it cannot have a handler", typ).
 			WithFixes(b.removeHandlerFix(h)).Hint("match the Result of the listen instead"))
@@ -477,7 +480,7 @@ func (b *body) listenCall(e *ast.ListenExpr, d *Listen) bool {
 		}
 		d.Schema = b.c.resolve(b.ts, call.TypeArgs[0])
 		b.checkDecodable(d.Schema, call.TypeArgs[0].Span())
-		d.Typed = b.libraryHelper("__listen_typed")
+		d.Typed, d.Check = b.libraryHelper("__listen_typed"), b.libraryHelper("__check_result")
 	}
 	return true
 }

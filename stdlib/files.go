@@ -165,6 +165,8 @@ var files = [...]file{
 		"__quoted",
 		"__result_text",
 		"__typed_result",
+		"__check_result",
+		"__begin_repair",
 		"__convert",
 		"__as_host_error",
 		"__listen_typed",

@@ -41,6 +41,10 @@ func TestExecuteHandles(t *testing.T) {
 	for _, h := range executeLoop(t).Handlers {
 		got[h.Type.Value] = want[h.Type.Value]
 	}
+	if _, checks := got[hostmsg.Result]; !checks {
+		t.Error("__run in host.conc does not check results")
+	}
+	delete(got, hostmsg.Result)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("handlers of __run in host.conc (-table of messages +handlers):\n%s", diff)
 	}

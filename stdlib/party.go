@@ -42,6 +42,7 @@ var partyNatives = native.Table{
 		return value.NewArray().Slot(), nil
 	}},
 	{"host.tasks", func(a *vm.Args) (value.Slot, error) { return a.HostTasks(a.Bool(1), a.Float(2)) }},
+	{"host.begin_repair", func(a *vm.Args) (value.Slot, error) { return value.Bool(a.BeginRepair(a.String(0))), nil }},
 	{"host.steer", func(a *vm.Args) (value.Slot, error) { return a.SteerHost(a.String(1), a.Bool(2)) }},
 	{"host.unready", func(a *vm.Args) (value.Slot, error) {
 		return copyParty(a, func(p value.Party) { p[value.PartyUnready] = native.MarkShared(a.Slot(1)) })

@@ -447,7 +447,7 @@ func (s Scene) Waiting() (r effect.Request, task *Scene, several bool) {
 		return nil, &Scene{w.task}, false
 	case waitGroup:
 		return nil, nil, true
-	case waitMessages, waitClose, waitQuiet, waitUnwind, waitReply:
+	case waitMessages, waitContinue, waitClose, waitQuiet, waitUnwind, waitReply:
 		return &effect.ExchangeOpen{Host: w.scope.decl.Name}, nil, false
 	}
 	return w.request, nil, false

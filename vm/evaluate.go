@@ -302,6 +302,8 @@ func DescribeEffect(r effect.Request) string {
 		return "ask host " + r.Host
 	case *effect.ExchangeSteer:
 		return "steer a host"
+	case *effect.ExchangeContinue:
+		return "continue an exchange with a host"
 	case *effect.HostTasks:
 		return "ask for the tasks of host " + r.Host
 	case *effect.Emit:

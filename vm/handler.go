@@ -273,6 +273,9 @@ func opBlockEnd(t *task, in *ins) status {
 		return raising
 	}
 	v := value.Flatten(*t.slot(in.a))
+	if t.innermost().run.message.Type == hostmsg.Result {
+		return resultChecked(t, v)
+	}
 	if v.IsResult() {
 		if v.Variant() == value.VariantErr {
 			// No region of the block may catch this error, because the handler has returned it as

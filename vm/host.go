@@ -20,6 +20,7 @@ type Host struct {
 	Assumed         []string                   // keys that the manifest does not set, so that their default values apply
 	ReceivesTools   bool                       // every exchange announces the list of tools to the host, because the host does not speak Concerto's protocol
 	MayAsk          bool                       // the host may announce that it needs the list of tools
+	SchemaRepairs   int64                      // maximum number of further turns after results that do not fit the schema
 	Defaults        map[string]json.RawMessage // default answers to unhandled messages, by the key hostmsg.Message.Default
 }
 
@@ -60,6 +61,14 @@ func (d *Host) read() error {
 	_, variables := keys["params_env"]
 	d.ReceivesTools = transport != "" && transport != "stdio" || string(keys["send_tools"]) == "true"
 	d.MayAsk = init || variables || len(d.Params) > 0
+	if d.readsJSON(keys, transport) {
+		d.SchemaRepairs = 1
+		if v, isSet := keys["schema_repairs"]; isSet {
+			if err := json.Unmarshal(v, &d.SchemaRepairs); err != nil {
+				return fmt.Errorf("schema_repairs: %w", err)
+			}
+		}
+	}
 	d.Defaults = map[string]json.RawMessage{}
 	for _, m := range hostmsg.Messages() {
 		if v, isSet := keys[m.Default]; isSet && m.Default != "" {
@@ -67,6 +76,15 @@ func (d *Host) read() error {
 		}
 	}
 	return nil
+}
+
+// readsJSON reports whether the host receives JSON. Only such a host recognizes a prompt that
+// continues an exchange.
+func (d *Host) readsJSON(keys map[string]json.RawMessage, transport string) bool {
+	if v, isSet := keys["input_format"]; isSet {
+		return string(v) == `"json"`
+	}
+	return string(keys["output_format"]) == `"json"` || d.MayAsk || transport != "" && transport != "stdio"
 }
 
 // defaultAnswer returns the declared default answer to messages of type row. The bool reports

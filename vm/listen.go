@@ -3,6 +3,8 @@ package vm
 import (
 	"encoding/json"
 	"errors"
+	"maps"
+	"strings"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
@@ -35,6 +37,10 @@ type scope struct {
 
 	listenDecisions
 	id       int64
+	typed    bool   // the result must fit a schema
+	turns    int64  // number of turns that have ended with a result and that the program has continued
+	repairs  int64  // number of those whose result did not fit the schema
+	misfit   string // what does not fit in the result of the turn that has ended
 	open     bool   // the exchange has been opened and not closed
 	received uint32 // number of messages that have arrived, modulo 2³²
 	messages
@@ -91,6 +97,7 @@ func opListenBegin(t *task, in *ins) status {
 	case value.KindTypeDesc:
 		r.Schema = schema.Text(x.TypeDesc())
 	}
+	s.typed = len(r.Schema) > 0
 	return t.request(r, &wait{kind: waitOpen, scope: s})
 }
 
@@ -349,6 +356,9 @@ func (t *task) dispatchMessage(s *scope, m *effect.HostMessage) (st status, agai
 			payload.Map().SetString("partial_output", value.String(string(s.partial)))
 			s.partial = nil
 		}
+		if h := s.handler(m.Type); h != nil && s.typed {
+			return t.startHandler(s, h, m)
+		}
 		return t.close(s, value.Ok(payload)), false
 	case hostmsg.Fails:
 		return t.close(s, value.Err(s.hostError(m.Payload.Map()))), false
@@ -361,8 +371,9 @@ func (t *task) dispatchMessage(s *scope, m *effect.HostMessage) (st status, agai
 	return t.handleUnhandled(s, m)
 }
 
-// handler returns the block that handles a message type. An implicit handler is used only if the
-// program has no handler for the type, and the host has tools or the application may provide some.
+// handler returns the block that handles a message type. An implicit handler for tool calls is used
+// only if the program has no handler for the type, and the host has tools or the application may
+// provide some.
 func (s *scope) handler(typ string) *handler {
 	var implicit *handler
 	for i := range s.l.handlers {
@@ -370,7 +381,7 @@ func (s *scope) handler(typ string) *handler {
 		if h.info.Type != typ {
 			continue
 		}
-		if !h.info.Implicit {
+		if !h.info.Implicit || typ == hostmsg.Result {
 			return h
 		}
 		if s.t.m.config.Application.Tools || s.t.m.toolsOf(s.host, &s.t.m.pace).Array().Len > 0 {
@@ -423,6 +434,97 @@ func (t *task) popScope(s *scope) {
 	t.scopes[len(t.scopes)-1] = nil
 	t.scopes = t.scopes[:len(t.scopes)-1]
 	t.leftSpan()
+}
+
+// resultChecked continues the listen after the library has checked the result of a turn. v is the
+// prompt of a further turn, nil if the exchange ends with the result, or a Result with one of them
+// or with the error with which the exchange fails.
+func resultChecked(t *task, v value.Slot) status {
+	s, m := t.endRun()
+	result := m.Payload
+	if v.IsResult() {
+		failed := v.Variant() == value.VariantErr
+		if v = value.Flatten(v.Fields()[0]); failed {
+			return t.close(s, value.Err(v))
+		}
+	}
+	if v.IsNil() {
+		return t.close(s, value.Ok(result))
+	}
+	r := &effect.ExchangeContinue{ID: s.id, Prompt: v.AsString(), Reason: effect.ContinueSchema}
+	return t.request(r, &wait{kind: waitContinue, scope: s, payload: result})
+}
+
+// exchangeContinued continues the listen with a further turn, or ends it because no turn can begin.
+func exchangeContinued(t *task, w *wait) status {
+	s := w.scope
+	if e, failed := errors.AsType[*effect.Error](w.err); failed {
+		failure := *e
+		failure.Fields = maps.Clone(e.Fields)
+		failure.With("result", json.RawMessage(value.AppendJSON(nil, w.payload)))
+		return t.close(s, value.Err(programError(&failure)))
+	}
+	s.turns++
+	s.over = false
+	repair := value.NewMap(3)
+	repair.SetString("host", value.String(s.decl.Name))
+	repair.SetString("turn", value.Int(s.turns))
+	repair.SetString("error", value.String(s.misfit))
+	if st := t.emit(s.output("host:repair", repair)); st != running {
+		return st
+	}
+	s.received++
+	m := turnEnd(w.payload)
+	m.Number = s.received
+	s.add(&m)
+	return t.processMessages(s)
+}
+
+// turnEnd returns the message about the end of a turn that the program continues. The totals of the
+// result are those of the exchange.
+func turnEnd(result value.Slot) effect.HostMessage {
+	all := result.Map()
+	text := ""
+	if v, _ := all.GetString("text"); v.Kind() == value.KindString {
+		text = v.AsString()
+	}
+	line, _, _ := strings.Cut(text, "\n")
+	if cut := []rune(line); len(cut) > turnSummary {
+		line = string(cut[:turnSummary]) + "…"
+	}
+	m := value.NewMap(6)
+	m.SetString("message", value.String(line))
+	m.SetString("stage", value.String("turn"))
+	for _, name := range []string{"cost_usd", "turns", "usage"} {
+		if v, has := all.GetString(name); has {
+			value.Share(v)
+			m.SetString(name, v)
+		}
+	}
+	payload := value.NewMap(all.Len() + 1)
+	payload.SetString("type", value.String(hostmsg.Result))
+	all.Each(func(k, v value.Slot) bool {
+		value.Share(v)
+		payload.Set(k, v)
+		return true
+	})
+	m.SetString("payload", payload.Slot())
+	return effect.HostMessage{Type: hostmsg.Progress, Payload: m.Slot()}
+}
+
+// turnSummary is the maximum length, in characters, of the message about the end of a turn.
+const turnSummary = 200
+
+// BeginRepair is called by the library while it checks the result of a turn, in which problem does
+// not fit the schema. It reports whether a further turn may request the result again.
+func (a *Args) BeginRepair(problem string) bool {
+	s := a.run().sched.current.innermost()
+	if s == nil || s.repairs >= s.decl.SchemaRepairs {
+		return false
+	}
+	s.repairs++
+	s.misfit = problem
+	return true
 }
 
 // exchangeLost ends a listen whose exchange has failed.

@@ -587,6 +587,8 @@ func (t *task) complete(w *wait) status {
 		return t.processMessages(s)
 	case waitMessages:
 		return t.processMessages(w.scope)
+	case waitContinue:
+		return exchangeContinued(t, w)
 	case waitClose:
 		return t.closed(w)
 	case waitTask:

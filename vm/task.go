@@ -230,7 +230,7 @@ type wait struct {
 	off     bool            // the wait has ended, and the task is ready
 	convert ResultFunc      // for waitPerform
 	scope   *scope          // for the waits of a listen
-	payload value.Slot      // for waitClose: result of the listen; for waitAnswer: required type, or nil for any
+	payload value.Slot      // for waitClose: result of the listen; for waitContinue: result of the turn; for waitAnswer: required type, or nil for any
 	task    *task           // for waitTask
 	group   *group          // for waitGroup
 	flight  *pendingRequest // pending request; nil if there is none
@@ -250,6 +250,7 @@ const (
 	waitOpen                     // the opening of an exchange
 	waitMessages                 // the next messages of an exchange
 	waitReply                    // space for a reply in a host's queue
+	waitContinue                 // the beginning of a further turn of an exchange
 	waitClose                    // the closing of an exchange after a terminal message
 	waitTask                     // the end of a task
 	waitGroup                    // the end of a group's members

@@ -44,6 +44,7 @@ type scriptedModel struct {
 	writes  modelserver.Call // call of the agent's tool that writes files: it creates new.txt, and DIR means the directory
 	fetches modelserver.Call // call of the agent's tool that reads a page, whose address is URL
 	adds    string           // name that the agent uses for the tool of the program
+	answers modelserver.Call // call of the agent's tool that returns a value which fits a schema; without a name, the text does
 	forms   modelserver.Call // call of a tool of the MCP server conform, whose name is added to the call's
 	other   string           // another model that the agent accepts as the key model
 	sent    string           // name of that model in requests
@@ -107,7 +108,8 @@ func rows() []Agent {
 				return []string{"--mcp-config", encode(object{"mcpServers": object{"conform": object{"type": "http", "url": at.asks}}})}
 			},
 			scriptedModel: scriptedModel{main: `"name":"Bash"`, touch: claudeTouch, asks: claudeAsks, helps: claudeHelps, writes: claudeWrites, fetches: claudeFetches,
-				adds: "mcp__concerto__Calc_add", forms: toolCall("toolu_6", "mcp__conform__", "{}"), other: "claude-haiku-4-5", thinks: true,
+				answers: toolCall("toolu_10", "StructuredOutput", ""),
+				adds:    "mcp__concerto__Calc_add", forms: toolCall("toolu_6", "mcp__conform__", "{}"), other: "claude-haiku-4-5", thinks: true,
 				background: backgroundModel{main: `"name":"AskUserQuestion"`, job: `"text":"` + subJob, notifies: true,
 					helps:  toolCall("toolu_7", "Agent", `{"description":"helper","prompt":"`+subJob+`","subagent_type":"general-purpose","run_in_background":true}`),
 					serves: toolCall("toolu_8", "Bash", `{"command":"sleep 1000","description":"a server","run_in_background":true}`),

@@ -2,6 +2,7 @@ package agents
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -35,7 +36,7 @@ type check func(p *play) string
 
 // Scenarios returns the scenarios of host conform.
 func Scenarios() []Scenario {
-	return slices.Concat(session(), approvals(), questions(), control(), background(), protocol())
+	return slices.Concat(session(), approvals(), questions(), control(), background(), results(), protocol())
 }
 
 func session() []Scenario {
@@ -192,6 +193,53 @@ fn main() {
 			Verdicts: append(yes(prints(1, "approval execute ", "touch made.txt"), prints(1, "result ", "All done."), file("made.txt", true)),
 				verdict{"no: " + ownServer, []check{prints(0, "result ", ""), prints(1, "failed ", "")}})},
 	}
+}
+
+func results() []Scenario {
+	return []Scenario{
+		{Name: "schema", What: "a result fits a schema, in the same conversation as results without one", Replies: func(a *Agent) []modelserver.Reply {
+			return append([]modelserver.Reply{a.textReply("One."), a.typedReply(`{"passed":41}`)}, textReplies(a, "Two.")...)
+		}, Programs: typed("exchange(); report(); exchange();"),
+			Verdicts: yes(prints(0, "[host:repair] ", ""), prints(1, "value 41", ""), prints(1, "result ", "Two."), sent("One."), sent("41"))},
+		{Name: "schema_misfit", What: "a result that does not fit is requested again in the same exchange", Replies: func(a *Agent) []modelserver.Reply {
+			all := []modelserver.Reply{a.textReply("forty")}
+			if a.answers.Name != "" { // the agent itself asks once
+				all = append(all, a.textReply("forty"))
+			}
+			return append(append(all, a.typedReply(`{"passed":41}`)), textReplies(a, "Done.")...)
+		}, Programs: typed("report();"),
+			Verdicts: yes(prints(1, "[host:repair] ", `"turn":1`), prints(1, "value 41", ""), sent("The answer does not fit the schema"))},
+	}
+}
+
+// typed returns a program whose function report requests a result that fits a schema.
+func typed(main string) []func(*play) string {
+	text := "schema Report { passed: Int }\n" + program(`Coder.execute("please work")`, `"no"`) + `
+fn report() {
+    match Coder.execute_with_schema<Report>("how many tests pass?") {
+        Ok(r) => println("value", r.passed),
+        Err(e) => println("failed", e.message, e.code ?? ""),
+    }
+}
+fn main() { ` + main + " }\n"
+	return []func(*play) string{func(*play) string { return text }}
+}
+
+// typedReply returns the reply of a model that answers with a value: by the call of the agent's
+// tool for that, or as text.
+func (a *Agent) typedReply(value string) modelserver.Reply {
+	r := a.textReply(value)
+	if a.answers.Name != "" {
+		call := a.answers
+		call.Args = json.RawMessage(value)
+		r.Text, r.ToolCalls = "", []modelserver.Call{call}
+	}
+	return r
+}
+
+// textReply returns the reply of a model that sends a text once.
+func (a *Agent) textReply(text string) modelserver.Reply {
+	return modelserver.Reply{When: a.main, Text: text, TokensIn: 10, TokensOut: 5}
 }
 
 func protocol() []Scenario {

@@ -30,6 +30,7 @@ func TestKeysAreDecoded(t *testing.T) {
 		"sandbox":       true, // as codex_sandbox; the section of this name has other keys
 		// read by the VM:
 		"question_timeout": true,
+		"schema_repairs":   true,
 	}
 	for _, m := range hostmsg.Messages() {
 		if m.Default != "" {

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"sync"
 	"time"
@@ -48,14 +49,20 @@ type acquireSpec struct {
 	session     string          // session that the process must continue; "" for a new session
 	workspace   string          // name of the program's workspace in which the process works; "" for none
 	dir         *exchangeDir    // directory of the exchange; nil unless the host is isolated
-	tools       adapter.Tools   // tools that the process must be started with
+	start       startSpec       // what the process must be started with
 	predecessor *predecessor    // exchange of a lost process that the new process continues; nil for none
 	trace       []effect.Header // position in the trace of the exchange that starts the process; nil for none
 	bridgePath  string          // path of the tool bridge of a process under a keeper; "" for a new process
 }
 
+// startSpec is what a vendor's agent receives when it starts.
+type startSpec struct {
+	tools  adapter.Tools   // tools of the program that the agent may call
+	schema json.RawMessage // schema of the results; nil for none
+}
+
 func specOf(r *effect.ExchangeOpen) acquireSpec {
-	return acquireSpec{session: r.Session, workspace: r.Workspace, tools: r.Tools}
+	return acquireSpec{session: r.Session, workspace: r.Workspace, start: startSpec{r.Tools, r.Schema}}
 }
 
 // openExchange acquires a process of the host and sends it the prompt.
@@ -509,7 +516,7 @@ func (ex *exchange) awaitTerminal() bool {
 	closing := ex.pool.hosts.closing
 	for {
 		select {
-		case <-ex.inbox.ended:
+		case <-ex.inbox.end():
 			return ex.inbox.failureError() == nil
 		case <-t.C:
 			return false

@@ -145,7 +145,7 @@ func (ex *exchange) checkHeartbeat() {
 	}
 	left := ex.pool.cfg.heartbeat()
 	if p := ex.currentProcess(); p != nil { // nil while the exchange moves to a new process
-		if p.settling.isOn() && !p.translation.work().Tending { // a command may be silent for any time
+		if ex.inbox.hasEnded() || p.settling.isOn() && !p.translation.work().Tending { // a command may be silent for any time
 			p.silence.restart()
 		}
 		left = p.silence.remaining(left)

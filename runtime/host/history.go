@@ -36,6 +36,7 @@ type historyState struct {
 	lastLine line                  // line of the newest reply
 	last     string                // digest of lastLine; "" before the first reply, or until addSums computes it
 	turns    *turnHistory          // nil if no turn but the last one has ended
+	result   *turnSums             // what the newest result reports; nil if there is none
 	tasks    []effect.HostTask     // background tasks that have not ended
 }
 
@@ -98,6 +99,9 @@ func (c *History) RecordMessages(m *effect.ExchangeMessages) {
 		case x.Decided:
 		case row.Waits():
 			c.pending = append(c.pending, newHostRequest(x))
+		case row.Role == hostmsg.Succeeds:
+			c.result = new(turnSums)
+			c.result.update(x.Payload.Map(), true)
 		case row.Role == hostmsg.Withdraws:
 			c.pending = slices.DeleteFunc(c.pending, func(w hostRequest) bool { return w.ID == x.ID })
 		case x.Type == hostmsg.Progress:
@@ -118,6 +122,22 @@ func (c *History) recordTask(m *effect.HostMessage) {
 	if t.State == effect.TaskRunning {
 		c.tasks = append(c.tasks, t)
 	}
+}
+
+// RecordContinued records that the program continues an exchange whose newest turn has ended with a
+// result. id is the ID of the message that is the prompt of the next turn.
+func (c *History) RecordContinued(id string) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := &endedTurn{Next: id}
+	if c.result != nil {
+		e.turnSums = *c.result
+	}
+	c.recordTurnEnd(e)
+	c.pending = nil // the requests of a turn end with it
 }
 
 func (c *History) recordTurnEnd(e *endedTurn) {
@@ -281,6 +301,7 @@ type historyJSON struct {
 	Last     string                `json:"last,omitempty"`
 	Turns    *turnHistory          `json:"turns,omitempty"`
 	Tasks    []effect.HostTask     `json:"tasks,omitempty"`
+	Result   *turnSums             `json:"result,omitempty"`
 }
 
 type hostRequestJSON struct {
@@ -293,7 +314,7 @@ func (c *History) MarshalJSON() ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.addSums()
-	text := historyJSON{c.opened, c.process, c.session, nil, c.answered, c.replies, c.last, c.turns, c.tasks}
+	text := historyJSON{c.opened, c.process, c.session, nil, c.answered, c.replies, c.last, c.turns, c.tasks, c.result}
 	for _, w := range c.pending {
 		text.Asked = append(text.Asked, hostRequestJSON{w, w.text})
 	}
@@ -309,7 +330,7 @@ func (c *History) UnmarshalJSON(b []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.opened, c.process, c.session, c.answered, c.replies, c.last = text.Opened, text.Process, text.Session, text.Answered, text.Replies, text.Last
-	c.pending, c.turns, c.tasks = nil, text.Turns, text.Tasks
+	c.pending, c.turns, c.tasks, c.result = nil, text.Turns, text.Tasks, text.Result
 	for _, w := range text.Asked {
 		w.hostRequest.text = w.Line
 		c.pending = append(c.pending, w.hostRequest)

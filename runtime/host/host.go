@@ -175,6 +175,8 @@ func (h *Hosts) Perform(ctx context.Context, r effect.Request) (effect.Result, e
 		return nil, h.replyToHost(ctx, r)
 	case *effect.ExchangeSteer:
 		return asResult(h.steerHost(ctx, r))
+	case *effect.ExchangeContinue:
+		return asResult(continueExchange(ctx, h, r))
 	case *effect.ExchangeClose:
 		return nil, h.closeExchange(r)
 	case *effect.HostTasks:

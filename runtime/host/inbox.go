@@ -294,6 +294,21 @@ func (in *inbox) hasEnded() bool {
 	return in.hasTerminal
 }
 
+// end returns a channel that is closed when no message will come any more, unless the program
+// continues the exchange.
+func (in *inbox) end() <-chan struct{} {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.ended
+}
+
+// reopen records that the program continues the exchange, whose terminal message it has received.
+func (in *inbox) reopen() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.hasTerminal, in.ended = false, make(chan struct{})
+}
+
 // requestProcess records that the host exited before it read the prompt; laterTurn reports whether
 // that is the prompt of a later turn. It returns false if no other process is needed.
 func (in *inbox) requestProcess(laterTurn bool) bool {

@@ -33,7 +33,7 @@ func (p *process) newKeeperSpec(w acquireSpec) *keeperSpec {
 	if inPage || p.hosts.opts.Keeper == nil {
 		return nil
 	}
-	n := spawnNote{Session: w.session, Seed: p.seed, Tools: w.tools, Of: w.predecessor, Bridge: p.bridgeEntry.Path(), Box: p.box}
+	n := spawnNote{Session: w.session, Seed: p.seed, Tools: w.start.tools, Schema: w.start.schema, Of: w.predecessor, Bridge: p.bridgeEntry.Path(), Box: p.box}
 	if p.workDir != nil {
 		n.Work = &workNote{Named: p.workspace != ""}
 		n.Work.Name, n.Work.Path, n.Work.Branch = p.workDir.Names()
@@ -46,9 +46,11 @@ type spawnNote struct {
 	Session string        `json:"session,omitempty"`
 	Seed    string        `json:"seed,omitempty"` // of the adapter
 	Tools   adapter.Tools `json:"tools,omitempty"`
-	Work    *workNote     `json:"work,omitempty"`
-	Bridge  string        `json:"bridge,omitempty"`
-	Box     *box          `json:"sandbox,omitempty"`
+	// Schema is that of the results, if it is fixed when the process starts.
+	Schema json.RawMessage `json:"schema,omitempty"`
+	Work   *workNote       `json:"work,omitempty"`
+	Bridge string          `json:"bridge,omitempty"`
+	Box    *box            `json:"sandbox,omitempty"`
 	// Of is the exchange of a lost process that the new process continues, or nil.
 	Of *predecessor `json:"of,omitempty"`
 }

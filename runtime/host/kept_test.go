@@ -28,7 +28,7 @@ import (
 // logRecord is a record in the minimal journal of a run that these tests kill.
 type logRecord struct {
 	// kind of the record: start, opening, open, lines, steering, steered, replying, replied,
-	// closing or closed
+	// continuing, continued, closing or closed
 	K      string                 `json:"k"`
 	X      int                    `json:"x"` // number of the exchange, from 0
 	At     int64                  `json:"at,omitempty"`
@@ -49,6 +49,7 @@ type killableRun struct {
 	ids     map[int]int64
 	tools   []effect.ToolSpec
 	steers  bool // the program and another process send messages to the host
+	further int  // number of further turns that the program begins in each exchange
 }
 
 func init() { programs["TALKER"] = runKillable }
@@ -96,6 +97,9 @@ func (t *killableRun) run() (err error) {
 		t.tools = calc
 	}
 	t.steers = os.Getenv("TALKER_STEERS") != ""
+	if t.steers = t.steers && os.Getenv("TALKER_STEERS") != "continue"; os.Getenv("TALKER_STEERS") == "continue" {
+		t.further = 2
+	}
 	t.hosts = host.New(host.Options{Configs: []host.Config{c}, Environ: os.Environ(), Run: &procgroup.Run{ID: "r_test", Executable: os.Args[0]}, Keeper: newKeeperClient(t.dir, owner)})
 	if owner > 1 {
 		if err := t.hosts.Resume(context.Background(), t.open()); err != nil {
@@ -162,6 +166,8 @@ func (t *killableRun) open() (all []host.Open) {
 			o.Line = n.Last
 			last := n.Texts[len(n.Texts)-1]
 			o.Over = strings.HasPrefix(last, `{"type":"result"`) || strings.HasPrefix(last, `{"type":"error"`)
+			all := t.recordsOf(x, "lines")
+			o.Over = o.Over && (t.further == 0 || n.Last == all[len(all)-1].Last && countResults(all) > len(t.recordsOf(x, "continued")))
 		}
 		for _, n := range t.recordsOf(x, "replied") {
 			n.Reply.ID = o.ID
@@ -200,6 +206,12 @@ func (t *killableRun) exchange(x int) error {
 		if err != nil {
 			return err
 		}
+		if n := len(t.recordsOf(x, "continued")); over && n < t.further {
+			if err := t.continueTurn(x, n); err != nil {
+				return err
+			}
+			continue
+		}
 		if over {
 			break
 		}
@@ -209,7 +221,7 @@ func (t *killableRun) exchange(x int) error {
 		}
 		m := got.(*effect.ExchangeMessages)
 		n := logRecord{K: "lines", X: x, Last: m.Lines.Last()}
-		if t.steers {
+		if t.steers || t.further > 0 {
 			n.Lines = m.Lines
 		}
 		for _, one := range m.Messages {
@@ -232,6 +244,7 @@ func (t *killableRun) exchange(x int) error {
 // ended. replied is the number of replies so far.
 func (t *killableRun) handle(x int, texts []string, replied *int) (over bool, err error) {
 	asked := 0
+	begun := len(t.recordsOf(x, "continued"))
 	for _, text := range texts {
 		var m struct {
 			Type, ID string
@@ -240,7 +253,11 @@ func (t *killableRun) handle(x int, texts []string, replied *int) (over bool, er
 		if err := json.Unmarshal([]byte(text), &m); err != nil {
 			return false, err
 		}
-		over = over || m.Type == "result" || m.Type == "error"
+		if ends := m.Type == "result" || m.Type == "error"; ends && begun > 0 {
+			begun--
+		} else {
+			over = over || ends
+		}
 		if m.Type != "question" && m.Type != "approval" && m.Type != "tool_call" {
 			continue
 		}
@@ -265,9 +282,36 @@ func (t *killableRun) handle(x int, texts []string, replied *int) (over bool, er
 	return over, nil
 }
 
+// continueTurn begins the further turn n of an exchange.
+func (t *killableRun) continueTurn(x, n int) error {
+	s := &host.Steered{Key: fmt.Sprintf("%d more %d", x, n), Text: fmt.Sprintf("more %d-%d", x, n)}
+	t.writeRecord(logRecord{K: "continuing", X: x, Steer: s})
+	got, err := t.hosts.Perform(effect.WithKey(context.Background(), s.Key), &effect.ExchangeContinue{ID: t.ids[x], Prompt: s.Text, Reason: effect.ContinueSchema})
+	if err != nil {
+		return err
+	}
+	s.Outcome, s.ID = got.(*effect.ExchangeSteered).Outcome, got.(*effect.ExchangeSteered).ID
+	record := logRecord{K: "continued", X: x, Steer: s}
+	t.writeRecord(record)
+	t.past = append(t.past, record)
+	return nil
+}
+
+// countResults returns the number of results in records.
+func countResults(all []logRecord) (n int) {
+	for _, r := range all {
+		for _, text := range r.Texts {
+			if strings.HasPrefix(text, `{"type":"result"`) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // addSteered adds the journaled messages to the host, and the history of the exchange.
 func (t *killableRun) addSteered(x int, o *host.Open) {
-	if !t.steers || o.Opened == nil {
+	if !t.steers && t.further == 0 || o.Opened == nil {
 		return
 	}
 	o.History = &host.History{}
@@ -277,6 +321,9 @@ func (t *killableRun) addSteered(x int, o *host.Open) {
 		case n.X != x:
 		case n.K == "steered":
 			o.Steered = append(o.Steered, *n.Steer)
+		case n.K == "continued":
+			o.Steered = append(o.Steered, *n.Steer)
+			o.History.RecordContinued(n.Steer.ID)
 		case n.K == "replied":
 			o.History.RecordReply(n.Reply)
 		case n.K == "lines":
@@ -514,6 +561,66 @@ end
 				for _, text := range []string{"program %d-a", "program %d-b", "other %d-a", "other %d-b"} {
 					if n := strings.Count(string(in), fmt.Sprintf(`"text":"`+text+`"`, x)); n != 1 {
 						t.Errorf("the host received the message %s %d times, want once", fmt.Sprintf(text, x), n)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestKilledContinued kills the run's process at random steps while the program begins further
+// turns in exchanges whose last turn has ended. The host must receive each prompt exactly once.
+func TestKilledContinued(t *testing.T) {
+	t.Setenv("TALKER_STEERS", "continue")
+	for _, protocol := range []struct {
+		transport, script string
+		lines             int // without those of the exchanges
+	}{
+		{"stdio", `
+>~ {"type":"init"}
+< {"type":"init_ack","capabilities":["resume","cancel"]}
+serve
+>~ {"type":"prompt"}
+< {"type":"progress"}
+< {"type":"result","text":"one","turns":1}
+>~ {"type":"prompt","queued":true}
+< {"type":"question","id":"a","question":"first?"}
+>~ {"type":"response","answer_to":"a"}
+< {"type":"result","text":"two","turns":2}
+>~ {"type":"prompt","queued":true}
+< {"type":"result","text":"done","turns":3}
+end
+`, 1},
+		{"codex", codexHandshake + strings.Repeat(`
+>~ {"method":"turn/start"}
+< {"id":${.id},"result":{"turn":{"id":"u1","status":"inProgress"}}}
+< {"method":"turn/completed","params":{"threadId":"t1","turn":{"id":"u1","status":"completed","items":[]}}}
+`, 3) + "end\n", 3},
+	} {
+		t.Run(protocol.transport, func(t *testing.T) {
+			dir := t.TempDir()
+			config, file := scriptedHost(t, dir, protocol.script)
+			config.Transport = protocol.transport
+			config.Init = protocol.transport == "stdio"
+			lines := 3
+			if config.Init {
+				lines = 4
+			}
+			for x, got := range kill(t, dir, config, 40) {
+				all := strings.Join(got, "\n")
+				if n := strings.Count(all, `{"type":"result"`); n != 3 {
+					t.Errorf("exchange %d: the program received %d results, want 3: %s", x, n, all)
+				}
+				if config.Init && !strings.HasSuffix(all, `{"type":"result","text":"done","turns":6}`) && !strings.Contains(all, `"text":"done"`) {
+					t.Errorf("exchange %d: the last result is that of another turn: %s", x, all)
+				}
+			}
+			checkHostLog(t, file, protocol.lines+exchanges*lines)
+			in, _ := os.ReadFile(file + ".in")
+			for x := range exchanges {
+				for n := range 2 {
+					if got := strings.Count(string(in), fmt.Sprintf(`"text":"more %d-%d"`, x, n)); got != 1 {
+						t.Errorf("the host received the prompt %d of exchange %d %d times, want once", n, x, got)
 					}
 				}
 			}

@@ -35,11 +35,12 @@ func (l *lifecycle) assign(in *inbox, sendPrompt func() int64) (ended bool) {
 }
 
 // beginTurn records that the process was sent the prompt of a later turn of its exchange, at an
-// offset in the bytes sent.
-func (l *lifecycle) beginTurn(offset int64) {
+// offset in the bytes sent. It reports whether the process has ended.
+func (l *lifecycle) beginTurn(offset int64) (ended bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.promptOffset, l.laterTurn = offset, true
+	return l.hasFailure
 }
 
 // release removes the process from its exchange. served reports whether the exchange was complete.

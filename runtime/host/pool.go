@@ -1,6 +1,8 @@
 package host
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -158,6 +160,9 @@ func (s *slot) acquireOnce(ctx context.Context, w acquireSpec) (*process, error)
 			if why == "" {
 				return s.proc, nil
 			}
+			if why == otherSchema && s.pool.cfg.Vendor.Session != "fresh" { // the conversation continues
+				w.session = cmp.Or(w.session, s.proc.sessionName())
+			}
 			if err := s.proc.settling.await(ctx); err != nil {
 				return nil, err
 			}
@@ -203,18 +208,24 @@ func isResumeError(err error) bool {
 // canServe reports whether the process can serve an exchange.
 func (p *process) canServe(w acquireSpec) bool { return p.mismatch(w) == "" }
 
+// otherSchema is the mismatch of a process whose results have another schema, or one that the
+// exchange does not need.
+const otherSchema = "the schema of its results has changed"
+
 // mismatch returns the reason why the process cannot serve an exchange, or "" if it can.
 func (p *process) mismatch(w acquireSpec) string {
 	switch proto := p.cfg.protocol(); {
 	case p.workspace != w.workspace || p.dir != w.dir:
 		return "the exchange works in another directory"
-	case p.translation != nil && !p.tools.Equal(w.tools):
+	case p.translation != nil && !p.start.tools.Equal(w.start.tools):
 		return "its tools have changed" // an agent receives them when it starts
 	case w.session == "" && proto.OneConversation && p.cfg.Vendor.Session == "fresh" && p.lifecycle.hasServed():
 		return "the exchange needs a new session"
 	// A host that uses Concerto's protocol receives the session in its prompt.
 	case w.session != "" && p.sessionName() != w.session && (p.translation != nil || !p.announced.resumes):
 		return "the exchange continues another session"
+	case p.translation != nil && proto.SchemaAtStart && !bytes.Equal(p.start.schema, w.start.schema):
+		return otherSchema
 	}
 	return ""
 }
@@ -347,14 +358,14 @@ func (p *process) prepareAdapter(w acquireSpec) (err error) {
 		if c.Access.Permissions != nil {
 			p.service = service.New(p.serviceOptions())
 		}
-		if len(w.tools) > 0 {
+		if len(w.start.tools) > 0 {
 			if err := p.openBridge(w.bridgePath); err != nil {
 				return err
 			}
 			v.Bridge = p.bridgeEntry
 		}
 	}
-	p.translation, p.tools = &translation{adapter: proto.New(v)}, w.tools
+	p.translation, p.start = &translation{adapter: proto.New(v)}, w.start
 	return nil
 }
 

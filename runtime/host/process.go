@@ -53,7 +53,7 @@ type process struct {
 	translation *translation         // nil for a host that uses Concerto's protocol
 	bridgeEntry *adapter.BridgeEntry // address at which the agent reaches the program's tools; nil without tools
 	bridge      *localBridge         // nil without tools, or if the keeper runs the bridge
-	tools       adapter.Tools        // tools that the process was started with
+	start       startSpec            // what the process was started with
 	rules       *hostpolicy.Policy   // nil without permission rules
 	service     *service.Service     // nil if the host's requests are not served
 
@@ -247,6 +247,9 @@ func (p *process) endReason(err error, last ndjson.Line) (failure *effect.Error,
 // takes over.
 func (p *process) notifyInbox(in *inbox) {
 	failure, untouched, laterTurn := p.lifecycle.endState(p.out.bytesConsumed())
+	if untouched && laterTurn && in.isLost() { // beginTurn has noticed the end as well
+		return
+	}
 	if untouched && in.requestProcess(laterTurn) || isLostError(failure) && in.markLost(failure) {
 		return
 	}

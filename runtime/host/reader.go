@@ -30,6 +30,22 @@ type segment struct {
 	ended           bool           // the terminal message has been read
 	pieces          *secret.Stream // the partial messages without secrets; nil before the first
 	outsideReported bool           // logOutside has reported a line after the terminal message
+
+	// reopenedAt is the offset at which a further turn of an ended exchange begins, plus 1; 0 means
+	// none.
+	reopenedAt atomic.Int64
+}
+
+// reopen makes the lines from an offset in the output lines of the exchange, which has ended.
+func (t *segment) reopen(offset int64) { t.reopenedAt.Store(offset + 1) }
+
+// hasEnded reports whether the exchange had ended before a line. Only the reader calls it.
+func (t *segment) hasEnded(l ndjson.Line) bool {
+	if at := t.reopenedAt.Load(); t.ended && at > 0 && startOf(l) >= at-1 {
+		t.reopenedAt.Store(0)
+		t.ended, t.outsideReported = false, false
+	}
+	return t.ended
 }
 
 // reader reads the output of a process. Only the goroutine that holds the read lease uses it.
@@ -262,7 +278,7 @@ func (r *reader) decodeLine(x *incomingLine) {
 // still running.
 func (r *reader) routeLine(x *incomingLine) bool {
 	x.segment = r.segmentOf(x.line)
-	return x.segment != nil && x.segment == r.current && !x.segment.ended
+	return x.segment != nil && x.segment == r.current && !x.segment.hasEnded(x.line)
 }
 
 // handleOutside handles a line that belongs to no running exchange.

@@ -39,7 +39,7 @@ func (ex *exchange) handOver(ctx context.Context, lost *effect.Error) error {
 		ex.inbox.setFailure(ex.pool.cfg.interruptedError())
 		return nil
 	}
-	w := acquireSpec{session: ex.history.sessionName(), workspace: ex.workspace, dir: ex.dir, tools: ex.tools, predecessor: &handover.note.predecessor}
+	w := acquireSpec{session: ex.history.sessionName(), workspace: ex.workspace, dir: ex.dir, start: ex.start, predecessor: &handover.note.predecessor}
 	ex.deliveredLine.Store(0)
 	current := ex.inbox.turns.currentPrompt()
 	err := ex.moveToNewProcess(ctx, w, func(p *process) {

@@ -313,7 +313,7 @@ func (r *restoredProcess) prepareFromNote(c *Config, text []byte) error {
 		}
 	}
 	r.process.box, r.process.seed = note.Box, note.Seed
-	return r.process.prepareAdapter(acquireSpec{session: note.Session, tools: note.Tools, bridgePath: note.Bridge})
+	return r.process.prepareAdapter(acquireSpec{session: note.Session, start: startSpec{note.Tools, note.Schema}, bridgePath: note.Bridge})
 }
 
 // restoreWorkDir restores the directory in which the process works.

@@ -54,6 +54,8 @@ type steerNote struct {
 	// Begins means that the message was sent while the exchange settled, and that the agent begins
 	// a turn with it.
 	Begins bool `json:"begins,omitempty"`
+	// Continues means that the message is the prompt of an ExchangeContinue.
+	Continues bool `json:"continues,omitempty"`
 }
 
 type steerMessage struct {
@@ -90,6 +92,9 @@ func (s *steering) addKnown(m *steerMessage) {
 		s.known[m.Key] = m
 	}
 }
+
+// nextID returns the ID of the next message.
+func (s *steering) nextID() string { return "t" + strconv.Itoa(s.count+1) }
 
 // numberOf returns the number in the ID of a message.
 func numberOf(id string) int {
@@ -132,7 +137,7 @@ func (ex *exchange) addMessage(n steerNote, unrecorded func()) (*steerMessage, e
 	}
 	s := t.steeringState()
 	if n.ID == "" {
-		n.ID = "t" + strconv.Itoa(s.count+1)
+		n.ID = s.nextID()
 	}
 	p := ex.currentProcess()
 	if ex.inbox.isLost() {
@@ -249,7 +254,7 @@ func (ex *exchange) awaitOutcome(ctx context.Context, m *steerMessage) (string, 
 	select {
 	case <-m.settled:
 	case <-ex.done:
-	case <-ex.inbox.ended:
+	case <-ex.inbox.end():
 	case <-ctx.Done():
 	}
 	select {
@@ -264,6 +269,63 @@ func (ex *exchange) awaitOutcome(ctx context.Context, m *steerMessage) (string, 
 		return "", f
 	}
 	return "", ex.pool.cfg.idleError()
+}
+
+// continueExchange sends a further prompt in an exchange whose last turn has ended with a result.
+func continueExchange(ctx context.Context, h *Hosts, r *effect.ExchangeContinue) (*effect.ExchangeSteered, error) {
+	ex, err := h.lookupExchange(r.ID)
+	if err != nil {
+		return nil, err
+	}
+	m, err := ex.beginTurn(steerNote{Key: effect.KeyOf(ctx), Text: r.Prompt, Outcome: effect.SteerQueued, Continues: true})
+	if err != nil {
+		return nil, err
+	}
+	return &effect.ExchangeSteered{Outcome: m.Outcome, ID: m.ID}, nil
+}
+
+// beginTurn begins a further turn with a message of the program. A message with a known key is not
+// sent again.
+func (ex *exchange) beginTurn(n steerNote) (*steerMessage, error) {
+	t, in := &ex.inbox.turns, ex.inbox
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.steering != nil && n.Key != "" && t.known[n.Key] != nil {
+		return t.known[n.Key], nil
+	}
+	switch failure := in.failureError(); {
+	case failure != nil:
+		return nil, failure
+	case !t.ended || !in.hasEnded():
+		return nil, ex.pool.cfg.errorf("works on a turn of the exchange, which no prompt can continue")
+	case t.totals.limit != nil:
+		return nil, t.totals.limit
+	case ex.isDone(): // the timeout has passed since the turn has ended
+		return nil, ex.pool.cfg.timeoutError()
+	}
+	if t.steering == nil { // otherwise the reader has added the totals of the turn
+		t.totals.endTurn()
+	}
+	s := t.steeringState()
+	n.ID = s.nextID()
+	m := newSteerMessage(n)
+	s.addKnown(m)
+	s.current, s.direct, t.ended = m, nil, false
+	ex.history.RecordContinued(m.ID)
+	in.reopen()
+	p := ex.currentProcess()
+	if !p.isUsable() {
+		in.requestProcess(true)
+		return m, nil
+	}
+	p.silence.resetForExchange()
+	p.requests.clear()
+	p.lifecycle.segment.Load().reopen(p.conn.BytesSent())
+	offset, _ := p.sendLine(p.nextPrompt(t.request, m), true)
+	if p.lifecycle.beginTurn(offset) {
+		p.notifyInbox(in)
+	}
+	return m, nil
 }
 
 // idleError is the error for a message to a host that is working on no exchange.
@@ -490,7 +552,11 @@ func (m *steerMessage) promptNote() *lineNote {
 	if m.Key == "" {
 		return nil
 	}
-	return &lineNote{Sum: promptSum(m.Key)}
+	n := &lineNote{Sum: promptSum(m.Key)}
+	if m.Continues {
+		n.Steer = &m.steerNote
+	}
+	return n
 }
 
 // promptSum identifies the prompt of a later turn by the key of its message.

@@ -112,9 +112,12 @@ func (ex *exchange) restoreTurns(o *Open, notes []lineNote) (unsent []Steered) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.steeringState()
+	var continued *steerMessage // prompt with which the program has continued the ended exchange, which is not journaled
 	for i, m := range all {
 		s.addKnown(m)
 		switch {
+		case m.Continues && i >= older && !slices.Contains(past.Prompts, m.ID):
+			continued = m
 		case slices.Contains(past.Prompts, m.ID): // its turn has begun
 		case m.Waits:
 			s.queue = append(s.queue, m)
@@ -144,6 +147,11 @@ func (ex *exchange) restoreTurns(o *Open, notes []lineNote) (unsent []Steered) {
 		if at := slices.IndexFunc(all, func(m *steerMessage) bool { return m.ID == id }); at >= 0 {
 			s.current = all[at]
 		}
+	}
+	if continued != nil {
+		t.totals.endTurn()
+		s.current, o.Over = continued, false
+		ex.history.RecordContinued(continued.ID)
 	}
 	return unsent
 }

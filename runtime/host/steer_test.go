@@ -318,3 +318,118 @@ func TestLostTurn(t *testing.T) {
 		}
 	}
 }
+
+// TestContinued checks when an exchange whose turn has ended can be continued.
+func TestContinued(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		limit int64 // of the tokens; 0 for none
+		wait  time.Duration
+		want  string
+	}{
+		{"in time", 1000, 30 * time.Second, `result {"usage":{"tokens_in":100}}; result {"usage":{"tokens_in":200}}`},
+		{"after a limit", 90, 0, `result {"usage":{"tokens_in":100}}; HostError: stopped host 'w': it used 100 tokens`},
+		{"after the timeout", 1000, 61 * time.Second, `result {"usage":{"tokens_in":100}}; HostError: host 'w' timed out after 60 seconds`},
+		{"until the timeout", 1000, 30 * time.Second, `result {"usage":{"tokens_in":100}}; HostError: host 'w' timed out after 60 seconds`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBubble(t, Config{Params: someParams, Timeout: 60, Upkeep: Upkeep{Heartbeat: 20}}, func(h *memHost) {
+					withSteer(h)
+					h.writeLine(report("result", 100))
+					time.Sleep(time.Second)
+					h.writeLine(`{"type":"progress","note":"between the turns"}`)
+					if h.readLine(); c.name == "until the timeout" {
+						for range 10 {
+							time.Sleep(10 * time.Second)
+							h.writeLine(`{"type":"progress"}`)
+						}
+					}
+					h.writeLine(report("result", 100))
+					h.readLine()
+				})
+				b.opts.Budget = &tokenBudget{limit: c.limit}
+				id := b.openExchange()
+				got := []string{b.nextOutcome(id)}
+				time.Sleep(c.wait)
+				_, err := b.Perform(context.Background(), &effect.ExchangeContinue{ID: id, Prompt: "more", Reason: effect.ContinueSchema})
+				if err != nil {
+					got = append(got, "HostError: "+err.Error())
+				} else {
+					for last := ""; !strings.HasPrefix(last, "result") && !strings.HasPrefix(last, "HostError"); {
+						last = b.nextOutcome(id)
+						if !strings.HasPrefix(last, "progress") {
+							got = append(got, last)
+						}
+					}
+				}
+				if text := strings.Join(got, "; "); text != c.want {
+					t.Errorf("got  %s\nwant %s", text, c.want)
+				}
+				b.closeExchange(id, "")
+				time.Sleep(time.Hour)
+			})
+		})
+	}
+}
+
+// TestSteerContinued checks that a continued exchange can be steered, and that a turn that is in
+// progress cannot be continued.
+func TestSteerContinued(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t, Config{Params: someParams}, func(h *memHost) {
+			withSteer(h)
+			h.writeLine(`{"type":"result","text":"one"}`)
+			h.note(h.readLine())
+			h.note(h.readLine())
+			h.writeLine(`{"type":"result","text":"two"}`)
+			h.readLine()
+		})
+		id := b.openExchange()
+		b.expectMessage(id, `result {"text":"one"}`)
+		again := &effect.ExchangeContinue{ID: id, Prompt: "more", Reason: effect.ContinueSchema}
+		ctx := effect.WithKey(context.Background(), "k")
+		for range 2 { // the second one has the same key
+			if _, err := b.Perform(ctx, again); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := b.Perform(context.Background(), again); err == nil || !strings.Contains(err.Error(), "works on a turn") {
+			t.Errorf("continuing a turn in progress: %v", err)
+		}
+		b.steer(effect.ExchangeSteer{ID: id, Text: "and this"}, effect.SteerReceived)
+		b.expectMessage(id, `result {"text":"two"}`)
+		b.closeExchange(id, "")
+		b.expectEvents(0, `{"type":"prompt","text":"more","queued":true}@0 {"type":"steer","id":"t2","text":"and this"}@0`)
+	})
+}
+
+// TestContinuedByNewProcess checks that a new process receives the further prompt of a host that
+// has exited after its result, or that exits before it reads the prompt.
+func TestContinuedByNewProcess(t *testing.T) {
+	for _, early := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBubble(t, Config{}, func(h *memHost) {
+				h.readLine()
+				h.writeLine(`{"type":"result","text":"one","turns":1}`)
+				if !early {
+					time.Sleep(time.Second)
+				}
+			}, func(h *memHost) {
+				h.note(h.readLine())
+				h.writeLine(`{"type":"result","text":"two","turns":1}`)
+			})
+			id := b.openExchange()
+			b.expectMessage(id, `result {"text":"one","turns":1}`)
+			if early {
+				time.Sleep(time.Second)
+			}
+			if _, err := b.Perform(context.Background(), &effect.ExchangeContinue{ID: id, Prompt: "next", Reason: effect.ContinueSchema}); err != nil {
+				t.Fatal(err)
+			}
+			b.expectMessage(id, `result {"text":"two","turns":2}`)
+			b.closeExchange(id, "")
+			b.expectEvents(1, `{"type":"prompt","text":"next","queued":true}@0 exit@0`)
+		})
+	}
+}

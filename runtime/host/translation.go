@@ -39,7 +39,10 @@ func (c *Config) adapterConfig(w acquireSpec) (adapter.Config, error) {
 		return adapter.Config{}, c.errorf("cannot be started in '%s': %v", c.Dir, err)
 	}
 	v := c.Vendor.AdapterConfig(c.Name, dir)
-	v.Serves, v.Resume, v.Tools = c.Access.Permissions != nil, w.session, w.tools
+	v.Serves, v.Resume, v.Tools = c.Access.Permissions != nil, w.session, w.start.tools
+	if c.protocol().SchemaAtStart {
+		v.Schema = w.start.schema
+	}
 	return v, nil
 }
 
@@ -134,7 +137,7 @@ func (t *translation) beginsTurn() bool {
 // isRunning reports whether the exchange in which the line was written is still running.
 func (r *reader) isRunning(l ndjson.Line) bool {
 	t := r.segmentOf(l)
-	return t != nil && t == r.current && !t.isInit && !t.ended && !t.inbox.refusesMessages()
+	return t != nil && t == r.current && !t.isInit && !t.hasEnded(l) && !t.inbox.refusesMessages()
 }
 
 // refuseCalls refuses the tool calls with the given IDs, because no exchange can handle them. The

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/schema"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
@@ -121,7 +122,7 @@ func (p openAI) body(req *Request, w *replySchema, stream bool) any {
 		body.MaxTokens = req.MaxTokens
 	}
 	if w != nil {
-		body.ResponseFormat = &openAIFormat{"json_schema", openAISchema{w.name, w.schema, strict(w.schema)}}
+		body.ResponseFormat = &openAIFormat{"json_schema", openAISchema{w.name, w.schema, schema.IsStrict(w.schema)}}
 	}
 	for _, t := range req.Tools {
 		body.Tools = append(body.Tools, openAITool{"function", openAIFunction(t)})

@@ -342,29 +342,6 @@ func TestOpenAIOwn(t *testing.T) {
 	}
 }
 
-func TestStrict(t *testing.T) {
-	for schema, want := range map[string]bool{
-		`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}`:                                    true,
-		`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}},"required":["a"],"additionalProperties":false}`:              false,
-		`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`:                                                                 false,
-		`{"type":"object","properties":{"a":{"type":"array","items":{"enum":["x"]}}},"required":["a"],"additionalProperties":false}`:              true,
-		`{"type":"object","properties":{"a":{"type":"array","items":{}}},"required":["a"],"additionalProperties":false}`:                          false,
-		`{"type":"object","properties":{"a":{"type":"string","default":"x"}},"required":["a"],"additionalProperties":false}`:                      false,
-		`{"type":"object","properties":{"a":{"anyOf":[{"type":"string"},{"type":"null"}]}},"required":["a"],"additionalProperties":false}`:        true,
-		`{"type":"object","properties":{"a":{"anyOf":[{"type":"string"},{}]}},"required":["a"],"additionalProperties":false}`:                     false,
-		`{"type":"object","properties":{"a":{"$ref":"#"}},"required":["a"],"additionalProperties":false}`:                                         true,
-		`{"type":"object","properties":{"a":{"$ref":"#/$defs/x"}},"required":["a"],"additionalProperties":false,"$defs":{"x":{"type":"object"}}}`: false,
-		`{"type":"object","additionalProperties":{"type":"integer"}}`:                                                                             false,
-		`{"type":"array","prefixItems":[{"type":"integer"}]}`:                                                                                     false,
-		`{}`:   false,
-		`true`: false,
-	} {
-		if got := strict([]byte(schema)); got != want {
-			t.Errorf("strict(%s) = %v, want %v", schema, got, want)
-		}
-	}
-}
-
 // TestCancelledRequests checks that cancelling a call aborts its request.
 func TestCancelledRequests(t *testing.T) {
 	eachRemote(t, func(t *testing.T, provider string) {

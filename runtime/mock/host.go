@@ -237,8 +237,11 @@ func (x *exchange) fail(e *effect.Error) *effect.Error {
 
 // steerOrEnd handles a message to the host, or ends the exchange.
 func (x *exchange) steerOrEnd(r effect.Request) (effect.Result, error) {
-	if r, ok := r.(*effect.ExchangeSteer); ok {
+	switch r := r.(type) {
+	case *effect.ExchangeSteer:
 		return x.steer(r)
+	case *effect.ExchangeContinue:
+		return x.continueTurn(r)
 	}
 	x.endExchange()
 	return nil, nil
@@ -261,6 +264,19 @@ func (x *exchange) steer(r *effect.ExchangeSteer) (effect.Result, error) {
 		return &effect.ExchangeSteered{Outcome: effect.SteerInterrupted}, nil
 	}
 	return &effect.ExchangeSteered{Outcome: effect.SteerReceived}, nil
+}
+
+// continueTurn begins a further turn with the mock's next conversation.
+func (x *exchange) continueTurn(r *effect.ExchangeContinue) (effect.Result, error) {
+	x.w.mu.Lock()
+	defer x.w.mu.Unlock()
+	steps, ok := x.host.beginConversation(r.Prompt)
+	if !ok {
+		return nil, effect.Errorf("HostError", "the mock of %s has no messages left: it had %s", x.host.name, plural(x.host.count, "message")).With("host", x.host.name)
+	}
+	x.w.prompts[x.host.name] = append(x.w.prompts[x.host.name], r.Prompt)
+	x.steps, x.done = steps, false
+	return &effect.ExchangeSteered{Outcome: effect.SteerQueued}, nil
 }
 
 // recordReply records the program's reply to a message.

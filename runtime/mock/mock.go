@@ -194,7 +194,7 @@ func (w *World) performMocked(ctx context.Context, r effect.Request, next effect
 		if w.hosts[r.Host] != nil { // a mock has no tasks
 			return &effect.HostTaskList{Tasks: []effect.HostTask{}}, nil
 		}
-	case *effect.ExchangeSteer, *effect.ExchangeClose:
+	case *effect.ExchangeSteer, *effect.ExchangeContinue, *effect.ExchangeClose:
 		if x := w.findExchange(*r.(effect.Numbered).Number()); x != nil {
 			return x.steerOrEnd(r)
 		}
@@ -296,7 +296,7 @@ func (w *World) Answers(r effect.Request) bool {
 		return w.hosts[r.Host] != nil
 	case *effect.HostTasks:
 		return w.hosts[r.Host] != nil
-	case *effect.ExchangeNext, *effect.ExchangeReply, *effect.ExchangeSteer, *effect.ExchangeClose:
+	case *effect.ExchangeNext, *effect.ExchangeReply, *effect.ExchangeSteer, *effect.ExchangeContinue, *effect.ExchangeClose:
 		return w.exchanges[*r.(effect.Numbered).Number()] != nil
 	case *effect.AwaitEmit:
 		return len(w.answers[r.Channel]) > 0

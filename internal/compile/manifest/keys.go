@@ -206,6 +206,7 @@ var keys = []Key{
 	{Path: "hosts.*.session", Type: Enum, Values: []string{"keep", "fresh"}, Default: `"keep"`, Example: `"fresh"`, Transports: vendors, Doc: "Whether exchanges with one process share one conversation, or each begins a new one."},
 	{Path: "hosts.*.background", Type: Enum, Values: []string{"wait", "forbid", "detach"}, Default: `"wait"`, Example: `"detach"`, Transports: vendors, Doc: "The treatment of subagents, workflows and commands that run on when the agent's turn has ended: an exchange waits for them, stops them and fails, or ends and lets them run ([50](50-agents.md))."},
 	{Path: "hosts.*.background_timeout", Type: Number, Unit: "seconds", Example: "600", Transports: vendors, Doc: "The maximum time for which an exchange waits for background work after its first turn; by default the rest of `timeout`."},
+	{Path: "hosts.*.schema_repairs", Type: Integer, Most: 3, Default: "1", Example: "2", Doc: "The maximum number of further turns that an exchange with a schema begins because its result does not fit; 0 for a host that reads no JSON."},
 	{Path: "hosts.*.question_timeout", Type: Number, Unit: "seconds", Example: "30", Doc: "The maximum time to answer one question or approval."},
 	{Path: "hosts.*.question_default", Type: String, Example: `"yes"`, Doc: "The answer to a question without another answer."},
 	{Path: "hosts.*.approval_default", Type: String, Example: `"no"`, Doc: "The answer to an approval without another answer; by default `no` for a vendor's agent and for a host with `permissions`."},

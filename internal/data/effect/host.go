@@ -9,11 +9,12 @@ import (
 
 // The kinds of requests for exchanges with hosts (spec/host-protocol.md).
 const (
-	KindExchangeOpen  Kind = "exchange.open"
-	KindExchangeNext  Kind = "exchange.next"
-	KindExchangeReply Kind = "exchange.reply"
-	KindExchangeSteer Kind = "exchange.steer"
-	KindExchangeClose Kind = "exchange.close"
+	KindExchangeOpen     Kind = "exchange.open"
+	KindExchangeNext     Kind = "exchange.next"
+	KindExchangeReply    Kind = "exchange.reply"
+	KindExchangeSteer    Kind = "exchange.steer"
+	KindExchangeContinue Kind = "exchange.continue"
+	KindExchangeClose    Kind = "exchange.close"
 )
 
 // ExchangeOpen opens an exchange. It acquires a process of the host, sends the prompt, and returns
@@ -274,6 +275,22 @@ const (
 	SteerInterrupted = "interrupted" // the host was asked to end its turn
 )
 
+// ExchangeContinue sends a further prompt in an exchange whose last turn has ended with a result.
+// The conversation, the limits and the timeout are those of the exchange. After a limit no turn
+// begins, and the request fails with the error of the limit. In a durable run, the key of the
+// effect identifies the prompt, so that the host receives it once. The result is an
+// *ExchangeSteered with the outcome SteerQueued.
+type ExchangeContinue struct {
+	ID     int64  `json:"id"`
+	Prompt string `json:"prompt"`
+	Reason string `json:"reason"` // one of the constants below
+}
+
+// The reasons of ExchangeContinue.
+const (
+	ContinueSchema = "schema" // the result does not fit the schema
+)
+
 // ExchangeClose closes an exchange. After a terminal message it releases the process. Before that,
 // it cancels the exchange: it sends Reason to the host (capability "cancel") or a signal, and reads
 // the remaining output. The protocol defines whether the process continues or is stopped.
@@ -293,6 +310,9 @@ func (*ExchangeReply) Kind() Kind { return KindExchangeReply }
 
 // Kind returns KindExchangeSteer.
 func (*ExchangeSteer) Kind() Kind { return KindExchangeSteer }
+
+// Kind returns KindExchangeContinue.
+func (*ExchangeContinue) Kind() Kind { return KindExchangeContinue }
 
 // Kind returns KindExchangeClose.
 func (*ExchangeClose) Kind() Kind { return KindExchangeClose }

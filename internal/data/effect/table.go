@@ -83,6 +83,7 @@ var table = []Info{
 	{Kind: KindExchangeNext, Request: newRequest[ExchangeNext], Result: newResult[ExchangeMessages], By: Hosts, Class: ClassKept},
 	{Kind: KindExchangeReply, Request: newRequest[ExchangeReply], By: Hosts, Inline: true, Class: ClassKept},
 	{Kind: KindExchangeSteer, Request: newRequest[ExchangeSteer], Result: newResult[ExchangeSteered], By: Hosts, Class: ClassKept, Keyed: true},
+	{Kind: KindExchangeContinue, Request: newRequest[ExchangeContinue], Result: newResult[ExchangeSteered], By: Hosts, Class: ClassKept, Keyed: true},
 	{Kind: KindHostTasks, Request: newRequest[HostTasks], Result: newResult[HostTaskList], By: Hosts, Class: ClassRead},
 	{Kind: KindExchangeClose, Request: newRequest[ExchangeClose], By: Hosts, Class: ClassKept},
 

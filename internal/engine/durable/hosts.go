@@ -79,6 +79,13 @@ func (t *openExchanges) recordEnd(r *Run, e int64, q effect.Request, result effe
 		if s, ok := result.(*effect.ExchangeSteered); ok && open != nil && err == nil {
 			open.Steered = append(open.Steered, host.Steered{Key: r.effectKey(e), ID: s.ID, Text: q.Text, Interrupt: q.Interrupt, Outcome: s.Outcome})
 		}
+	case *effect.ExchangeContinue:
+		open := t.all[q.ID]
+		if s, ok := result.(*effect.ExchangeSteered); ok && open != nil && err == nil {
+			open.Over = false
+			open.Steered = append(open.Steered, host.Steered{Key: r.effectKey(e), ID: s.ID, Text: q.Prompt, Outcome: s.Outcome})
+			open.History.RecordContinued(s.ID)
+		}
 	case *effect.ExchangeClose:
 		delete(t.all, q.ID)
 	}

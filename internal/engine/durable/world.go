@@ -250,7 +250,7 @@ func (w *world) mapResult(q effect.Request, f *inFlight, result effect.Result, e
 func endedObjectResult(q effect.Request) (effect.Result, error) {
 	const was = "the run was interrupted while it was under way"
 	switch q.Kind() {
-	case effect.KindExchangeNext, effect.KindExchangeSteer:
+	case effect.KindExchangeNext, effect.KindExchangeSteer, effect.KindExchangeContinue:
 		return nil, effect.Errorf("HostError", "the host's process has exited: %s", was).With("code", "lost").With("recoverable", true)
 	case effect.KindStreamNext:
 		return nil, effect.Errorf("AgentError", "the model's stream has ended: %s", was).With("reason", "interrupted").With("retryable", true)

@@ -146,6 +146,9 @@ var events = map[string]func(*payload) (Event, bool){
 	"host:refused": func(p *payload) (Event, bool) {
 		return Event{Text: fmt.Sprintf("%s: refused: %s", p.Host, p.refusal.Reason)}, p.Host != "" && p.refusal.Reason != ""
 	},
+	"host:repair": func(p *payload) (Event, bool) {
+		return Event{Text: fmt.Sprintf("%s: asked again: %s", p.Host, p.Error)}, p.Host != "" && p.Error != ""
+	},
 	"host:undelivered": func(p *payload) (Event, bool) {
 		return Event{Text: fmt.Sprintf("%s: a decision did not arrive: %s", p.Host, p.refusal.Reason)}, p.Host != "" && p.refusal.Reason != ""
 	},

@@ -33,6 +33,7 @@ var forms = map[string]struct{ payload, text string }{
 	"mcp:progress":            {`{"server":"S","tool":"t","progress":1,"total":4,"message":"m"}`, "S.t: 1 of 4 (25 %) m"},
 	"merge:failed":            {`{"queue":"q","kind":"conflict","change":"c","message":"m"}`, "q: conflict c: m"},
 	"host:undelivered":        {`{"host":"H","id":"r","reason":"r"}`, "H: a decision did not arrive: r"},
+	"host:repair":             {`{"host":"H","turn":1,"error":"e"}`, "H: asked again: e"},
 	"host:refused":            {`{"host":"H","reason":"r"}`, "H: refused: r"},
 	"merge:gate":              {`{"queue":"q","ok":false,"changes":["c"]}`, "q: the gate failed for c"},
 	"merge:landed":            {`{"queue":"q","commit":"1","changes":["c"]}`, "q: merged c"},

@@ -237,6 +237,8 @@ func (p *Player) matchExchange(r effect.Request, e int64) (i int, known bool) {
 		}
 	case *effect.ExchangeSteer:
 		number = q.ID
+	case *effect.ExchangeContinue:
+		number = q.ID
 	case *effect.ExchangeClose:
 		number = q.ID
 	default:
@@ -300,6 +302,8 @@ func (p *Player) derived(r effect.Request) effect.Result {
 		return &now
 	case *effect.ExchangeSteer:
 		return &effect.ExchangeSteered{Outcome: effect.SteerReceived}
+	case *effect.ExchangeContinue:
+		return &effect.ExchangeSteered{Outcome: effect.SteerQueued}
 	}
 	return nil
 }

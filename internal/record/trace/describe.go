@@ -40,6 +40,9 @@ func describe(r effect.Request) (name string, a args) {
 			name = "interrupt"
 		}
 		a["bytes"] = len(r.Text)
+	case *effect.ExchangeContinue:
+		name = "continue"
+		a["reason"], a["bytes"] = r.Reason, len(r.Prompt)
 	case *effect.HostTasks:
 		name = "tasks of " + r.Host
 		a["host"] = r.Host

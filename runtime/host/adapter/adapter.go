@@ -184,6 +184,8 @@ type Config struct {
 	Fresh   bool         // each exchange begins a new session
 	Resume  string       // session to continue; "" begins a new one
 	Tools   Tools        // tools of the program that the agent may call
+	// for Claude Code: JSON Schema of the results; nil for none
+	Schema json.RawMessage
 
 	Stores     bool   // for Claude Code: it reads the settings in which it stores rules
 	Background string // one of the values above; "" means BackgroundWait

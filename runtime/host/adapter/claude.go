@@ -13,6 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/decision"
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/schema"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
@@ -233,6 +234,9 @@ func (c *claude) ToAgent(line []byte) (s Output) {
 		if len(c.cfg.Tools) > 0 {
 			request["sdkMcpServers"] = []string{toolServer}
 		}
+		if len(c.cfg.Schema) > 0 {
+			request["jsonSchema"], _ = schema.AsObject(c.cfg.Schema)
+		}
 		s.addLines(jsonwrite.MustEncode(obj{"type": "control_request", "request_id": claudeFirst, "request": request}))
 	case hostmsg.Prompt:
 		clear(c.Replies)
@@ -245,6 +249,9 @@ func (c *claude) ToAgent(line []byte) (s Output) {
 			c.Calls.clear()
 		}
 		c.Read, c.Typed = false, len(o.Schema) > 0
+		if len(c.cfg.Schema) > 0 {
+			o.Schema = nil // the agent has it
+		}
 		c.sendText(&s, o.prompt(), false)
 	case hostmsg.Steer:
 		c.sendText(&s, o.Text, true)

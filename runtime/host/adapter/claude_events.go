@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/schema"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
@@ -433,6 +434,9 @@ func (c *claude) result(s *Output, m *claudeLine) {
 	}
 	if out.Code == "" && len(r.Typed) > 0 && string(r.Typed) != "null" && (c.Typed || text == "") {
 		out.Text = string(r.Typed)
+		if _, wrapped := schema.AsObject(c.cfg.Schema); wrapped && len(c.cfg.Schema) > 0 {
+			out.Text = schema.Unwrap(out.Text)
+		}
 	}
 	waits := c.Tasks.Held != nil || !c.Interrupted && c.cfg.Background != BackgroundForbid && c.cfg.Background != BackgroundDetach && (len(c.Tasks.Live) > 0 || c.Tasks.Worked)
 	if !waits {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/schema"
 	"github.com/concerto-lang/concerto/internal/process/stderrlog"
 )
 
@@ -34,6 +35,7 @@ type codex struct {
 	Streamed map[string]bool            // messages of which a part of the text has arrived, by item ID
 	Items    map[string]json.RawMessage // changes of the file-change items, by item ID
 	Text     string                     // text of the newest message
+	Reply    codexReply                 // form of the exchange's results
 	Used     usage                      // usage of all threads before the current exchange
 	Total    usage                      // usage of the main thread so far
 	Counted  bool                       // the agent has reported the usage of the current exchange
@@ -43,6 +45,27 @@ type codex struct {
 	codexSteering
 	Tasks codexWork
 	confirmations
+}
+
+// codexReply is the form of an exchange's results.
+type codexReply struct {
+	Schema  json.RawMessage `json:",omitempty"` // in strict form; nil for none
+	Wrapped bool            // the value is the member of an object
+	Prompt  string          // prompt of the exchange's newest turn, with the schema in it
+	Refused bool            // Codex has refused a schema: prompts contain it
+}
+
+// promptOf returns the text of a prompt. Its schema becomes that of the exchange's results if Codex
+// accepts it in strict form; otherwise it is part of the text.
+func (r *codexReply) promptOf(o ours) string {
+	r.Schema, r.Wrapped, r.Prompt = nil, false, o.prompt()
+	if len(o.Schema) == 0 || r.Refused {
+		return r.Prompt
+	}
+	if form, wrapped := schema.AsObject(o.Schema); schema.IsStrict(form) {
+		r.Schema, r.Wrapped, o.Schema = form, wrapped, nil
+	}
+	return o.prompt()
 }
 
 // codexSteering is the state of messages to the running turn.
@@ -269,11 +292,11 @@ func (c *codex) ToAgent(line []byte) (s Output) {
 		c.Tasks.Interrupted, c.Tasks.Before = false, 0
 		c.Used = c.sum()
 		if c.cfg.Fresh && c.Prompts > 1 && !o.Queued {
-			c.Prompt = o.prompt()
+			c.Prompt = c.Reply.promptOf(o)
 			s.addLines(c.RPC.request("thread/start", c.thread()))
 			return s
 		}
-		s.addLines(c.startTurn(o.prompt()))
+		s.addLines(c.startTurn(c.Reply.promptOf(o)))
 	case hostmsg.Response:
 		c.respond(&s, &o)
 	case hostmsg.Steer:
@@ -323,8 +346,11 @@ func (c *codex) thread() obj {
 }
 
 func (c *codex) startTurn(prompt string) []byte {
-	return c.RPC.request("turn/start", obj{"threadId": c.Session,
-		"input": []any{obj{"type": "text", "text": prompt, "text_elements": []any{}}}})
+	turn := obj{"threadId": c.Session, "input": []any{obj{"type": "text", "text": prompt, "text_elements": []any{}}}}
+	if c.Reply.Schema != nil {
+		turn["outputSchema"] = c.Reply.Schema
+	}
+	return c.RPC.request("turn/start", turn)
 }
 
 // steer sends the waiting messages to the running turn, if the turn's ID is known.
@@ -463,6 +489,12 @@ func (c *codex) handleInitialized(s *Output, agent string) {
 func (c *codex) handleFailure(s *Output, method string, m *rpcMessage) {
 	if method == "turn/interrupt" || method == codexEnds {
 		s.Quiet = method
+		return
+	}
+	if method == "turn/start" && c.Reply.Schema != nil && c.Tasks.Held == nil {
+		s.warn("Codex refuses the schema of the result, which is now part of the prompt: " + m.Error.text())
+		c.Reply.Refused, c.Reply.Schema, c.Reply.Wrapped = true, nil, false
+		s.addLines(c.startTurn(c.Reply.Prompt))
 		return
 	}
 	text := fmt.Sprintf("host '%s': %s: %s", c.cfg.Host, method, m.Error.text())

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+
+	"github.com/concerto-lang/concerto/internal/data/schema"
 )
 
 func (c *codex) delta(s *Output, e *codexEvent) {
@@ -185,6 +187,9 @@ func (c *codex) completed(s *Output, e *codexEvent) {
 	c.Turn, c.Cancel = "", false
 	r := outcome{Text: c.Text, Session: c.Session, Payload: e.line, Message: "the turn ended as " + e.Turn.Status}
 	c.Text = ""
+	if c.Reply.Wrapped {
+		r.Text = schema.Unwrap(r.Text)
+	}
 	if e.Turn.Error != nil {
 		r.Message = e.Turn.Error.text()
 	}

@@ -42,6 +42,8 @@ type Protocol struct {
 	// OneConversation means that a process serves only one session: a new session needs a new
 	// process.
 	OneConversation bool
+	// SchemaAtStart means that the schema of the results is fixed when a process starts.
+	SchemaAtStart bool
 	// Confirms means that the agent confirms or refuses each message of the type steer.
 	Confirms bool
 	// Product is the product's name. Oldest is its first supported version, compared with the

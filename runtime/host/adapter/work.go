@@ -249,8 +249,8 @@ func (w *work) showWait(s *Output) {
 	s.addMessage(o)
 }
 
-// expire notes that the tasks, or a turn that follows from them, are stopped because the exchange no
-// longer waits for them. why completes a sentence about the host.
+// expire notes that the tasks, or a turn that follows from them, are stopped because the exchange
+// no longer waits for them. why completes a sentence about the host.
 func (w *work) expire(host, why string, isTurn bool) {
 	all := slices.DeleteFunc(w.live(), func(t effect.HostTask) bool { return !isTended(t.Kind) })
 	switch {

@@ -11,6 +11,7 @@ var steerRules = []rule{
 	{"H58", "To interrupt a turn, a host with the capability `cancel` gets `cancel` with the reason `interrupted`. Its next terminal message ends the turn, whatever it is; requests of the turn that have no answer are withdrawn. If the program has a new prompt, that is the next turn's; otherwise the exchange fails with the code `interrupted`. The process continues to run.", interrupted},
 	{"H59", "A host that does not end an interrupted turn within `cancel_grace` fails the exchange with the code `interrupted` and is terminated as at a timeout. A host without the capability `cancel` cannot be interrupted: the code is `unsupported`.", interruptedInVain},
 	{"H60", "A message for an exchange whose terminal message has been read, or that was interrupted without a new prompt, is refused with the code `idle`.", idle},
+	{"H61", "The program may continue an exchange whose turn has ended with a result, until it closes the exchange. The prompt of the next turn is sent as in H56, and its result ends the turn. The host's totals are those of H57. No turn begins in an exchange that has reached a limit, or whose `timeout` has passed.", continued},
 }
 
 // steer sends a message to the host and checks its outcome.
@@ -243,4 +244,41 @@ await steered
 	x.refused(effect.ExchangeSteer{Interrupt: true}, "idle")
 
 	x.close()
+}
+
+// continueWith begins a further turn.
+func (x *talk) continueWith(prompt string) {
+	x.w.Helper()
+	if _, err := x.w.hosts.Perform(x.w.ctx, &effect.ExchangeContinue{ID: x.id, Prompt: prompt, Reason: effect.ContinueSchema}); err != nil {
+		x.w.Fatalf("continue: %v", err)
+	}
+}
+
+func continued(w *world) {
+	w.start(withParams(w, `
+read
+< {"type":"init_ack","capabilities":["resume"]}
+>= {"type":"prompt","text":"one"}
+< {"type":"progress","session":"s"}
+< {"type":"result","text":"first","usage":{"tokens_in":3},"turns":2}
+>= {"type":"prompt","text":"two","session":"s","queued":true}
+< {"type":"question","id":"q"}
+>~ {"type":"response","answer_to":"q","value":1}
+< {"type":"result","text":"second","usage":{"tokens_in":4},"turns":1}
+>= {"type":"prompt","text":"three","session":"s","queued":true}
+< {"type":"result","text":"third","usage":{"tokens_in":5}}
+> {"type":"prompt","text":"other"}
+< {"type":"result","text":"other"}
+`))
+	x := w.open("one")
+	x.want("progress", `{"session":"s"}`)
+	x.want("result", `{"text":"first","usage":{"tokens_in":3},"turns":2,"session":"s"}`)
+	x.continueWith("two")
+	x.reply(x.want("question", `{"id":"q"}`), "1")
+	x.want("result", `{"text":"second","usage":{"tokens_in":7},"turns":3,"session":"s"}`)
+	x.refused(effect.ExchangeSteer{Text: "late"}, "idle")
+	x.continueWith("three")
+	x.want("result", `{"text":"third","usage":{"tokens_in":12},"turns":3,"session":"s"}`)
+	x.close()
+	w.askFor("other", `{"text":"other","session":"s"}`)
 }

@@ -115,7 +115,7 @@ var rows = sync.OnceValue(func() map[effect.Kind]*row {
 		effect.KindStreamNext: {free: goes}, effect.KindStreamClose: {free: goes},
 
 		effect.KindExchangeOpen: {kinds: []Kind{Host}, needs: needsHost, refused: hostRefused, declared: true},
-		effect.KindExchangeNext: {free: goes}, effect.KindExchangeReply: {free: goes}, effect.KindExchangeSteer: {free: goes}, effect.KindHostTasks: {free: goes}, effect.KindExchangeClose: {free: goes},
+		effect.KindExchangeNext: {free: goes}, effect.KindExchangeReply: {free: goes}, effect.KindExchangeSteer: {free: goes}, effect.KindExchangeContinue: {free: goes}, effect.KindHostTasks: {free: goes}, effect.KindExchangeClose: {free: goes},
 
 		effect.KindMCPOpen: {kinds: []Kind{Run, Net, Env}, needs: needsServer, refused: serverRefused, declared: true},
 		effect.KindMCPNext: {free: goes}, effect.KindMCPReply: {free: goes},
