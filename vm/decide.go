@@ -349,6 +349,11 @@ const (
 	exchangeFailed = "the exchange has failed"
 )
 
+// IsAbandoned reports whether nobody decided, because the exchange ended before.
+func (d *Decision) IsAbandoned() bool {
+	return d.By == effect.ByRules && (d.Problem == exchangeClosed || d.Problem == exchangeFailed)
+}
+
 // recordUnanswered reports that a host's message will not be answered. h is nil if the program has
 // not handled it; why is the text of errWithdrawn if the host has withdrawn it.
 func (t *task) recordUnanswered(host *Host, x *effect.HostMessage, h *openDecision, e int64, why string) {

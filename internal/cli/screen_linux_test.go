@@ -448,7 +448,7 @@ func TestAsksAtTerminal(t *testing.T) {
 	r.Type("1, z\r")
 	r.AwaitText("asks (2 of 2): Why?")
 	r.Type("because\r")
-	r.AwaitText("Coder requests approval: Bash: rm -rf build\n  execute, risk high\n  {\"command\":\"rm -rf build\"}\n[a]llow once [s]ession [d]eny [e]dit\n>")
+	r.AwaitText("Coder requests approval: Bash: rm -rf build\n  execute, risk high\n  {\"command\":\"rm -rf build\"}\n[a]llow once [s]ession a[l]ways [d]eny [e]dit\n>")
 	r.Type("perhaps\r")
 	r.AwaitText("enter one of the letters in brackets")
 	r.Type("a\r")

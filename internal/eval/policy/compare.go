@@ -189,7 +189,7 @@ func (c *comparison) compare(m *engine.ReplayedDecision) {
 	}
 	state := Same
 	switch {
-	case m.Kind == vm.DecidedSteer:
+	case m.Kind == vm.DecidedSteer || m.IsAbandoned():
 		return // not a decision
 	case m.By == effect.ByRules || m.By == effect.ByHost:
 		// The rules of the recorded run and the host itself have decided.
