@@ -349,7 +349,7 @@ const (
 	exchangeFailed = "the exchange has failed"
 )
 
-// IsAbandoned reports whether nobody decided, because the exchange ended before.
+// IsAbandoned reports whether the request has no answer, because its exchange has ended.
 func (d *Decision) IsAbandoned() bool {
 	return d.By == effect.ByRules && (d.Problem == exchangeClosed || d.Problem == exchangeFailed)
 }
