@@ -91,7 +91,7 @@ func approvals() []Scenario {
 				}
 				return decides(`{ println("tries session"); "session" }`)[0](p)
 			}),
-			// A scope that an agent does not offer is lowered to the next one: its first run is enough.
+			// An answer of always is lowered to the longest scope that the agent offers.
 			Verdicts: []verdict{longest("always", 1, 0), longest("session", 1, 0), longest("session", 1, 1), longest("once", 2, 2)}},
 		{Name: "deny", What: "a command is denied", Replies: touches(1), Programs: decides(`"not today"`),
 			Verdicts: []verdict{
