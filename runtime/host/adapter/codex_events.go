@@ -131,8 +131,10 @@ func codexPlans(_ *codex, s *Output, e *codexEvent) {
 
 func (c *codex) uses(s *Output, e *codexEvent) {
 	c.Total = usage(e.Usage.Total)
-	if !c.Busy { // the usage is that of the resumed thread
+	if !c.Busy || !c.Counted && c.isForeign(e) { // the usage is that of earlier turns: a resumed thread reports it late
 		c.Used = c.sum()
+		s.Quiet = e.method
+		return
 	}
 	c.showUsage(s, e)
 }

@@ -111,6 +111,15 @@ func TestConversations(t *testing.T) {
 			`> {"id":3,"jsonrpc":"2.0","method":"turn/start","params":{"input":[{"text":"go","text_elements":[],"type":"text"}],"threadId":"T"}}`,
 			`{"type":"progress","message":"12 tokens","stage":"usage","usage":{"tokens_in":10,"tokens_out":2,"tokens_cached":2}`,
 			`{"type":"result","text":"","session":"T","usage":{"tokens_in":10,"tokens_out":2,"tokens_cached":2}`, `quiet thread/tokenUsage/updated`}},
+		{"usage of a resumed thread, reported after the prompt", "codex", Vendor{}, "T", []string{
+			start, `{"id":1,"result":{"userAgent":"x/0.107.0"}}`, `{"id":2,"result":{"thread":{"id":"T"}}}`, prompt,
+			`{"method":"thread/tokenUsage/updated","params":{"threadId":"T","turnId":"0","tokenUsage":{"total":{"inputTokens":5,"outputTokens":2,"cachedInputTokens":1}}}}`,
+			`{"id":3,"result":{"turn":{"id":"1"}}}`,
+			`{"method":"thread/tokenUsage/updated","params":{"threadId":"T","turnId":"1","tokenUsage":{"total":{"inputTokens":15,"outputTokens":4,"cachedInputTokens":3}}}}`,
+			`{"method":"turn/completed","params":{"turn":{"id":"1","status":"completed"}}}`,
+		}, []string{`quiet thread/tokenUsage/updated`,
+			`{"type":"progress","message":"12 tokens","stage":"usage","usage":{"tokens_in":10,"tokens_out":2,"tokens_cached":2}`,
+			`{"type":"result","text":"","session":"T","usage":{"tokens_in":10,"tokens_out":2,"tokens_cached":2}`}},
 		{"usage", "acp", Vendor{}, "", []string{
 			start, `{"id":1,"result":{"protocolVersion":1}}`, `{"id":2,"result":{"sessionId":"S"}}`, prompt, update(`"usage_update","used":1,"cost":{"amount":0.5,"currency":"USD"}`),
 			`{"id":3,"result":{"stopReason":"end_turn"}}`, prompt, update(`"usage_update","used":1,"cost":{"amount":0.75,"currency":"USD"}`),
