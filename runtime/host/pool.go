@@ -386,3 +386,37 @@ func (p *process) awaitReady(ctx context.Context, first []byte) error {
 }
 
 var _ effect.Performer = (*Hosts)(nil)
+
+// startIdleTimer schedules the end of the slot's process, which is now idle. The caller must hold
+// the pool's lock.
+func (s *slot) startIdleTimer() {
+	wait := s.pool.cfg.idleTime()
+	if wait == 0 || s.proc == nil || !s.proc.isUsable() {
+		return
+	}
+	p := s.proc
+	s.idleTimer = time.AfterFunc(wait, func() { s.pool.retireIdle(s, p) })
+}
+
+// stopIdleTimer cancels the timer of startIdleTimer. The caller must hold the pool's lock.
+func (s *slot) stopIdleTimer() {
+	if s.idleTimer != nil {
+		s.idleTimer.Stop()
+		s.idleTimer = nil
+	}
+}
+
+// retireIdle retires the process p if its slot is still free.
+func (pl *pool) retireIdle(s *slot, p *process) {
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	if s.idleTimer == nil || s.proc != p {
+		return
+	}
+	s.idleTimer = nil
+	if p.translation.hasTasks() {
+		s.startIdleTimer()
+		return
+	}
+	p.retire(closeInputWait)
+}

@@ -169,7 +169,7 @@ func (p *process) release(served bool) {
 		p.saveConversation()
 	}
 	switch {
-	case !p.settling.endTasks(), p.translation.beginsTurn():
+	case !p.settling.canServe(), p.translation.beginsTurn():
 		p.retire(closeInputWait) // the agent would begin a turn with a message of the exchange that has ended
 		return
 	case p.dir != nil && served:

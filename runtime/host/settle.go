@@ -153,9 +153,9 @@ func (s *settling) send(text []byte) {
 	s.note(t.adapter)
 }
 
-// endTasks handles the background tasks of a process whose exchange has ended. It reports whether
-// the process can serve another exchange: unless tasks may be detached, only a quiet one can.
-func (s *settling) endTasks() (canServe bool) {
+// canServe reports whether a process whose exchange has ended can serve another one: unless tasks
+// may be detached, only a quiet one can. It logs the tasks that end with the process.
+func (s *settling) canServe() bool {
 	if inPage {
 		return true
 	}

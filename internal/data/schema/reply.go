@@ -58,8 +58,8 @@ func IsStrict(schema json.RawMessage) bool {
 	}
 	var properties, defs map[string]json.RawMessage
 	var required []string
-	var any []json.RawMessage
-	for k, to := range map[string]interface{}{"properties": &properties, "$defs": &defs, "required": &required, "anyOf": &any} {
+	var anyOf []json.RawMessage
+	for k, to := range map[string]any{"properties": &properties, "$defs": &defs, "required": &required, "anyOf": &anyOf} {
 		if o[k] != nil && json.Unmarshal(o[k], to) != nil {
 			return false
 		}
@@ -77,7 +77,7 @@ func IsStrict(schema json.RawMessage) bool {
 			}
 		}
 	}
-	for _, p := range any {
+	for _, p := range anyOf {
 		if !IsStrict(p) {
 			return false
 		}

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/agents"
@@ -22,28 +21,14 @@ type comparison struct {
 }
 
 func (c *comparison) run(bin string, only []string) error {
-	bin, err := filepath.Abs(bin)
-	if err != nil {
-		return err
-	}
-	if err := install(bin, c.latest); err != nil {
-		return err
-	}
-	concerto, err := command(bin)
-	if err != nil {
-		return err
-	}
-	for _, a := range agents.Table() {
-		if len(only) > 0 && !slices.Contains(only, a.Name) {
-			continue
-		}
-		report, err := options(&a, bin, concerto).Conform(context.Background(), nil, func(r agents.Result) {
-			fmt.Fprintln(os.Stderr, a.Name+": "+r.Text())
+	return eachAgent(bin, c.latest, only, func(o *agents.Options) error {
+		report, err := o.Conform(context.Background(), nil, func(r agents.Result) {
+			fmt.Fprintln(os.Stderr, o.Agent.Name+": "+r.Text())
 		})
 		if err != nil {
-			return fmt.Errorf("%s: %w", a.Name, err)
+			return fmt.Errorf("%s: %w", o.Agent.Name, err)
 		}
-		file := filepath.Join(c.results, a.Name+".json")
+		file := filepath.Join(c.results, o.Agent.Name+".json")
 		var stored agents.Report
 		text, err := os.ReadFile(file)
 		if err == nil {
@@ -52,18 +37,15 @@ func (c *comparison) run(bin string, only []string) error {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%s: %w", file, err)
 		}
-		fmt.Print(differences(a.Title, &stored, report))
+		fmt.Print(differences(o.Agent.Title, &stored, report))
 		if !c.accept {
-			continue
+			return nil
 		}
 		if text, err = json.MarshalIndent(report, "", "  "); err != nil {
 			return err
 		}
-		if err := os.WriteFile(file, append(text, '\n'), 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
+		return os.WriteFile(file, append(text, '\n'), 0o644)
+	})
 }
 
 // differences describes as Markdown how the results of an agent differ from the stored ones.

@@ -37,11 +37,13 @@ func main() {
 	flag.BoolVar(&c.accept, "accept", false, "with -conform: store the results")
 	flag.StringVar(&c.results, "results", "internal/agents/results", "with -conform: directory of the results")
 	flag.Parse()
-	var err error
-	if *conform {
-		err = c.run(*bin, flag.Args())
-	} else {
-		err = run(*bin, *out, *verbose, flag.Args())
+	dir, err := filepath.Abs(*bin)
+	switch {
+	case err != nil:
+	case *conform:
+		err = c.run(dir, flag.Args())
+	default:
+		err = run(dir, *out, *verbose, flag.Args())
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "agentwire:", err)
@@ -50,40 +52,52 @@ func main() {
 }
 
 func run(bin, out string, verbose bool, only []string) error {
-	bin, err := filepath.Abs(bin)
-	if err != nil {
-		return err
-	}
-	if err := install(bin, false); err != nil {
-		return err
-	}
 	if err := os.MkdirAll(out, 0o755); err != nil {
+		return err
+	}
+	return eachAgent(bin, false, only, func(o *agents.Options) error {
+		if verbose {
+			o.Verbose = func(line string) { fmt.Fprintln(os.Stderr, line) }
+		}
+		for _, s := range agents.Recorded(&o.Agent) {
+			if err := record(o, &s, bin, filepath.Join(out, s.Name+".wire")); err != nil {
+				return fmt.Errorf("%s: %w", s.Name, err)
+			}
+		}
+		return nil
+	})
+}
+
+// options returns the options that play scenarios with an agent below bin.
+func options(a *agents.Agent, bin, concerto string) *agents.Options {
+	return &agents.Options{Agent: *a, Path: filepath.Join(bin, "node_modules", ".bin", a.Program), Concerto: concerto, Environ: os.Environ()}
+}
+
+// eachAgent installs the agents below bin, which is absolute, and calls play for each one, or for
+// those in only. latest is described at install.
+func eachAgent(bin string, latest bool, only []string, play func(o *agents.Options) error) error {
+	all := agents.Table()
+	for _, name := range only {
+		if !slices.ContainsFunc(all, func(a agents.Agent) bool { return a.Name == name }) {
+			return fmt.Errorf("unknown agent %s", name)
+		}
+	}
+	if err := install(bin, latest); err != nil {
 		return err
 	}
 	concerto, err := command(bin)
 	if err != nil {
 		return err
 	}
-	for _, a := range agents.Table() {
+	for _, a := range all {
 		if len(only) > 0 && !slices.Contains(only, a.Name) {
 			continue
 		}
-		o := options(&a, bin, concerto)
-		if verbose {
-			o.Verbose = func(line string) { fmt.Fprintln(os.Stderr, line) }
-		}
-		for _, s := range agents.Recorded(&a) {
-			if err := record(o, &s, bin, filepath.Join(out, s.Name+".wire")); err != nil {
-				return fmt.Errorf("%s: %w", s.Name, err)
-			}
+		if err := play(options(&a, bin, concerto)); err != nil {
+			return err
 		}
 	}
 	return nil
-}
-
-// options returns the options that play scenarios with an agent below bin.
-func options(a *agents.Agent, bin, concerto string) *agents.Options {
-	return &agents.Options{Agent: *a, Path: filepath.Join(bin, "node_modules", ".bin", a.Program), Concerto: concerto, Environ: os.Environ()}
 }
 
 // record plays a scenario and writes its recording.

@@ -258,7 +258,7 @@ func (c *claude) ToAgent(line []byte) (s Output) {
 	case hostmsg.Response:
 		c.respond(&s, &o)
 	case hostmsg.Cancel:
-		c.Tasks.Ended = true
+		c.Tasks.Cancelled = true
 		prompt := func(u claudeInput) bool { return !u.Steers }
 		steered := o.Reason == effect.SteerInterrupted
 		if !steered || c.Tasks.Held != nil {

@@ -38,6 +38,7 @@ func claudeEnviron(v *Vendor) []string {
 type claudeWork struct {
 	work
 	Busy     bool                       // an exchange is running
+	Worked   bool                       // it has had a task
 	Turn     bool                       // a turn is running
 	Idle     bool                       // it was idle since its last turn and task have ended
 	Received bool                       // it has sent a line since the last poll
@@ -85,6 +86,7 @@ func (t *claudeTask) isCounted() bool { return t.ID != "" && !t.Ambient && !t.Hi
 // begin prepares for a new exchange. It forgets ended tasks.
 func (w *claudeWork) begin() {
 	w.work.begin()
+	w.Worked = false
 	clear(w.Watches)
 	for id := range w.Agents {
 		if _, live := w.Live[id]; !live {
@@ -93,13 +95,17 @@ func (w *claudeWork) begin() {
 	}
 }
 
-// task returns the task in the form of the host protocol.
+// task returns the task in the form of the host protocol, and notes which subagent works on it.
 func (c *claude) task(t *claudeTask) effect.HostTask {
 	kind := cmp.Or(claudeTaskKinds[t.Type], short(t.Type), "task")
 	if kind == taskCommand && c.Tasks.Watches[t.Call] {
 		kind = taskWatcher
 	}
-	return effect.HostTask{ID: t.ID, Kind: kind, Name: short(t.Description)}
+	name := short(t.Description)
+	if kind == taskAgent {
+		c.Tasks.Agents[t.ID] = hostAgent(t.ID, name, "")
+	}
+	return effect.HostTask{ID: t.ID, Kind: kind, Name: name}
 }
 
 // taskStarted adds what the list of tasks does not contain. It also reports subagents for which the
@@ -111,9 +117,6 @@ func (c *claude) taskStarted(s *Output, m *claudeLine) {
 		return
 	}
 	is := c.task(&t)
-	if is.Kind == taskAgent {
-		c.Tasks.Agents[t.ID] = hostAgent(t.ID, is.Name, "")
-	}
 	if _, known := c.Tasks.Live[t.ID]; known {
 		c.Tasks.start(s, is, m.line)
 	} else if c.Tasks.Busy && !c.isForeign() {
@@ -186,12 +189,9 @@ func (c *claude) tasksChanged(s *Output, m *claudeLine) {
 			continue
 		}
 		is := c.task(&t)
-		if is.Kind == taskAgent {
-			c.Tasks.Agents[t.ID] = hostAgent(t.ID, is.Name, "")
-		}
-		worked := c.Tasks.Worked
 		c.Tasks.start(s, is, text)
-		if c.Tasks.Worked = worked || mine; mine && t.Run != "" {
+		c.Tasks.Worked = c.Tasks.Worked || mine
+		if mine && t.Run != "" {
 			c.Tasks.Runs[t.Run] = true
 		}
 	}

@@ -309,7 +309,7 @@ func (c *codex) ToAgent(line []byte) (s Output) {
 		c.Unsent = append(c.Unsent, o)
 		c.steer(&s)
 	case hostmsg.Cancel:
-		c.Tasks.Ended = true
+		c.Tasks.Cancelled = true
 		steered := o.Reason == effect.SteerInterrupted
 		if !steered || c.Tasks.Held != nil {
 			c.stop(&s, "")

@@ -59,17 +59,16 @@ const maxTitles = 5
 
 // work are the background tasks of an agent, and the exchange that waits for them.
 type work struct {
-	Live     map[string]liveTask // tasks that have not ended, by ID
-	Order    []startedTask       // Live in the order of their start, and some that have ended
-	Changes  int64               // number of starts and ends of tasks
-	Past     []effect.HostTask   // tasks of the running exchange that have ended
-	Worked   bool                // the running exchange has had a task
-	Held     *outcome            // outcome of the last turn, while the exchange waits; nil otherwise
-	Stopping bool                // the tasks are being stopped
-	Ended    bool                // Concerto has ended the exchange, which has its own time limit for that
-	Late     string              // what is wrong with tasks that have not ended in time; "" for none
-	Shown    string              // newest message about the tasks for which the exchange waits
-	Changed  bool                // the tasks have changed since
+	Live      map[string]liveTask // tasks that have not ended, by ID
+	Order     []startedTask       // Live in the order of their start, and some that have ended
+	Changes   int64               // number of starts and ends of tasks
+	Past      []effect.HostTask   // tasks of the running exchange that have ended
+	Held      *outcome            // outcome of the last turn, while the exchange waits; nil otherwise
+	Stopping  bool                // the tasks are being stopped
+	Cancelled bool                // Concerto has cancelled the exchange, which has its own time limit for that
+	Late      string              // what is wrong with tasks that have not ended in time; "" for none
+	Shown     string              // newest message about the tasks for which the exchange waits
+	Changed   bool                // the tasks have changed since
 }
 
 // liveTask is a task that has not ended.
@@ -150,7 +149,7 @@ func (w *work) titles() string {
 
 // begin prepares for a new exchange.
 func (w *work) begin() {
-	w.Past, w.Worked, w.Held, w.Stopping, w.Ended, w.Late, w.Shown = nil, false, nil, false, false, "", ""
+	w.Past, w.Held, w.Stopping, w.Cancelled, w.Late, w.Shown = nil, nil, false, false, "", ""
 	w.Changed = true
 }
 
@@ -165,7 +164,6 @@ func (w *work) start(s *Output, t effect.HostTask, payload []byte) {
 	}
 	t.State = effect.TaskRunning
 	w.Changes++
-	w.Worked = true
 	w.Live[t.ID] = liveTask{t, w.Changes}
 	w.Order = append(w.Order, startedTask{t.ID, w.Changes})
 	s.task(&t, title(&t)+" has started", payload)
@@ -263,7 +261,7 @@ func (w *work) expire(host, why string, isTurn bool) {
 
 // settles implements Worker.Settles.
 func (w *work) settles() (waits, stops bool) {
-	return w.Held != nil, w.Held != nil && w.Stopping && !w.Ended
+	return w.Held != nil, w.Held != nil && w.Stopping && !w.Cancelled
 }
 
 // settled returns the outcome of the exchange, which no longer waits.
