@@ -65,7 +65,7 @@ FAIL, or an agent that does not start.`,
 		},
 	}
 	c.Flags().StringVar(&cmd.transport, "transport", "", "use `TRANSPORT`: "+strings.Join(vendors(), ", "))
-	c.Flags().StringSliceVar(&cmd.only, "only", nil, "play only these `SCENARIOS`, separated by commas")
+	c.Flags().StringSliceVar(&cmd.only, "only", nil, "play only the scenarios `CHECKS`, separated by commas")
 	c.Flags().StringVar(&cmd.wire, "wire", "", "write a recording of each scenario, and conform.json, to `DIR`")
 	cmd.format = cmdline.AddFormat(c, "text", "json")
 	return c
