@@ -56,15 +56,12 @@ func (r *reader) answerOutside(m *effect.HostMessage, l ndjson.Line, reason stri
 		d.Verdict = string(hostpolicy.Deny)
 		if p.rules != nil && reason != cancelled {
 			q := hostpolicy.ParseRequest(l.Text)
+			by := r.decidingSection(q)
 			switch p.rules.Decide(q) {
 			case hostpolicy.Allow:
-				d.Verdict, d.Problem, d.Rules = string(hostpolicy.Allow), "", p.cfg.rulesName()
+				d.Verdict, d.Problem, d.Rules = string(hostpolicy.Allow), "", by
 			case hostpolicy.Deny:
-				d.Problem, d.Rules = p.cfg.denialReason(), p.cfg.rulesName()
-				if p.rules.IsUnreachable(q) {
-					d.Rules = p.cfg.sandboxName()
-					d.Problem = "not in net of " + d.Rules
-				}
+				d.Problem, d.Rules = r.verdictAnswer(hostpolicy.Deny, by), by
 			}
 		}
 	}

@@ -154,10 +154,7 @@ func (r *reader) applyRules(x *incomingLine) error {
 		return nil
 	}
 	q := hostpolicy.ParseRequest(line)
-	by := r.process.cfg.rulesName()
-	if r.process.rules.IsUnreachable(q) {
-		by = r.process.cfg.sandboxName()
-	}
+	by := r.decidingSection(q)
 	verdict := r.earlierDecision(m, by)
 	if verdict == hostpolicy.Ask {
 		verdict = r.process.rules.Decide(q)
@@ -186,6 +183,14 @@ func (r *reader) earlierDecision(m *effect.HostMessage, by string) hostpolicy.Ve
 		}
 	}
 	return hostpolicy.Ask
+}
+
+// decidingSection returns the name of the section that decides about a request, if one does.
+func (r *reader) decidingSection(q hostpolicy.Request) string {
+	if r.process.rules.IsUnreachable(q) {
+		return r.process.cfg.sandboxName()
+	}
+	return r.process.cfg.rulesName()
 }
 
 // verdictAnswer returns the answer to an approval for a verdict of the section by.
