@@ -19,7 +19,11 @@ func (f *builder) listen(e *ast.ListenExpr, hint int) val {
 	}
 	l := f.info.Listen(e)
 	byTools := answeredByTools(l)
-	needsHost := len(byTools) > 0 || l.Check != nil
+	check := l.Check
+	if check == nil && !f.info.Library {
+		check = f.g.p.OnResult
+	}
+	needsHost := len(byTools) > 0 || check != nil
 	hostReg := -1 // register of the host with its builder settings, for implicit handlers, or -1
 	if needsHost {
 		hostReg = f.alloc()
@@ -61,8 +65,8 @@ func (f *builder) listen(e *ast.ListenExpr, hint int) val {
 	for _, typ := range byTools {
 		info.Handlers = append(info.Handlers, f.toolHandler(typ, l, hostReg))
 	}
-	if l.Check != nil {
-		info.Handlers = append(info.Handlers, f.resultHandler(l, hostReg))
+	if check != nil {
+		info.Handlers = append(info.Handlers, f.resultHandler(check, l.Schema, hostReg))
 	}
 	f.isVar[w] = wasVar
 	f.out.Listens[n] = info
@@ -187,16 +191,18 @@ func (f *builder) toolHandler(typ string, l *sema.Listen, hostReg int) ir.Handle
 	return h
 }
 
-// resultHandler creates a handler that checks whether the result of a turn fits the schema. Its
-// value is the prompt of a further turn, or nil.
-func (f *builder) resultHandler(l *sema.Listen, hostReg int) ir.Handler {
+// resultHandler creates a handler that checks the result of a turn, by a schema, which may be nil,
+// and by the host's gates. Its value is the prompt of a further turn, or nil.
+func (f *builder) resultHandler(check *sema.Function, schema types.Type, hostReg int) ir.Handler {
 	h := f.inHandler(hostmsg.Result, func(param int) {
 		w := f.alloc()
-		host, message, shape := f.alloc(), f.alloc(), f.alloc()
+		host, message := f.alloc(), f.alloc()
 		f.emit(ir.OpMove, host, hostReg, 0, 0)
 		f.emit(ir.OpMove, message, param, 0, 0)
-		f.emit(ir.OpLoadType, shape, 0, 0, int32(f.g.typeIndex(l.Schema)))
-		v := f.invoke(l.Check, w)
+		if schema != nil {
+			f.emit(ir.OpLoadType, f.alloc(), 0, 0, int32(f.g.typeIndex(schema)))
+		}
+		v := f.invoke(check, w)
 		f.emit(ir.OpBlockEnd, v.reg, 0, 0, 0)
 	})
 	h.Implicit = true

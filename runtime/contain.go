@@ -62,7 +62,7 @@ func catchable(r effect.Request, err error) error {
 	case *effect.ExchangeOpen:
 		e.Kind = "HostError"
 		e.With("host", r.Host)
-	case *effect.ExchangeNext, *effect.ExchangeReply, *effect.ExchangeSteer, *effect.ExchangeContinue, *effect.ExchangeClose, *effect.HostTasks:
+	case *effect.ExchangeNext, *effect.ExchangeReply, *effect.ExchangeSteer, *effect.ExchangeContinue, *effect.ExchangeGate, *effect.ExchangeClose, *effect.HostTasks:
 		e.Kind = "HostError"
 	case *effect.MCPOpen:
 		e.With("tool", r.Server+"."+r.Function())

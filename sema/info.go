@@ -30,6 +30,9 @@ type Program struct {
 	// OnMockPrompt is the library function to call with the host and the prompt before each
 	// exchange. It is nil unless a test mocks a host with a closure.
 	OnMockPrompt *Function
+	// OnResult is the library function to call with the host and the result of each turn of a
+	// `listen` without a schema. It is nil if no host of the program has a gate.
+	OnResult *Function
 	// OnToolsKnown is the library function to call with the host before each exchange, when the
 	// host's tools are known. It is nil unless an MCP block contains `..`.
 	OnToolsKnown *Function

@@ -485,6 +485,16 @@ func (b *body) listenCall(e *ast.ListenExpr, d *Listen) bool {
 	return true
 }
 
+// checkHostMethod checks a call of the library's methods of hosts.
+func (b *body) checkHostMethod(e *ast.MethodCall) {
+	switch e.Name.Name {
+	case "stream":
+		b.checkStreamHost(e)
+	case "with_gate":
+		b.checkGate(e)
+	}
+}
+
 // checkStreamHost reports a stream of a host that cannot be streamed.
 func (b *body) checkStreamHost(e *ast.MethodCall) {
 	h := hostOf(b.info, e.Recv)
@@ -492,6 +502,25 @@ func (b *body) checkStreamHost(e *ast.MethodCall) {
 	if h != nil && len(h.Decorations) > 0 {
 		b.report(diag.ListenDecorated.At(e.Recv.Span(), "decorators of host `%s` apply to `execute`, not to a stream", h.Name).
 			Hint("move the loop into a function, and decorate the function"))
+	}
+}
+
+// checkGate reports a gate without commands, and a gate of a host that may still work when it runs.
+func (b *body) checkGate(e *ast.MethodCall) {
+	b.c.prog.OnResult = b.libraryHelper("__prove_result")
+	h := hostOf(b.info, e.Recv)
+	if h == nil || b.c.cfg.Manifest == nil || b.c.cfg.Manifest.Unread {
+		return
+	}
+	mh, found := b.c.cfg.Manifest.Hosts[h.Connector]
+	switch {
+	case !found: // the declaration of the host has been reported
+	case mh.Detaches:
+		b.report(diag.GateDetached.At(e.Name.Sp, "host `%s` may still work when the gate runs", h.Name).
+			Hint("background is \"detach\" in [hosts.%s]: use \"wait\"", h.Connector))
+	case len(e.Args) == 0 && !mh.Gate:
+		b.report(diag.GateMissing.At(e.Name.Sp, "no gate: set gate in [hosts.%s], or pass a function", h.Connector).
+			Hint("for example `gate = [[\"make\", \"test\"]]`"))
 	}
 }
 

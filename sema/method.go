@@ -148,8 +148,8 @@ func (b *body) methodCall(e *ast.MethodCall, hint types.Type, p *piped) types.Ty
 		}
 		return b.invokeKnown(e, m.fn, m.bindings, t, hint, p)
 	}
-	if fn.Info.Library && isHost(t) && e.Name.Name == "stream" {
-		b.checkStreamHost(e)
+	if fn.Info.Library && isHost(t) {
+		b.checkHostMethod(e)
 	}
 	return b.invoke(e, b.reportMissingSchema(e, fn, t), t, hint, p)
 }

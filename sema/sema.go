@@ -121,6 +121,10 @@ type ManifestHost struct {
 	// contains only the latter.
 	Found   map[string]bool
 	Assumed []string
+	// Gate reports that the section or [workspace] has the commands of a gate.
+	Gate bool
+	// Detaches reports that background work continues after the end of an exchange.
+	Detaches bool
 }
 
 // Check checks the program's files, and the parts of the library that the program uses. The first

@@ -23,6 +23,11 @@ var hostStreamNatives = native.Table{
 	{"host.stream.until", func(a *vm.Args) (value.Slot, error) { return a.Until(), nil }},
 	{"host.stream.reply", hostStreamReply},
 	{"host.stream.steer", func(a *vm.Args) (value.Slot, error) { return a.SteerStream(a.String(1)) }},
+	{"host.plan_until", vm.PlanUntil},
+	{"host.stream.plan_wait", vm.BeginPlanWait},
+	{"host.stream.reopen", func(a *vm.Args) (value.Slot, error) { return vm.ReopenStream(a, a.Bool(1)) }},
+	{"host.stream.continue", func(a *vm.Args) (value.Slot, error) { return vm.GatesOf(a).Continue(a.String(2)) }},
+	{"host.stream.proved", func(a *vm.Args) (value.Slot, error) { return vm.GatesOf(a).Pass(), nil }},
 	{"host.stream.leave", func(a *vm.Args) (value.Slot, error) {
 		a.Leave(a.String(1))
 		return value.Nil, nil

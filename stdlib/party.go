@@ -24,6 +24,7 @@ var partyNatives = native.Table{
 	{"Host.with_workspace", func(a *vm.Args) (value.Slot, error) {
 		return copyParty(a, func(p value.Party) { p[value.PartyWorkspace] = native.Member(a.Slot(1), "name") })
 	}},
+	{"Host.with_gate", withGate},
 	{"Host.__with_schema", func(a *vm.Args) (value.Slot, error) {
 		return copyParty(a, func(p value.Party) { p[value.PartySchema] = value.String(a.String(1)) })
 	}},
@@ -43,6 +44,25 @@ var partyNatives = native.Table{
 	}},
 	{"host.tasks", func(a *vm.Args) (value.Slot, error) { return a.HostTasks(a.Bool(1), a.Float(2)) }},
 	{"host.begin_repair", func(a *vm.Args) (value.Slot, error) { return value.Bool(a.BeginRepair(a.String(0))), nil }},
+	{"host.gates", func(a *vm.Args) (value.Slot, error) {
+		if all := a.Party(0)[value.PartyGates]; !all.IsNil() {
+			return native.MarkShared(all), nil
+		}
+		return value.NewArray().Slot(), nil
+	}},
+	{"host.gate.commands", func(a *vm.Args) (value.Slot, error) { return vm.GateCommands(a), nil }},
+	{"host.gate.all", func(a *vm.Args) (value.Slot, error) { return vm.GatesOf(a).BeginAll(), nil }},
+	{"host.gate.begin", func(a *vm.Args) (value.Slot, error) { return vm.GatesOf(a).Begin(), nil }},
+	{"host.gate", func(a *vm.Args) (value.Slot, error) {
+		return vm.GatesOf(a).Ask(vm.Texts(a, 1), a.Float(2), a.String(3))
+	}},
+	{"host.gate.end", func(a *vm.Args) (value.Slot, error) {
+		return value.Nil, vm.GatesOf(a).End(a.String(1), a.String(2), a.String(3), a.Int(4))
+	}},
+	{"host.gate.turn", func(a *vm.Args) (value.Slot, error) {
+		return value.Bool(vm.GatesOf(a).BeginTurn(a.Int(1), a.Int(2))), nil
+	}},
+	{"host.gate.turns", func(a *vm.Args) (value.Slot, error) { return value.Int(vm.GatesOf(a).Turns(a.Int(1))), nil }},
 	{"host.steer", func(a *vm.Args) (value.Slot, error) { return a.SteerHost(a.String(1), a.Bool(2)) }},
 	{"host.unready", func(a *vm.Args) (value.Slot, error) {
 		return copyParty(a, func(p value.Party) { p[value.PartyUnready] = native.MarkShared(a.Slot(1)) })
@@ -73,6 +93,29 @@ func hostResume(a *vm.Args) (value.Slot, error) {
 			With("host", value.String(name)).With("code", value.String("resume"))
 	}
 	return copyParty(a, func(p value.Party) { p[value.PartySession] = native.MarkShared(a.Slot(1)) })
+}
+
+// withGate adds a gate: the function in argument 1, or the manifest's commands if it is nil.
+func withGate(a *vm.Args) (value.Slot, error) {
+	d, check, most := a.Host(0), value.Flatten(a.Slot(1)), a.Int(2)
+	switch {
+	case most < 0:
+		return value.Nil, value.Faultf("max_turns of with_gate is %d: it must not be negative", most)
+	case d.Detaches:
+		return value.Nil, value.Errorf("HostError", "host '%s' has background = \"detach\": it may still work when a gate runs", d.Name).
+			With("host", value.String(d.Name)).With("code", value.String("gate"))
+	case check.IsNil() && len(d.Gate) == 0:
+		return value.Nil, value.Errorf("HostError", "no gate: set gate in [hosts.%s], or pass a function", d.Connector).
+			With("host", value.String(d.Name)).With("code", value.String("gate"))
+	}
+	return copyParty(a, func(p value.Party) {
+		all := value.NewArray()
+		if old := p[value.PartyGates].Array(); old != nil {
+			all.Extend(old)
+		}
+		all.Push(value.Tuple(native.MarkShared(check), value.Int(most)))
+		p[value.PartyGates] = all.Slot()
+	})
 }
 
 func withMemory(a *vm.Args) (value.Slot, error) {

@@ -30,6 +30,7 @@ const (
 	DecidedAwait   = "await"   // an awaited emit
 	DecidedUnknown = "unknown" // an effect that may or may not have been performed
 	DecidedSteer   = "steer"   // a message to a running host
+	DecidedGate    = "gate"    // a gate of an exchange
 )
 
 // Decision is a request and the decision on it.
@@ -50,6 +51,15 @@ type Decision struct {
 	Source  string          // what has decided in a host's agent, without a request; "" for other decisions
 	Session string          // of a refused request: the agent's conversation; the messages of other requests contain it
 	Call    *effect.AppDecided
+	Gate    *GateResult // of a gate
+}
+
+// GateResult is what a gate has decided about a turn of an exchange.
+type GateResult struct {
+	Turn   int64 // number of the turn, from 1
+	Passed bool
+	Output string // the end of a command's output, or the error of a function
+	Tree   string // as in effect.GateOutput
 }
 
 // Part is a participant in a decision, and the number of the effect by which it took part.

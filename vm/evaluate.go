@@ -304,6 +304,8 @@ func DescribeEffect(r effect.Request) string {
 		return "steer a host"
 	case *effect.ExchangeContinue:
 		return "continue an exchange with a host"
+	case *effect.ExchangeGate:
+		return "run a gate of a host"
 	case *effect.HostTasks:
 		return "ask for the tasks of host " + r.Host
 	case *effect.Emit:

@@ -1,6 +1,7 @@
 package vm
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -21,6 +22,11 @@ type Host struct {
 	ReceivesTools   bool                       // every exchange announces the list of tools to the host, because the host does not speak Concerto's protocol
 	MayAsk          bool                       // the host may announce that it needs the list of tools
 	SchemaRepairs   int64                      // maximum number of further turns after results that do not fit the schema
+	Continues       bool                       // the host reads prompts that continue an exchange
+	Detaches        bool                       // background work continues after the end of an exchange
+	Gate            [][]string                 // commands that prove its work; nil for none
+	MaxWait         float64                    // maximum time for which an exchange waits for a limit of the host's plan, in seconds; 0 if it fails at once
+	GateTimeout     float64                    // time limit of each of them in seconds; 0 for the default
 	Defaults        map[string]json.RawMessage // default answers to unhandled messages, by the key hostmsg.Message.Default
 }
 
@@ -44,7 +50,8 @@ func (d *Host) read() error {
 	if err := json.Unmarshal(d.Config, &keys); err != nil {
 		return err
 	}
-	for key, to := range map[string]any{"instances": &d.Instances, "question_timeout": &d.QuestionTimeout, "assumed": &d.Assumed} {
+	var background, onPlanLimit string
+	for key, to := range map[string]any{"instances": &d.Instances, "question_timeout": &d.QuestionTimeout, "assumed": &d.Assumed, "gate": &d.Gate, "gate_timeout": &d.GateTimeout, "background": &background, "on_plan_limit": &onPlanLimit, "max_wait": &d.MaxWait} {
 		if v, isSet := keys[key]; isSet {
 			if err := json.Unmarshal(v, to); err != nil {
 				return fmt.Errorf("%s: %w", key, err)
@@ -61,7 +68,13 @@ func (d *Host) read() error {
 	_, variables := keys["params_env"]
 	d.ReceivesTools = transport != "" && transport != "stdio" || string(keys["send_tools"]) == "true"
 	d.MayAsk = init || variables || len(d.Params) > 0
-	if d.readsJSON(keys, transport) {
+	d.Detaches = background == "detach"
+	if onPlanLimit == "wait" {
+		d.MaxWait = cmp.Or(d.MaxWait, 86400)
+	} else {
+		d.MaxWait = 0
+	}
+	if d.Continues = d.readsJSON(keys, transport); d.Continues {
 		d.SchemaRepairs = 1
 		if v, isSet := keys["schema_repairs"]; isSet {
 			if err := json.Unmarshal(v, &d.SchemaRepairs); err != nil {

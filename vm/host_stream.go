@@ -1,6 +1,7 @@
 package vm
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,12 +20,17 @@ import (
 // The task that opened the stream owns it. If that task ends by an error, the VM closes the stream.
 type hostStream struct {
 	messages
-	by      *task // the task that opened it
+	gates   *gates // the library runs them on the result, and then ends the stream; nil without gates
+	turns   int64  // number of turns that have ended with a result and that the program has continued
+	by      *task  // the task that opened it
 	decl    *Host
 	id      int64  // ID of the exchange
 	session string // the last session that the host named; "" if none
 	// name of the workspace in which the host works; "" if none
 	workspace string
+	opening   *effect.ExchangeOpen // the request that has opened the exchange first
+	plan      *planWait            // as in further, like window
+	window    string
 	err       error           // the error of a failed exchange; the program receives it after the queued messages
 	over      bool            // the program has received the terminal message
 	next      *pendingRequest // the pending request for messages; nil if there is none
@@ -94,7 +100,10 @@ func (a *Args) OpenHostStream(prompt string) (value.Slot, error) {
 	}
 	r := m.openingOf(d, a.Slot(0), prompt)
 	r.Within = outerExchanges(m.sched.current)
-	x := &hostStream{decl: d, session: r.Session, workspace: r.Workspace}
+	x := &hostStream{decl: d, session: r.Session, workspace: r.Workspace, opening: r}
+	if !a.Party(0)[value.PartyGates].IsNil() {
+		x.gates = &gates{}
+	}
 	return a.AskToOpen(r,
 		func(effect.Result) (value.Slot, error) { return value.NewHandle("HostExchange", d.Name, x), nil },
 		func(result effect.Result) (int64, effect.Request) {
@@ -141,6 +150,7 @@ func (x *hostStream) returnMessage(t *task, convert MessageFunc) (value.Slot, er
 		if row.Role == hostmsg.Withdraws {
 			continue // the message was withdrawn, and the withdrawal has been handled
 		}
+		x.window = cmp.Or(windowOf(&m), x.window)
 		if now := m.Session(); now != "" {
 			x.session = now
 		}
@@ -149,7 +159,7 @@ func (x *hostStream) returnMessage(t *task, convert MessageFunc) (value.Slot, er
 			t.addHost(x.decl, x.effect)
 		}
 		v := value.Tuple(value.Bool(true), convert(&m, x.ask(t, &m, row)))
-		if x.over = row.Terminal(); x.over && x.asks.live == 0 {
+		if x.over = row.Terminal(); x.over && x.asks.live == 0 && !(x.gates != nil && row.Role == hostmsg.Succeeds) && !x.decl.isPlanLimit(&m) {
 			x.close(t, "")
 		}
 		return v, nil

@@ -1,6 +1,7 @@
 package vm
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -37,10 +38,7 @@ type scope struct {
 
 	listenDecisions
 	id       int64
-	typed    bool   // the result must fit a schema
-	turns    int64  // number of turns that have ended with a result and that the program has continued
-	repairs  int64  // number of those whose result did not fit the schema
-	misfit   string // what does not fit in the result of the turn that has ended
+	further  further
 	open     bool   // the exchange has been opened and not closed
 	received uint32 // number of messages that have arrived, modulo 2³²
 	messages
@@ -50,6 +48,19 @@ type scope struct {
 	spare   *handlerRun           // a finished handlerRun to reuse; nil if there is none
 	partial []byte                // the texts of partial messages that have no handler
 	unsent  *effect.ExchangeReply // a reply for which the host's queue had no space; nil if there is none
+}
+
+// further is the state of the further turns of an exchange.
+type further struct {
+	checked bool                 // the library checks the results, by a schema or by gates
+	gates   *gates               // nil unless the host has gates
+	turns   int64                // number of turns that have ended with a result and that the program has continued
+	repairs int64                // number of those whose result did not fit the schema
+	opening *effect.ExchangeOpen // the request that has opened the exchange first; nil unless it may wait for a limit of the host's plan
+	plan    *planWait            // the last wait for such a limit; nil for none
+	waits   bool                 // the exchange is being closed, and then waits
+	window  string               // the period of the last plan_limit; "" for none
+	misfit  string               // what does not fit in the result of the turn that has ended; "" if a gate has not passed
 }
 
 // exchangeEnd describes how an exchange ends.
@@ -97,7 +108,23 @@ func opListenBegin(t *task, in *ins) status {
 	case value.KindTypeDesc:
 		r.Schema = schema.Text(x.TypeDesc())
 	}
-	s.typed = len(r.Schema) > 0
+	if !f[value.PartyGates].IsNil() {
+		s.further.gates = &gates{}
+	}
+	s.further.checked = len(r.Schema) > 0 || s.further.gates != nil
+	if s.decl.MaxWait <= 0 {
+		return t.request(r, &wait{kind: waitOpen, scope: s})
+	}
+	s.further.opening = r
+	if until := t.m.planLimits[s.decl.Name]; until > 0 {
+		now, err := wallTime(t)
+		if err != nil {
+			return t.failRun(err)
+		}
+		if now < until {
+			return awaitPlan(t, s, &planWait{opening: r, until: until})
+		}
+	}
 	return t.request(r, &wait{kind: waitOpen, scope: s})
 }
 
@@ -153,6 +180,11 @@ func (t *task) exchangeOpened(w *wait) status {
 	}
 	var e *effect.Error
 	if errors.As(w.err, &e) {
+		if p := s.further.plan; p != nil && p.fallback != nil && e.Fields["code"] == "resume" {
+			r := p.fallback
+			p.fallback = nil
+			return reopen(t, s, r)
+		}
 		return t.finishListen(s, value.Err(programError(e)))
 	}
 	t.registerExchange(w)
@@ -243,6 +275,7 @@ func (s *scope) enqueueMessages(c completion) {
 		s.received++
 		m.Number = s.received
 		row := hostmsg.Lookup(m.Type)
+		s.further.window = cmp.Or(windowOf(m), s.further.window)
 		if row.Role == hostmsg.Withdraws && s.withdraw(m.ID) {
 			continue
 		}
@@ -356,12 +389,12 @@ func (t *task) dispatchMessage(s *scope, m *effect.HostMessage) (st status, agai
 			payload.Map().SetString("partial_output", value.String(string(s.partial)))
 			s.partial = nil
 		}
-		if h := s.handler(m.Type); h != nil && s.typed {
+		if h := s.handler(m.Type); h != nil && s.further.checked {
 			return t.startHandler(s, h, m)
 		}
 		return t.close(s, value.Ok(payload)), false
 	case hostmsg.Fails:
-		return t.close(s, value.Err(s.hostError(m.Payload.Map()))), false
+		return endFailed(t, s, value.Err(s.hostError(m.Payload.Map())), m.Payload.Map()), false
 	case hostmsg.Withdraws:
 		return running, true // withdraw has already handled the withdrawal
 	}
@@ -426,6 +459,10 @@ func (t *task) close(s *scope, result value.Slot) status {
 func (t *task) closed(w *wait) status {
 	w.scope.open = false
 	t.popScope(w.scope)
+	if f := &w.scope.further; f.waits {
+		f.waits = false
+		return awaitPlan(t, w.scope, f.plan)
+	}
 	return t.finishListen(w.scope, w.payload)
 }
 
@@ -449,9 +486,12 @@ func resultChecked(t *task, v value.Slot) status {
 		}
 	}
 	if v.IsNil() {
-		return t.close(s, value.Ok(result))
+		return t.close(s, value.Ok(s.further.gates.withProofs(result)))
 	}
-	r := &effect.ExchangeContinue{ID: s.id, Prompt: v.AsString(), Reason: effect.ContinueSchema}
+	r := &effect.ExchangeContinue{ID: s.id, Prompt: v.AsString(), Reason: effect.ContinueGate}
+	if s.further.misfit != "" {
+		r.Reason = effect.ContinueSchema
+	}
 	return t.request(r, &wait{kind: waitContinue, scope: s, payload: result})
 }
 
@@ -464,14 +504,16 @@ func exchangeContinued(t *task, w *wait) status {
 		failure.With("result", json.RawMessage(value.AppendJSON(nil, w.payload)))
 		return t.close(s, value.Err(programError(&failure)))
 	}
-	s.turns++
+	s.further.turns++
 	s.over = false
-	repair := value.NewMap(3)
-	repair.SetString("host", value.String(s.decl.Name))
-	repair.SetString("turn", value.Int(s.turns))
-	repair.SetString("error", value.String(s.misfit))
-	if st := t.emit(s.output("host:repair", repair)); st != running {
-		return st
+	if s.further.misfit != "" {
+		repair := value.NewMap(3)
+		repair.SetString("host", value.String(s.decl.Name))
+		repair.SetString("turn", value.Int(s.further.turns))
+		repair.SetString("error", value.String(s.further.misfit))
+		if st := t.emit(s.output("host:repair", repair)); st != running {
+			return st
+		}
 	}
 	s.received++
 	m := turnEnd(w.payload)
@@ -503,11 +545,7 @@ func turnEnd(result value.Slot) effect.HostMessage {
 	}
 	payload := value.NewMap(all.Len() + 1)
 	payload.SetString("type", value.String(hostmsg.Result))
-	all.Each(func(k, v value.Slot) bool {
-		value.Share(v)
-		payload.Set(k, v)
-		return true
-	})
+	copyMembers(payload, all)
 	m.SetString("payload", payload.Slot())
 	return effect.HostMessage{Type: hostmsg.Progress, Payload: m.Slot()}
 }
@@ -519,11 +557,11 @@ const turnSummary = 200
 // not fit the schema. It reports whether a further turn may request the result again.
 func (a *Args) BeginRepair(problem string) bool {
 	s := a.run().sched.current.innermost()
-	if s == nil || s.repairs >= s.decl.SchemaRepairs {
+	if s == nil || s.further.repairs >= s.decl.SchemaRepairs {
 		return false
 	}
-	s.repairs++
-	s.misfit = problem
+	s.further.repairs++
+	s.further.misfit = problem
 	return true
 }
 
@@ -536,7 +574,33 @@ func (t *task) exchangeLost(s *scope) status {
 		}
 		return t.failRun(s.err)
 	}
-	return t.close(s, value.Err(programError(e)))
+	m := value.NewMap(3)
+	if e.Fields["code"] == planLimitCode {
+		m.SetString("code", value.String(planLimitCode))
+		if until, ok := e.Fields["wait_until"].(int64); ok {
+			m.SetString("wait_until", value.Int(until))
+		}
+		if session, ok := e.Fields["session"].(string); ok {
+			m.SetString("session", value.String(session))
+		}
+	}
+	return endFailed(t, s, value.Err(programError(e)), m)
+}
+
+// endFailed closes a failed exchange. The listen then results in result, unless the exchange
+// waits for a limit of the host's plan; m contains the members of the error.
+func endFailed(t *task, s *scope, result value.Slot, m *value.Map) status {
+	if s.decl.MaxWait > 0 {
+		p, err := planWaitOf(t, s.decl, s.further.opening, s.further.plan, s.further.window, m)
+		if err != nil {
+			return t.failRun(err)
+		}
+		if p != nil {
+			s.further.plan, s.further.waits = p, true
+			return t.request(&effect.ExchangeClose{ID: s.id}, &wait{kind: waitClose, scope: s})
+		}
+	}
+	return t.close(s, result)
 }
 
 // finishListen makes result the value of ListenBegin and emits the event for success or failure.

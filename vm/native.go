@@ -187,3 +187,14 @@ func (f Native) invoke(a *Args, window []value.Slot) (result value.Slot, err err
 	a.base, a.n = unsafe.Pointer(unsafe.SliceData(window)), len(window)
 	return f(a)
 }
+
+// Texts returns the texts of the Array in argument i of a native.
+func Texts(a *Args, i int) []string {
+	all := a.Array(i)
+	a.Step(all.Len)
+	var out []string
+	for j := range all.Len {
+		out = append(out, value.Text(all.At(j)))
+	}
+	return out
+}

@@ -541,7 +541,7 @@ func (t *task) returnResult(w *wait) status {
 		switch {
 		case w.kind == waitOpen && w.err == nil:
 			t.registerExchange(w) // the exchange was opened in spite of the cancellation, and unwinding closes it
-		case w.kind == waitOpen:
+		case w.kind == waitOpen, w.kind == waitPlan:
 			w.scope.emitCancelled()
 		}
 		if _, opened := w.result.(*effect.ExchangeOpened); opened && w.kind == waitPerform {
@@ -589,6 +589,8 @@ func (t *task) complete(w *wait) status {
 		return t.processMessages(w.scope)
 	case waitContinue:
 		return exchangeContinued(t, w)
+	case waitPlan:
+		return planResumed(t, w)
 	case waitClose:
 		return t.closed(w)
 	case waitTask:

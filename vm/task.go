@@ -251,6 +251,7 @@ const (
 	waitMessages                 // the next messages of an exchange
 	waitReply                    // space for a reply in a host's queue
 	waitContinue                 // the beginning of a further turn of an exchange
+	waitPlan                     // the end of a limit of a host's plan, before an exchange is opened
 	waitClose                    // the closing of an exchange after a terminal message
 	waitTask                     // the end of a task
 	waitGroup                    // the end of a group's members

@@ -105,6 +105,7 @@ type VM struct {
 
 	own           map[any]any // state of natives: see StateOf
 	openResources openResources
+	planLimits    planLimits
 	taskDecisions map[*task]*taskDecisions // used with Observer.Decisions
 	debug         debugState
 	hostStreams   hostStreams

@@ -210,6 +210,13 @@ func results() []Scenario {
 			return append(append(all, a.typedReply(`{"passed":41}`)), textReplies(a, "Done.")...)
 		}, Programs: typed("report();"),
 			Verdicts: yes(prints(1, "[host:repair] ", `"turn":1`), prints(1, "value 41", ""), sent("The answer does not fit the schema"))},
+		{Name: "gate", What: "a gate that has not passed is the prompt of a further turn in the same exchange", Replies: func(a *Agent) []modelserver.Reply {
+			return append([]modelserver.Reply{a.textReply("One.")}, touches(1)(a)...)
+		}, Config: keys(`gate = [["test", "-e", "made.txt"]]` + "\n"), Programs: []func(*play) string{func(*play) string {
+			return program(`Coder.with_gate().execute("please work")`, `"yes"`) + "fn main() { exchange(); }\n"
+		}},
+			Verdicts: yes(prints(1, "[host:gate] ", `"turn":1,"passed":false`), prints(1, "[host:gate] ", `"turn":2,"passed":true`), file("made.txt", true),
+				prints(1, "result ", "All done."), sent("One."), sent("test -e made.txt exited with status 1"))},
 	}
 }
 

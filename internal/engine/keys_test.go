@@ -31,6 +31,10 @@ func TestKeysAreDecoded(t *testing.T) {
 		// read by the VM:
 		"question_timeout": true,
 		"schema_repairs":   true,
+		"gate":             true,
+		"gate_timeout":     true,
+		"on_plan_limit":    true,
+		"max_wait":         true,
 	}
 	for _, m := range hostmsg.Messages() {
 		if m.Default != "" {

@@ -27,8 +27,8 @@ type exchange struct {
 	// key by which a host recognises a repeated prompt; "" if no keeper runs the host
 	key string
 	acquireSpec
-	timeoutTimer   clock.Timer
 	heartbeatTimer clock.Timer // zero without a heartbeat
+	limit          timeLimit   // of the exchange
 
 	done     chan struct{} // closed when the exchange is closed or has timed out
 	doneOnce sync.Once
@@ -186,7 +186,13 @@ func (h *Hosts) registerExchange(ex *exchange) bool {
 // lock.
 func (ex *exchange) startTimers(timeout time.Duration) {
 	clock := ex.pool.hosts.opts.Clock
-	ex.timeoutTimer = clock.AfterFunc(timeout, ex.onTimeout)
+	ex.limit.mu.Lock()
+	ex.limit.left, ex.limit.since = timeout, clock.Now()
+	ex.limit.timer = clock.AfterFunc(timeout, ex.onTimeout)
+	if ex.limit.paused {
+		ex.limit.timer.Stop()
+	}
+	ex.limit.mu.Unlock()
 	if wait := ex.pool.cfg.heartbeat(); wait > 0 {
 		ex.heartbeatTimer = clock.AfterFunc(wait, ex.checkHeartbeat)
 	}
@@ -319,7 +325,7 @@ func (ex *exchange) reassign(ctx context.Context) error {
 	}
 	w := ex.acquireSpec
 	current := ex.inbox.turns.currentPrompt()
-	if p := ex.currentProcess(); current != nil && p.announced.resumes {
+	if p := ex.currentProcess(); p != nil && current != nil && p.announced.resumes {
 		w.session = p.sessionName()
 	}
 	return ex.moveToNewProcess(ctx, w, func(p *process) {
@@ -382,7 +388,7 @@ func (h *Hosts) closeExchange(r *effect.ExchangeClose) error {
 	if ex == nil {
 		return nil
 	}
-	ex.timeoutTimer.Stop()
+	ex.limit.timer.Stop()
 	ex.heartbeatTimer.Stop()
 	ex.cancelWaits()
 	ex.inbox.turns.stopInterrupt()
@@ -399,7 +405,7 @@ func (h *Hosts) closeExchange(r *effect.ExchangeClose) error {
 		}()
 		return nil
 	}
-	if ex.inbox.failureError() == nil && ex.inbox.lostError() == nil {
+	if p != nil && ex.inbox.failureError() == nil && ex.inbox.lostError() == nil {
 		p.release(true)
 	}
 	ex.releaseUnlessExpired()

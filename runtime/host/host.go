@@ -101,6 +101,7 @@ type Directories interface {
 	FindSession(host, session string, p workspace.Place) string
 	Use(ctx context.Context, name string) (workspace.Directory, error)
 	Session(name, host string) string
+	Prove(ctx context.Context, dir string, r *effect.ExchangeGate, environ []string) (*effect.GateOutput, error)
 }
 
 // Hosts performs exchange requests. It is safe for concurrent use, with one exception: the requests
@@ -177,6 +178,8 @@ func (h *Hosts) Perform(ctx context.Context, r effect.Request) (effect.Result, e
 		return asResult(h.steerHost(ctx, r))
 	case *effect.ExchangeContinue:
 		return asResult(continueExchange(ctx, h, r))
+	case *effect.ExchangeGate:
+		return asResult(runGate(ctx, h, r))
 	case *effect.ExchangeClose:
 		return nil, h.closeExchange(r)
 	case *effect.HostTasks:

@@ -292,6 +292,49 @@ func (h *Hosts) inWorkspace(ctx context.Context, c *Config, name string) (*Confi
 	return c.inDir(d)
 }
 
+// runGate performs a gate of an exchange whose last turn has ended.
+func runGate(ctx context.Context, h *Hosts, r *effect.ExchangeGate) (*effect.GateOutput, error) {
+	ex, err := h.lookupExchange(r.ID)
+	if err != nil {
+		return nil, err
+	}
+	c := ex.pool.cfg
+	if inPage || h.opts.Directories == nil {
+		return nil, c.errorf("cannot run its gate: this program starts no commands")
+	}
+	dir, err := ex.workDir(ctx)
+	if err != nil {
+		return nil, err
+	}
+	environ := []string{"CONCERTO_GATE=" + c.Name, "CONCERTO_GATE_KEY=" + effect.KeyOf(ctx)}
+	out, err := h.opts.Directories.Prove(ctx, dir, r, environ)
+	if err != nil && ctx.Err() == nil {
+		return nil, c.errorf("cannot run its gate: %v", err)
+	}
+	return out, err
+}
+
+// workDir returns the directory in which the host works on the exchange.
+func (ex *exchange) workDir(ctx context.Context) (string, error) {
+	if p := ex.currentProcess(); p != nil {
+		return p.cfg.Dir, nil
+	}
+	c := ex.pool.cfg
+	switch {
+	case ex.workspace != "":
+		own, d, err := ex.pool.hosts.inWorkspace(ctx, c, ex.workspace)
+		if err != nil {
+			return "", err
+		}
+		d.Leave()
+		return own.Dir, nil
+	case ex.dir != nil && ex.dir.dir != nil:
+		_, path, _ := ex.dir.dir.Names()
+		return path, nil
+	}
+	return c.Dir, nil
+}
+
 // conversationOf returns the conversation that an exchange continues: in a workspace, that of the
 // last exchange there, unless another exchange continues it now.
 func (s *slot) conversationOf(r *effect.ExchangeOpen) string {

@@ -90,6 +90,12 @@ func (h *Hosts) restoreLost(ex *exchange, o *Open) {
 		ex.inbox.markLost(ex.pool.cfg.lostError())
 		return
 	}
+	if session := ex.history.sessionName(); o.Over && session != "" {
+		ex.session = session // of the process that a further turn needs
+		ex.inbox.markTerminal()
+		ex.inbox.endLastTurn()
+		return
+	}
 	ex.inbox.setFailure(ex.pool.cfg.lostError())
 	ex.cancelWaits()
 }

@@ -148,6 +148,9 @@ func (h *Hosts) restoreExchange(o *Open, all []keeper.Process) []keeper.Process 
 		began = r.lastBegin.At
 		r.continueExchange(ex, o)
 	}
+	if o.Over || len(o.History.endedTurns().Prompts) > 0 {
+		began = time.Time{} // gates may have run in between, which do not count
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.addRestored(ex, o.ID, began)
@@ -169,8 +172,8 @@ func (pl *pool) newRestoredExchange(r *effect.ExchangeOpen, key string) *exchang
 	return ex
 }
 
-// addRestored adds an exchange under its number, with the time that remains until its timeout. The
-// caller must hold the hosts' lock.
+// addRestored adds an exchange under its number, with the time that remains until its timeout. If
+// began is zero, the timeout starts again. The caller must hold the hosts' lock.
 func (h *Hosts) addRestored(ex *exchange, id int64, began time.Time) {
 	left := ex.pool.cfg.timeout()
 	if !began.IsZero() {
@@ -445,7 +448,7 @@ func (r *restoredProcess) continueExchange(ex *exchange, o *Open) {
 	if o.Over {
 		t.ended, p.reader.sawTerminal = true, true
 		ex.inbox.markTerminal()
-		ex.inbox.turns.ended = true
+		ex.inbox.endLastTurn()
 	}
 	p.startIO()
 	p.stages.requestReading()

@@ -300,7 +300,7 @@ func (ex *exchange) beginTurn(n steerNote) (*steerMessage, error) {
 		return nil, ex.pool.cfg.errorf("works on a turn of the exchange, which no prompt can continue")
 	case t.totals.limit != nil:
 		return nil, t.totals.limit
-	case ex.isDone(): // the timeout has passed since the turn has ended
+	case ex.isDone() || !ex.continueTimeout(): // the timeout has passed when the turn ended
 		return nil, ex.pool.cfg.timeoutError()
 	}
 	if t.steering == nil { // otherwise the reader has added the totals of the turn
@@ -314,7 +314,7 @@ func (ex *exchange) beginTurn(n steerNote) (*steerMessage, error) {
 	ex.history.RecordContinued(m.ID)
 	in.reopen()
 	p := ex.currentProcess()
-	if !p.isUsable() {
+	if p == nil || !p.isUsable() {
 		in.requestProcess(true)
 		return m, nil
 	}
@@ -377,6 +377,15 @@ func (r *reader) settleSteered() {
 // awaitsHost reports whether the agent must confirm a message or end an interrupted turn.
 func (s *steering) awaitsHost() bool { return len(s.sent) > 0 || s.interrupt != nil }
 
+// endLastTurn records the end of a turn that no other follows, unless the program continues the
+// exchange. The caller must hold the lock of the turns.
+func (in *inbox) endLastTurn() {
+	in.turns.ended = true
+	if in.exchange != nil { // otherwise it is the initialisation
+		in.exchange.pauseTimeout()
+	}
+}
+
 // endTurn handles a terminal message, before it is added to the batch. If another turn follows, the
 // message becomes a progress message, and the host receives the next prompt. No turn follows in an
 // exchange that has reached a limit: it fails with the error of the limit.
@@ -386,7 +395,7 @@ func (r *reader) endTurn(x *incomingLine) {
 	defer t.mu.Unlock()
 	s := t.steering
 	if s == nil {
-		t.ended = true
+		x.segment.inbox.endLastTurn()
 		return
 	}
 	failed := hostmsg.Lookup(x.msg.Type).Role == hostmsg.Fails
@@ -418,7 +427,7 @@ func (r *reader) endTurn(x *incomingLine) {
 		next, s.queue = s.queue[0], s.queue[1:]
 	}
 	if next == nil {
-		t.ended = true
+		x.segment.inbox.endLastTurn()
 		if x.msg.Type == hostmsg.Result && t.totals.ends > 1 {
 			t.totals.sums.setIn(x.msg.Payload.Map())
 		}

@@ -329,13 +329,20 @@ func TestContinued(t *testing.T) {
 	}{
 		{"in time", 1000, 30 * time.Second, `result {"usage":{"tokens_in":100}}; result {"usage":{"tokens_in":200}}`},
 		{"after a limit", 90, 0, `result {"usage":{"tokens_in":100}}; HostError: stopped host 'w': it used 100 tokens`},
-		{"after the timeout", 1000, 61 * time.Second, `result {"usage":{"tokens_in":100}}; HostError: host 'w' timed out after 60 seconds`},
-		{"until the timeout", 1000, 30 * time.Second, `result {"usage":{"tokens_in":100}}; HostError: host 'w' timed out after 60 seconds`},
+		{"after a long gate", 1000, 61 * time.Second, `result {"usage":{"tokens_in":100}}; result {"usage":{"tokens_in":200}}`},
+		{"until the timeout", 1000, time.Hour, `result {"usage":{"tokens_in":100}}; HostError: host 'w' timed out after 60 seconds`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBubble(t, Config{Params: someParams, Timeout: 60, Upkeep: Upkeep{Heartbeat: 20}}, func(h *memHost) {
 					withSteer(h)
+					if c.name == "until the timeout" {
+						for range 2 {
+							time.Sleep(15 * time.Second)
+							h.writeLine(`{"type":"progress"}`)
+						}
+						time.Sleep(15 * time.Second)
+					}
 					h.writeLine(report("result", 100))
 					time.Sleep(time.Second)
 					h.writeLine(`{"type":"progress","note":"between the turns"}`)
@@ -350,18 +357,17 @@ func TestContinued(t *testing.T) {
 				})
 				b.opts.Budget = &tokenBudget{limit: c.limit}
 				id := b.openExchange()
-				got := []string{b.nextOutcome(id)}
+				got := []string{b.nextResult(id)}
 				time.Sleep(c.wait)
+				continued := time.Now()
 				_, err := b.Perform(context.Background(), &effect.ExchangeContinue{ID: id, Prompt: "more", Reason: effect.ContinueSchema})
 				if err != nil {
 					got = append(got, "HostError: "+err.Error())
 				} else {
-					for last := ""; !strings.HasPrefix(last, "result") && !strings.HasPrefix(last, "HostError"); {
-						last = b.nextOutcome(id)
-						if !strings.HasPrefix(last, "progress") {
-							got = append(got, last)
-						}
-					}
+					got = append(got, b.nextResult(id))
+				}
+				if took := time.Since(continued); c.name == "until the timeout" && took != 15*time.Second {
+					t.Errorf("the continued turn took %v, want the remaining 15s of the timeout", took)
 				}
 				if text := strings.Join(got, "; "); text != c.want {
 					t.Errorf("got  %s\nwant %s", text, c.want)
@@ -370,6 +376,15 @@ func TestContinued(t *testing.T) {
 				time.Sleep(time.Hour)
 			})
 		})
+	}
+}
+
+// nextResult returns the next outcome that is no progress.
+func (b *bubble) nextResult(id int64) string {
+	for {
+		if next := b.nextOutcome(id); !strings.HasPrefix(next, "progress") {
+			return next
+		}
 	}
 }
 

@@ -1,9 +1,11 @@
 package host
 
 import (
+	"sync"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
 // timeout returns how long a whole exchange may take.
@@ -34,6 +36,43 @@ func orSeconds(d time.Duration, s float64) time.Duration {
 // immediately. A host that supports cancellation receives a cancel message, and its process is
 // ended. If the terminal message has already arrived, the exchange does not fail.
 func (ex *exchange) onTimeout() { ex.abort(ex.pool.cfg.timeoutError(), "timeout") }
+
+// timeLimit is the timeout of an exchange. It pauses from the end of a turn until the program
+// continues the exchange, because gates may run in between.
+type timeLimit struct {
+	timer  clock.Timer
+	mu     sync.Mutex
+	left   time.Duration // when it began or paused
+	since  time.Time     // when it began or continued
+	paused bool
+}
+
+// pauseTimeout stops the timeout at the end of a turn.
+func (ex *exchange) pauseTimeout() {
+	l := &ex.limit
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.paused {
+		return
+	}
+	l.paused = true
+	if !l.since.IsZero() { // otherwise it has not begun
+		ex.limit.timer.Stop()
+		l.left -= ex.pool.hosts.opts.Clock.Now().Sub(l.since)
+	}
+}
+
+// continueTimeout continues the timeout with a further turn. It returns false if it has passed.
+func (ex *exchange) continueTimeout() bool {
+	l := &ex.limit
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.paused && l.left > 0 {
+		l.paused, l.since = false, ex.pool.hosts.opts.Clock.Now()
+		ex.limit.timer.Reset(l.left)
+	}
+	return !l.paused
+}
 
 // abort fails the exchange with the given error and ends its process. reason is sent in the cancel
 // message.

@@ -30,8 +30,7 @@ func (m *Merges) prepare() error {
 
 // Sizes of a gate's output, in bytes: of the file, and of the end that errors contain.
 const (
-	maxLog  = 32 << 20
-	maxTail = 16 << 10
+	maxLog = 32 << 20
 )
 
 // output writes the output of commands to a file, and stores its end. It is safe for concurrent
@@ -47,7 +46,7 @@ type output struct {
 // newOutput creates the file.
 func newOutput(path string) (*output, error) {
 	f, err := os.Create(path)
-	return &output{file: f, tail: workspace.Tail{Most: maxTail}}, err
+	return &output{file: f, tail: workspace.Tail{Most: workspace.GateOutputSize}}, err
 }
 
 // newLog creates the log of a commit's gate.

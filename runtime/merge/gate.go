@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -177,22 +176,11 @@ func (g *gate) prepareTarget(ctx context.Context, old string) (*GateFailed, erro
 // runCommand runs a command of the gate, and reports whether it passes. Otherwise it describes the
 // failure.
 func (g *gate) runCommand(ctx context.Context, dir string, command, environ []string, out *output, failed *GateFailed) bool {
-	limited, cancel := context.WithTimeout(ctx, g.rules.timeout)
-	defer cancel()
-	exit, err := g.m.o.Store.Execute(limited, dir, command, environ, out)
-	if err == nil && exit == 0 {
+	what, exit := workspace.RunGate(ctx, g.m.o.Store, dir, command, environ, out, g.rules.timeout)
+	if what == "" {
 		return true
 	}
-	failed.Command = command
-	what := fmt.Sprintf("exited with status %d", exit)
-	switch {
-	case errors.Is(limited.Err(), context.DeadlineExceeded) && err != nil:
-		what = fmt.Sprintf("timed out after %g s", g.rules.timeout.Seconds())
-	case err != nil:
-		what = "could not be started: " + err.Error()
-	default:
-		failed.ExitCode = &exit
-	}
+	failed.Command, failed.ExitCode = command, exit
 	failed.reason = strings.Join(command, " ") + " " + what
 	return false
 }

@@ -50,3 +50,26 @@ func (w *World) runCommand(ctx context.Context, r *effect.Command, next effect.P
 	output := o.result
 	return &output, nil
 }
+
+// runGate returns the scripted outcome of a command of a mock's gate. A mock works in no directory,
+// so that there is no tree.
+func (w *World) runGate(r *effect.ExchangeGate) (effect.Result, error) {
+	if len(r.Command) == 0 {
+		return &effect.GateOutput{Failure: r.Failure}, nil
+	}
+	command := &effect.Command{Command: r.Command[0], Args: r.Command[1:]}
+	w.mu.Lock()
+	o := w.shell.finalOutcome(command)
+	w.mu.Unlock()
+	switch {
+	case o == nil:
+		return nil, &Missing{What: "the command " + lineOf(command) + " of a gate", Mock: fmt.Sprintf("mock_command(%q, …)", lineOf(command))}
+	case o.err != "":
+		return &effect.GateOutput{Failure: r.Gate + " could not be started: " + o.err}, nil
+	}
+	out := &effect.GateOutput{Output: o.result.Stdout + o.result.Stderr, MS: o.delayMS}
+	if o.result.ExitCode != 0 {
+		out.Failure = fmt.Sprintf("%s exited with status %d", r.Gate, o.result.ExitCode)
+	}
+	return out, nil
+}

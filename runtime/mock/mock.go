@@ -198,6 +198,10 @@ func (w *World) performMocked(ctx context.Context, r effect.Request, next effect
 		if x := w.findExchange(*r.(effect.Numbered).Number()); x != nil {
 			return x.steerOrEnd(r)
 		}
+	case *effect.ExchangeGate:
+		if w.findExchange(r.ID) != nil {
+			return w.runGate(r)
+		}
 	case *effect.MCPNext:
 		if r.ID == anyTool {
 			return &effect.MCPEvent{Kind: "result", Data: json.RawMessage(`[{"any":true}]`)}, nil
@@ -296,7 +300,7 @@ func (w *World) Answers(r effect.Request) bool {
 		return w.hosts[r.Host] != nil
 	case *effect.HostTasks:
 		return w.hosts[r.Host] != nil
-	case *effect.ExchangeNext, *effect.ExchangeReply, *effect.ExchangeSteer, *effect.ExchangeContinue, *effect.ExchangeClose:
+	case *effect.ExchangeNext, *effect.ExchangeReply, *effect.ExchangeSteer, *effect.ExchangeContinue, *effect.ExchangeGate, *effect.ExchangeClose:
 		return w.exchanges[*r.(effect.Numbered).Number()] != nil
 	case *effect.AwaitEmit:
 		return len(w.answers[r.Channel]) > 0

@@ -17,7 +17,7 @@ var Merge = native.Table{
 		})
 	}},
 	{"merge.submit", func(a *vm.Args) (value.Slot, error) { // (queue, workspace, id, title, after, priority)
-		return a.Ask(&effect.MergeSubmit{Queue: a.String(0), Name: a.String(1), ID: a.String(2), Title: a.String(3), After: texts(a, 4), Priority: a.Int(5)}, func(r effect.Result) (value.Slot, error) {
+		return a.Ask(&effect.MergeSubmit{Queue: a.String(0), Name: a.String(1), ID: a.String(2), Title: a.String(3), After: vm.Texts(a, 4), Priority: a.Int(5)}, func(r effect.Result) (value.Slot, error) {
 			return value.String(r.(*effect.MergeSubmitted).ID), nil
 		})
 	}},
@@ -51,15 +51,4 @@ var Merge = native.Table{
 	{"merge.reply", func(a *vm.Args) (value.Slot, error) { // (id, number, ok, message)
 		return a.Ask(&effect.MergeReply{ID: a.Int(0), Answer: a.Int(1), OK: a.Bool(2), Message: a.String(3)}, vm.Nothing)
 	}},
-}
-
-// texts returns the texts of an Array.
-func texts(a *vm.Args, i int) []string {
-	all := a.Array(i)
-	a.Step(all.Len)
-	var out []string
-	for j := range all.Len {
-		out = append(out, value.Text(all.At(j)))
-	}
-	return out
 }

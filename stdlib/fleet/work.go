@@ -38,7 +38,7 @@ var Work = native.Table{
 		})
 	}},
 	{"work.run", func(a *vm.Args) (value.Slot, error) { // (name, command, timeout in ms)
-		return a.Ask(&effect.WorkRun{Name: a.String(0), Command: texts(a, 1), Timeout: a.Int(2)}, func(r effect.Result) (value.Slot, error) {
+		return a.Ask(&effect.WorkRun{Name: a.String(0), Command: vm.Texts(a, 1), Timeout: a.Int(2)}, func(r effect.Result) (value.Slot, error) {
 			o := r.(*effect.WorkOutput)
 			return value.Tuple(value.Int(o.ExitCode), value.String(o.Output)), nil
 		})

@@ -39,23 +39,31 @@ func writeStats(a *console.Console, s *stats, asJSON bool) {
 			writeStatsTable(a, s)
 		}
 		if len(s.hosts) > 0 {
-			writeHostTable(a, s.hosts)
+			writeHostTable(a, s.hosts, s.by.Hosts)
 		}
 	}
 }
 
 // writeHostTable writes one line for each host that had an exchange, with the tokens and the cost
-// that it reported.
-func writeHostTable(a *console.Console, each []budget.HostUsage) {
+// that it reported. If there are any, it also contains the repairs of results and the exchanges
+// that gates have proved.
+func writeHostTable(a *console.Console, each []budget.HostUsage, shares []transcript.HostShare) {
 	w := tabwriter.NewWriter(a.Stderr, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(a.Stderr, "hosts:")
-	fmt.Fprintln(w, "exchanges\trefused\tstopped\tturns\ttokens in\ttokens out\tcost USD\t  host")
+	more, of := "", map[string]transcript.HostShare{}
+	for _, x := range shares {
+		more, of[x.Host] = "repairs\tproved\t", x
+	}
+	fmt.Fprintln(w, "exchanges\trefused\tstopped\tturns\ttokens in\ttokens out\tcost USD\t"+more+"  host")
 	for _, u := range each {
 		name := u.Host
 		if u.Estimated > 0 {
 			name += fmt.Sprintf(" (use of %d estimated)", u.Estimated)
 		}
-		fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%d\t%d\t%s\t  %s\n", u.Exchanges, u.Refused, u.Stopped, u.Turns, u.TokensIn, u.TokensOut, u.Cost, name)
+		if x := of[u.Host]; more != "" {
+			more = fmt.Sprintf("%d\t%d of %d\t", x.Repairs, x.Proved, x.Gated)
+		}
+		fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s  %s\n", u.Exchanges, u.Refused, u.Stopped, u.Turns, u.TokensIn, u.TokensOut, u.Cost, more, name)
 	}
 	w.Flush()
 }
@@ -139,6 +147,14 @@ func usedBy(u budget.Usage) usedJSON {
 	return x
 }
 
+// hostJSON is a host in the JSON of the statistics.
+type hostJSON struct {
+	budget.HostUsage
+	Repairs int64 `json:"repairs,omitempty"`
+	Gated   int64 `json:"gated,omitempty"` // exchanges with gates
+	Proved  int64 `json:"proved,omitempty"`
+}
+
 // writeStatsJSON writes the statistics as one line of JSON.
 func writeStatsJSON(a *console.Console, s *stats) {
 	list := func(all []transcript.Share) []usedJSON {
@@ -156,17 +172,23 @@ func writeStatsJSON(a *console.Console, s *stats) {
 	}
 	var line struct {
 		Stats struct {
-			All    usedJSON           `json:"all"`
-			Models []usedJSON         `json:"models"`
-			Agents []usedJSON         `json:"agents"`
-			Stages []usedJSON         `json:"stages"`
-			Tasks  []usedJSON         `json:"tasks"`
-			Hosts  []budget.HostUsage `json:"hosts,omitempty"`
+			All    usedJSON   `json:"all"`
+			Models []usedJSON `json:"models"`
+			Agents []usedJSON `json:"agents"`
+			Stages []usedJSON `json:"stages"`
+			Tasks  []usedJSON `json:"tasks"`
+			Hosts  []hostJSON `json:"hosts,omitempty"`
 		} `json:"stats"`
 	}
 	line.Stats.All, line.Stats.Models = usedBy(s.all), models
 	line.Stats.Agents, line.Stats.Stages, line.Stats.Tasks = list(s.by.Agents), list(s.by.Stages), list(s.by.Tasks)
-	line.Stats.Hosts = s.hosts
+	of := map[string]transcript.HostShare{}
+	for _, x := range s.by.Hosts {
+		of[x.Host] = x
+	}
+	for _, u := range s.hosts {
+		line.Stats.Hosts = append(line.Stats.Hosts, hostJSON{u, of[u.Host].Repairs, of[u.Host].Gated, of[u.Host].Proved})
+	}
 	text, err := json.Marshal(&line)
 	if err != nil {
 		panic("stats have no JSON: " + err.Error())

@@ -172,6 +172,9 @@ func runText(run string, s *durable.Shown, terminal bool) string {
 		}
 		fmt.Fprintf(&b, "answered %s %s %s: %s by %s at %s\n", q.ID, q.Channel, console.PayloadText(q.Channel, q.Payload, terminal), how, q.By, q.At)
 	}
+	for _, g := range s.Gates {
+		fmt.Fprintf(&b, "gate     %s: %s\n", g.Host, g.Proof)
+	}
 	for _, u := range s.Unknown {
 		fmt.Fprintf(&b, "unknown  %s %s %s, started %s: %s\n", u.ID, u.Kind, u.Request, u.Began, u.Policy)
 	}

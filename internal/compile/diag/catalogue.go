@@ -13,7 +13,7 @@ var catalogue = []*Info{
 	ConcurrentChange, ConcurrentLeave, AsyncMutSelf,
 	// host.go
 	UnknownConnector, NoConnector, ListenTarget, ListenText, TerminalHandler, DuplicateHandler, HandlerParams, NotSerialisable, NeverSent,
-	Unanswered, MisspeltType, UnknownMember, WrongMessage, ListenDecorated, NoAnswer, InvalidAsk,
+	Unanswered, MisspeltType, UnknownMember, WrongMessage, ListenDecorated, NoAnswer, InvalidAsk, GateMissing, GateDetached,
 	// machine.go
 	TooManyRegisters, Unoptimised,
 	// manifest.go

@@ -35,6 +35,20 @@ fn main() { let _r = listen W.execute("go") { "approval" => |a| { emit("asked", 
 		Good: `host W { connector: worker, question_default: "" }
 fn main() { let _r = listen W.execute("go") { "approval" => |a| { emit("asked", a.description); "no" } }; }`,
 	}
+	GateMissing = &Info{
+		Code: "E0759", Title: "`with_gate` without a gate", Noise: NotNoise,
+		NoFix:   "the commands that prove the host's work are unknown",
+		Explain: "Without a function, with_gate runs the commands of `gate` in the host's section of Concerto.toml, or else in [workspace].",
+		Bad: `host W { connector: worker }
+fn main() { let _r = W.with_gate().execute("go"); }`,
+		Good: `host W { connector: worker }
+fn main() { let _r = W.with_gate(|r| { if r.text.is_some() { Ok(nil) } else { Err("write a summary") } }).execute("go"); }`,
+	}
+	GateDetached = &Info{
+		Code: "E0760", Title: "`with_gate` of a host with detached work", Noise: NotNoise,
+		NoFix:   "whether exchanges should wait or the gate should go is unknown",
+		Explain: "With `background = \"detach\"`, an exchange ends while its background work continues, so that a gate would decide about unfinished work.",
+	}
 	InvalidAsk = &Info{
 		Code: "E0715", Title: "invalid `ask` handler", Noise: NotNoise,
 		Explain: "`ask` as a handler forwards a question or an approval to the person at the terminal or on the relay. It is not allowed for other messages, or if the program or the manifest declares a default answer.",

@@ -14,6 +14,7 @@ const (
 	KindExchangeReply    Kind = "exchange.reply"
 	KindExchangeSteer    Kind = "exchange.steer"
 	KindExchangeContinue Kind = "exchange.continue"
+	KindExchangeGate     Kind = "exchange.gate"
 	KindExchangeClose    Kind = "exchange.close"
 )
 
@@ -289,6 +290,7 @@ type ExchangeContinue struct {
 // The reasons of ExchangeContinue.
 const (
 	ContinueSchema = "schema" // the result does not fit the schema
+	ContinueGate   = "gate"   // a gate has not passed
 )
 
 // ExchangeClose closes an exchange. After a terminal message it releases the process. Before that,

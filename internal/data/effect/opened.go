@@ -27,6 +27,9 @@ func (r *ExchangeSteer) Number() *int64 { return &r.ID }
 func (r *ExchangeContinue) Number() *int64 { return &r.ID }
 
 // Number returns a pointer to the number of the exchange.
+func (r *ExchangeGate) Number() *int64 { return &r.ID }
+
+// Number returns a pointer to the number of the exchange.
 func (r *ExchangeClose) Number() *int64 { return &r.ID }
 
 // Number returns a pointer to the number of the stream.

@@ -84,6 +84,7 @@ var table = []Info{
 	{Kind: KindExchangeReply, Request: newRequest[ExchangeReply], By: Hosts, Inline: true, Class: ClassKept},
 	{Kind: KindExchangeSteer, Request: newRequest[ExchangeSteer], Result: newResult[ExchangeSteered], By: Hosts, Class: ClassKept, Keyed: true},
 	{Kind: KindExchangeContinue, Request: newRequest[ExchangeContinue], Result: newResult[ExchangeSteered], By: Hosts, Class: ClassKept, Keyed: true},
+	{Kind: KindExchangeGate, Request: newRequest[ExchangeGate], Result: newResult[GateOutput], By: Hosts, Class: ClassRetry, Keyed: true},
 	{Kind: KindHostTasks, Request: newRequest[HostTasks], Result: newResult[HostTaskList], By: Hosts, Class: ClassRead},
 	{Kind: KindExchangeClose, Request: newRequest[ExchangeClose], By: Hosts, Class: ClassKept},
 

@@ -14,7 +14,7 @@ func TestTraced(t *testing.T) {
 	outside := map[Area]bool{Models: true, Hosts: true, Servers: true, Web: true, Commands: true, Applications: true}
 	const part, inside = "a part of a call that has its trace", "reaches no other process"
 	not := map[Kind]string{
-		KindStreamNext: part, KindStreamClose: part, KindExchangeNext: part, KindExchangeReply: part, KindExchangeSteer: part, KindExchangeContinue: part, KindExchangeClose: part, KindMCPNext: part, KindMCPReply: part,
+		KindStreamNext: part, KindStreamClose: part, KindExchangeNext: part, KindExchangeReply: part, KindExchangeSteer: part, KindExchangeContinue: part, KindExchangeGate: part, KindExchangeClose: part, KindMCPNext: part, KindMCPReply: part,
 		KindAppList: inside, KindAppPrepare: inside, KindAppDecide: inside, KindAppLeave: inside, KindAppMock: inside, KindAuditCall: inside, KindAuditDone: inside, KindHostTasks: inside,
 	}
 	ctx := WithTracer(t.Context(), everyTrace{})

@@ -120,7 +120,7 @@ var messages = []Message{
 	{Type: "tool_call", Schema: "HostToolCall", Role: Asks, Unhandled: ByTools, Doc: "a call of one of the program's tools"},
 	{Type: "withdraw", Members: []string{"id"}, Role: Withdraws, Doc: "withdraws a request"},
 	{Type: Result, Schema: "HostResult", Role: Succeeds, Doc: "ends the exchange with this result, which may have further members"},
-	{Type: Error, Members: []string{"message", "code", "recoverable", "session"}, Role: Fails, Doc: "ends the exchange as failed"},
+	{Type: Error, Members: []string{"message", "code", "recoverable", "session", "accepted"}, Role: Fails, Doc: "ends the exchange as failed; `accepted` means that the conversation contains its prompt"},
 	{Type: "init_ack", Members: []string{"version", "capabilities"}, Role: Acknowledges, Doc: "confirms that the host has read its parameters"},
 
 	{Type: Init, Sender: Concerto, Members: []string{"params", "trace"}, Doc: "the host's parameters; the first message"},

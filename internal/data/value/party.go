@@ -18,6 +18,7 @@ const (
 	PartyUnready
 	PartyFiles     // of an agent: Array of paths of the files in its prompts, or nil
 	PartyWorkspace // of a host: name of the workspace in which it works, or nil
+	PartyGates     // of a host: Array of pairs of a function, or nil for the manifest's commands, and its max_turns; or nil
 
 	// of an agent: text of the hash that identifies it as a judge of an eval, or nil
 	PartyJudge = PartySession
@@ -26,7 +27,7 @@ const (
 // NewParty returns the value of the agent (KindAgent) or host (KindHost) with declaration number
 // index.
 func NewParty(k Kind, t *Type, index int, memory Slot) Slot {
-	return New(k, 0, t, Int(int64(index)), Nil, memory, Bool(true), Nil, Bool(false), Nil, Nil, Nil, Nil, Nil)
+	return New(k, 0, t, Int(int64(index)), Nil, memory, Bool(true), Nil, Bool(false), Nil, Nil, Nil, Nil, Nil, Nil)
 }
 
 // Party returns the slots of an agent or a host, and nil for other values.

@@ -1,7 +1,9 @@
 package driver
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"slices"
 
 	"github.com/concerto-lang/concerto/codegen"
@@ -57,6 +59,54 @@ func unrestrictedKinds(granted *manifest.Permissions) (kinds []string) {
 	return kinds
 }
 
+// gateKeys are the keys of a host or of [workspace] about its gate.
+type gateKeys struct {
+	Gate        [][]string `json:"gate,omitempty"`
+	GateTimeout float64    `json:"gate_timeout,omitempty"`
+}
+
+// or returns the keys of a host, with those of [workspace] that it does not set.
+func (g gateKeys) or(workspace json.RawMessage) gateKeys {
+	var all gateKeys
+	if workspace != nil {
+		if err := json.Unmarshal(workspace, &all); err != nil {
+			panic(err) // the manifest's reader has checked the types
+		}
+	}
+	if g.Gate == nil {
+		g.Gate = all.Gate
+	}
+	g.GateTimeout = cmp.Or(g.GateTimeout, all.GateTimeout)
+	return g
+}
+
+// withGate returns the configuration of a host with the gate of [workspace], if it has none.
+func withGate(host, workspace json.RawMessage) json.RawMessage {
+	var own gateKeys
+	if err := json.Unmarshal(host, &own); err != nil {
+		panic(err) // the manifest's reader has checked the types
+	}
+	all := own.or(workspace)
+	if len(all.Gate) == 0 || own.Gate != nil && own.GateTimeout == all.GateTimeout {
+		return host
+	}
+	return withKeys(host, all)
+}
+
+// withKeys returns the keys of a section with the keys of changed.
+func withKeys(section json.RawMessage, changed any) json.RawMessage {
+	keys := map[string]json.RawMessage{}
+	text, err := json.Marshal(changed)
+	for _, x := range []json.RawMessage{section, text} {
+		err = errors.Join(err, json.Unmarshal(x, &keys))
+	}
+	merged, encoding := json.Marshal(keys)
+	if err = errors.Join(err, encoding); err != nil {
+		panic(err) // the manifest's reader has encoded the section
+	}
+	return merged
+}
+
 // withWorkspace returns the configuration of a host with the keys of [workspace] that it does not
 // replace, if its exchanges have worktrees.
 func withWorkspace(host, all json.RawMessage) json.RawMessage {
@@ -71,15 +121,7 @@ func withWorkspace(host, all json.RawMessage) json.RawMessage {
 	delete(keys, "repo") // the worktree is of the repository of the host's working directory
 	delete(keys, "gate") // of merges
 	delete(keys, "gate_timeout")
-	merged, err := json.Marshal(keys)
-	if err != nil {
-		panic(err) // the keys were decoded
-	}
-	config["workspace"] = merged
-	if host, err = json.Marshal(config); err != nil {
-		panic(err)
-	}
-	return host
+	return withKeys(host, map[string]any{"workspace": keys})
 }
 
 // embedded returns the parts of the manifest that the IR contains.
@@ -97,7 +139,7 @@ func (in *Input) embedded() codegen.ManifestData {
 		d.Connections = append(d.Connections, ir.Connection{Name: c.Name, Config: c.Embedded(in.Scripts[c.Name], m.Origin(c))})
 	}
 	for _, h := range m.Hosts {
-		d.Hosts = append(d.Hosts, codegen.ManifestHost{Section: h.Name, Params: h.Params, Config: withWorkspace(h.Config, m.Workspace.Config)})
+		d.Hosts = append(d.Hosts, codegen.ManifestHost{Section: h.Name, Params: h.Params, Config: withGate(withWorkspace(h.Config, m.Workspace.Config), m.Workspace.Config)})
 	}
 	for _, s := range m.MCP {
 		d.Servers = append(d.Servers, ir.Server{Name: s.Name, Config: s.Config})

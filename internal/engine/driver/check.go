@@ -334,7 +334,7 @@ func (in *Input) universe() *sema.Manifest {
 		u.Connections[c.Name] = conn
 	}
 	for _, h := range m.Hosts {
-		u.Hosts[h.Name] = hostSection(h)
+		u.Hosts[h.Name] = hostSection(h, m.Workspace.Config)
 	}
 	for _, s := range m.MCP {
 		u.Mcp[s.Name] = true
@@ -342,18 +342,22 @@ func (in *Input) universe() *sema.Manifest {
 	return u
 }
 
-// hostSection returns the parts of a host's section that the checker uses.
-func hostSection(h *manifest.Host) sema.ManifestHost {
+// hostSection returns the parts of a host's section that the checker uses. workspace is
+// [workspace].
+func hostSection(h *manifest.Host, workspace json.RawMessage) sema.ManifestHost {
 	var params map[string]json.RawMessage
 	var decl struct {
 		OutputFormat string   `json:"output_format"`
 		MessageTypes []string `json:"message_types"`
 		Assumed      []string `json:"assumed"`
+		Background   string   `json:"background"`
+		gateKeys
 	}
 	if err := errors.Join(json.Unmarshal(h.Config, &params), json.Unmarshal(h.Config, &decl)); err != nil {
 		panic("driver: the section of host " + h.Name + ": " + err.Error())
 	}
-	out := sema.ManifestHost{OutputFormat: decl.OutputFormat, MessageTypes: decl.MessageTypes, Assumed: decl.Assumed, Found: map[string]bool{}}
+	out := sema.ManifestHost{OutputFormat: decl.OutputFormat, MessageTypes: decl.MessageTypes, Assumed: decl.Assumed, Found: map[string]bool{},
+		Gate: len(decl.or(workspace).Gate) > 0, Detaches: decl.Background == "detach"}
 	for key := range params {
 		out.Found[key] = true
 	}
@@ -368,7 +372,7 @@ func (in *Input) MessageTypes(section string) []string {
 	}
 	for _, h := range in.Manifest.Hosts {
 		if h.Name == section {
-			return hostSection(h).MessageTypes
+			return hostSection(h, nil).MessageTypes
 		}
 	}
 	return nil

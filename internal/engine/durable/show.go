@@ -36,6 +36,7 @@ type Shown struct {
 	Unknown  []ShownUnknown  `json:"unknown"`
 	Timers   []ShownTimer    `json:"timers"`
 	Hosts    []ShownHost     `json:"hosts"`
+	Gates    []ShownGates    `json:"gates,omitempty"` // of exchanges, in the order of their openings
 	Usage    Usage           `json:"usage"`
 	Journal  Size            `json:"journal"`
 	// Continues is the id of the earlier run of which this one is the successor, and ContinuedAs is
@@ -112,6 +113,12 @@ type ShownHost struct {
 	State string `json:"state"`
 }
 
+// ShownGates describes the gates of an exchange, such as "proved by go test ./... (turn 2)".
+type ShownGates struct {
+	Host  string `json:"host"`
+	Proof string `json:"proof"`
+}
+
 // Usage is the usage of models in a run.
 type Usage struct {
 	Calls        int     `json:"calls"`
@@ -164,6 +171,7 @@ func Show(stored *Stored, running bool, policy func(kind, address string) string
 		}
 	}
 	s.listAnswered(h)
+	s.listGates(h)
 	s.State = stateOf(h, running)
 	if s.Exit == nil {
 		s.listHosts(h, t.opened, running)
@@ -259,6 +267,41 @@ func (s *Shown) listAnswered(h *journal.History) {
 		_ = json.Unmarshal(r.Result, &a) // a large value is in a separate file and is not shown
 		q := questionOf(begin)
 		s.Answered = append(s.Answered, ShownAnswer{ID: q.ID, Channel: q.Channel, Payload: q.Payload, Value: a.Value, Error: r.Err, By: r.By, At: when(r.Time)})
+	}
+}
+
+// listGates adds the exchanges of which a gate has ended.
+func (s *Shown) listGates(h *journal.History) {
+	type exchange struct {
+		host string
+		effect.Proofs
+	}
+	var order []int64
+	exchanges, gates := map[int64]*exchange{}, map[int64]*effect.ExchangeGate{}
+	for _, r := range h.Records {
+		request := r.RecordKind == journal.KBegin || r.RecordKind == journal.KDid
+		if request && r.Kind == string(effect.KindExchangeOpen) {
+			var q effect.ExchangeOpen
+			_ = json.Unmarshal(r.Request, &q) // this package has written the request
+			exchanges[r.Effect] = &exchange{host: q.Host}
+			order = append(order, r.Effect)
+		}
+		if request && r.Kind == string(effect.KindExchangeGate) {
+			gates[r.Effect] = &effect.ExchangeGate{}
+			_ = json.Unmarshal(r.Request, gates[r.Effect])
+			gates[r.Effect].ID = r.Of
+		}
+		if q := gates[r.Effect]; q != nil && r.RecordKind != journal.KBegin && r.Err == nil {
+			var o effect.GateOutput
+			if x := exchanges[q.ID]; x != nil && json.Unmarshal(r.Result, &o) == nil {
+				x.Add(q, &o)
+			}
+		}
+	}
+	for _, id := range order {
+		if x := exchanges[id]; x.Turn > 0 {
+			s.Gates = append(s.Gates, ShownGates{x.host, x.String()})
+		}
 	}
 }
 

@@ -36,6 +36,7 @@ type Recorder struct {
 	now   time.Duration
 	tasks map[int64]*task
 	used  shares
+	hosts hostShares
 }
 
 // task is a running task of the program.
@@ -46,7 +47,7 @@ type task struct {
 
 // New starts a transcript and writes its first record.
 func New(o Options) *Recorder {
-	r := &Recorder{options: o, tasks: map[int64]*task{}, used: newShares()}
+	r := &Recorder{options: o, tasks: map[int64]*task{}, used: newShares(), hosts: hostShares{map[int64]*gatedExchange{}, map[string]*HostShare{}}}
 	r.writeRecord(&header{Version: Version, Started: o.Started.UTC().Format(time.RFC3339), Program: o.Program})
 	return r
 }
@@ -58,14 +59,14 @@ var omitted = func() map[event.Kind]string {
 		event.Pipeline: "records contain the stage", event.Stage: "records contain the stage", event.Agent: "its requests to models are recorded",
 		event.Listen: others, event.Handler: others, event.MCP: others, event.HTTP: others, event.Command: others, event.Exchange: others, event.Message: others,
 		event.Question: others, event.Approval: others, event.Await: others, event.Emit: others, event.Print: others, event.Log: others, event.Timer: others,
-		event.Store: others, event.File: others, event.Work: others, event.Request: others, event.Decision: others, event.Error: others,
+		event.Store: others, event.File: others, event.Work: others, event.Decision: others, event.Error: others,
 	}
 }()
 
 // Sink returns what receives the events of the run.
 func (r *Recorder) Sink() event.Sink {
 	shows := map[event.Kind]func(*event.Event){event.Run: r.handleTask, event.Task: r.handleTask, event.Model: r.handleModel,
-		event.Retry: r.recordRetry, event.Fallback: r.recordFallback, event.Repair: r.recordStep, event.Tool: r.recordStep}
+		event.Retry: r.recordRetry, event.Fallback: r.recordFallback, event.Repair: r.recordStep, event.Tool: r.recordStep, event.Request: r.hosts.count}
 	for k, f := range shows {
 		shows[k] = func(e *event.Event) {
 			r.mu.Lock()
@@ -97,7 +98,9 @@ func (r *Recorder) Close() error {
 func (r *Recorder) Usage() Usage {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.used.usage()
+	u := r.used.usage()
+	u.Hosts = r.hosts.all()
+	return u
 }
 
 // writeRecord writes a record. After an error it writes nothing.

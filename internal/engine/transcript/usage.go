@@ -2,9 +2,11 @@ package transcript
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
+	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/record/event"
 	"github.com/concerto-lang/concerto/runtime/budget"
 )
@@ -13,6 +15,70 @@ import (
 // were made outside every stage.
 type Usage struct {
 	Agents, Stages, Tasks []Share
+	Hosts                 []HostShare // hosts with further turns or gates
+}
+
+// HostShare counts the further turns and the gates of a host's exchanges.
+type HostShare struct {
+	Host    string
+	Repairs int64 // further turns because a result did not fit its schema
+	Gated   int64 // exchanges with gates
+	Proved  int64 // exchanges of which all gates have passed
+}
+
+// hostShares counts for HostShare.
+type hostShares struct {
+	open  map[int64]*gatedExchange // open exchanges by their numbers
+	hosts map[string]*HostShare
+}
+
+// gatedExchange is an open exchange with a host.
+type gatedExchange struct {
+	host string
+	effect.Proofs
+}
+
+// count counts a request about an exchange.
+func (h *hostShares) count(e *event.Event) {
+	switch q := e.Request.(type) {
+	case *effect.ExchangeOpen:
+		if o, ok := e.Result.(*effect.ExchangeOpened); ok && e.Phase == event.End {
+			h.open[o.ID] = &gatedExchange{host: q.Host}
+		}
+	case *effect.ExchangeContinue:
+		if x := h.open[q.ID]; x != nil && e.Phase == event.End && e.Err == nil && q.Reason == effect.ContinueSchema {
+			h.of(x.host).Repairs++
+		}
+	case *effect.ExchangeGate:
+		if o, ok := e.Result.(*effect.GateOutput); ok && h.open[q.ID] != nil {
+			h.open[q.ID].Add(q, o)
+		}
+	case *effect.ExchangeClose:
+		if x := h.open[q.ID]; x != nil && e.Phase == event.Begin {
+			delete(h.open, q.ID)
+			if x.Turn > 0 {
+				h.of(x.host).Gated++
+				if x.Failure == "" {
+					h.of(x.host).Proved++
+				}
+			}
+		}
+	}
+}
+
+func (h *hostShares) of(host string) *HostShare {
+	if h.hosts[host] == nil {
+		h.hosts[host] = &HostShare{Host: host}
+	}
+	return h.hosts[host]
+}
+
+// all returns the shares sorted by host.
+func (h *hostShares) all() (out []HostShare) {
+	for _, name := range slices.Sorted(maps.Keys(h.hosts)) {
+		out = append(out, *h.hosts[name])
+	}
+	return out
 }
 
 // Share is the usage of an agent, a stage or a task. Only the fields that identify it are set.

@@ -67,7 +67,11 @@ type Event struct {
 	Queue    effect.QueueState // of a merge queue
 
 	Answer
-	// Failed means that the exchange ended with an error or was cancelled.
+	// Proof describes the gates of an ended exchange, such as "proved by go test ./... (turn 2)";
+	// "" without gates. If one has not passed, Text describes it.
+	Proof string
+	// Failed means that the exchange ended with an error or was cancelled, or that a gate has not
+	// passed.
 	Failed bool
 	// Used is the usage that the host has reported for the exchange so far.
 	Used Usage

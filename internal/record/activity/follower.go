@@ -42,6 +42,7 @@ type exchange struct {
 	waiting []Answer // unanswered requests of the host, oldest first
 	totals  effect.HostUsage
 	used    Usage
+	proofs  effect.Proofs
 	text    string // reason of the failure
 	failed  bool
 	ended   bool // the exchange has received its last message or has failed
@@ -128,6 +129,11 @@ func (f *Follower) handleRequest(e *event.Event) {
 	case *effect.ExchangeReply:
 		if e.Phase == event.Begin { // before the host can react; a second attempt finds no request to answer
 			f.handleReply(e.Task, q)
+		}
+	case *effect.ExchangeGate:
+		o, ok := e.Result.(*effect.GateOutput)
+		if x := f.open[q.ID]; x != nil && ok && e.Err == nil {
+			x.proofs.Add(q, o)
 		}
 	case *effect.ExchangeOpen:
 		if e.Phase == event.End {
@@ -360,7 +366,10 @@ func (f *Follower) closeExchange(id int64, reason string) {
 	delete(f.open, id)
 	f.lanes[x.began.Host][x.began.Lane-1] = false
 	e := x.event(Ended)
-	e.Failed, e.Text = x.failed, x.text
+	e.Failed, e.Text, e.Proof = x.failed, x.text, x.proofs.String()
+	if x.proofs.Failure != "" && !x.failed {
+		e.Failed, e.Text, e.Proof = true, e.Proof, ""
+	}
 	if !x.ended {
 		e.Failed, e.Text = true, reason
 	}

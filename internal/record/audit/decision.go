@@ -21,6 +21,8 @@ type decisionData struct {
 	Tool     string          `json:"tool"`
 	Call     string          `json:"call"`
 	Session  string          `json:"session"`
+	Passed   *bool           `json:"passed"` // of a gate
+	Turn     int64           `json:"turn"`
 	Agent    struct {
 		ID   string `json:"id"`
 		Name string `json:"name"`
@@ -53,6 +55,15 @@ func (l Line) decisionText(s subject, d data) string {
 	parts = append(parts, by)
 	var call struct {
 		Args json.RawMessage `json:"args"`
+	}
+	if d.Passed != nil {
+		var gate struct{ Gate string }
+		_ = json.Unmarshal(d.Asked, &gate) // a record of another form has no gate
+		result := fmt.Sprintf("not proved (turn %d)", d.Turn)
+		if *d.Passed {
+			result = fmt.Sprintf("proved by %s (turn %d)", gate.Gate, d.Turn)
+		}
+		parts, d.Asked = append(parts, result), nil
 	}
 	if l.Kind == "tool" && json.Unmarshal(d.Asked, &call) == nil {
 		d.Asked = call.Args // omits the caller and the position of the call

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // ProgressChannel is the channel of `run::progress`.
@@ -51,7 +52,7 @@ type payload struct {
 	Kind        string
 	OK          *bool
 	Commit      string
-	refusal     refusal
+	details     details
 	CallID      string `json:"call_id"`
 	Done        *int64
 	Of          *int64
@@ -63,15 +64,21 @@ type payload struct {
 	Total       float64
 }
 
-// refusal contains the members of the events about what was refused.
-type refusal struct{ Address, Reason string }
+// details contains the members of the events about what was refused, about gates and about limits
+// of plans.
+type details struct {
+	Address, Reason string
+	Gate            string
+	Turn            int64
+	Until           int64
+}
 
 // Read returns the text of an emit. ok is false if the emit does not come from the runtime or the
 // library, or its payload has another form, because programs may emit on any channel.
 func Read(channel string, data []byte) (Event, bool) {
 	write := events[channel]
 	var p payload
-	if write == nil || json.Unmarshal(data, &p) != nil || json.Unmarshal(data, &p.refusal) != nil {
+	if write == nil || json.Unmarshal(data, &p) != nil || json.Unmarshal(data, &p.details) != nil {
 		return Event{}, false
 	}
 	return write(&p)
@@ -138,22 +145,36 @@ var events = map[string]func(*payload) (Event, bool){
 		}
 		return Event{Text: message}, p.Window != "" && p.Status != ""
 	},
+	"host:plan_wait": func(p *payload) (Event, bool) {
+		until := time.UnixMilli(p.details.Until).UTC().Format(time.RFC3339)
+		return Event{Text: fmt.Sprintf("%s waits until %s for a limit of its plan", p.Host, until)}, p.Host != "" && p.details.Until > 0
+	},
+	"host:plan_resumed": func(p *payload) (Event, bool) {
+		return Event{Text: p.Host + " continues: the limit of its plan no longer applies"}, p.Host != ""
+	},
 	"host:question": func(p *payload) (Event, bool) { return Event{Text: p.Question, Asks: true}, p.Question != "" },
 	"host:approval": func(p *payload) (Event, bool) { return Event{Text: p.Description, Asks: true}, p.Description != "" },
 	"host:decided": func(p *payload) (Event, bool) {
 		return Event{Text: fmt.Sprintf("%s: %s: %s", p.Host, decisions[p.Decision], p.Description)}, p.Host != "" && decisions[p.Decision] != ""
 	},
 	"host:refused": func(p *payload) (Event, bool) {
-		return Event{Text: fmt.Sprintf("%s: refused: %s", p.Host, p.refusal.Reason)}, p.Host != "" && p.refusal.Reason != ""
+		return Event{Text: fmt.Sprintf("%s: refused: %s", p.Host, p.details.Reason)}, p.Host != "" && p.details.Reason != ""
 	},
 	"host:repair": func(p *payload) (Event, bool) {
 		return Event{Text: fmt.Sprintf("%s: asked again: %s", p.Host, p.Error)}, p.Host != "" && p.Error != ""
 	},
+	"host:gate": func(p *payload) (Event, bool) {
+		text := fmt.Sprintf("%s: proved by %s (turn %d)", p.Host, p.details.Gate, p.details.Turn)
+		if p.Error != "" {
+			text = fmt.Sprintf("%s: not proved (turn %d): %s", p.Host, p.details.Turn, p.Error)
+		}
+		return Event{Text: text}, p.Host != "" && p.details.Gate != "" && p.details.Turn > 0
+	},
 	"host:undelivered": func(p *payload) (Event, bool) {
-		return Event{Text: fmt.Sprintf("%s: a decision did not arrive: %s", p.Host, p.refusal.Reason)}, p.Host != "" && p.refusal.Reason != ""
+		return Event{Text: fmt.Sprintf("%s: a decision did not arrive: %s", p.Host, p.details.Reason)}, p.Host != "" && p.details.Reason != ""
 	},
 	"host:blocked": func(p *payload) (Event, bool) {
-		return Event{Text: fmt.Sprintf("%s: blocked: %s", p.Host, p.refusal.Address)}, p.Host != "" && p.refusal.Address != ""
+		return Event{Text: fmt.Sprintf("%s: blocked: %s", p.Host, p.details.Address)}, p.Host != "" && p.details.Address != ""
 	},
 	"tool:approval": func(p *payload) (Event, bool) {
 		message := p.Tool

@@ -52,13 +52,17 @@ type Data struct {
 	Error          string          `json:"error,omitempty"`
 	ExecutedSHA256 string          `json:"executed_sha256,omitempty"`
 	MS             int64           `json:"ms"`
-	Of             int64           `json:"of,omitempty"` // of an undelivered decision: the number of its record
+	Of             int64           `json:"of,omitempty"`     // of an undelivered decision: the number of its record
+	Output         string          `json:"output,omitempty"` // of a gate, like passed, tree and turn
+	Passed         *bool           `json:"passed,omitempty"`
 	Path           []Part          `json:"path,omitempty"`
 	Reason         string          `json:"reason,omitempty"`
 	Scope          string          `json:"scope,omitempty"`
 	Session        string          `json:"session,omitempty"` // of a host's request: the agent's conversation
 	Source         string          `json:"source,omitempty"`  // what has decided in the host's agent, without a request
 	Tool           *string         `json:"tool,omitempty"`
+	Tree           string          `json:"tree,omitempty"`
+	Turn           int64           `json:"turn,omitempty"`
 }
 
 // Part is a participant in a decision, by its effect or by its position in the program.
@@ -99,6 +103,9 @@ func (r *Run) data(d *vm.Decision, path []Part) Data {
 	data := Data{Channel: d.Channel, Asked: d.Asked, Answer: d.Answer, Error: d.Problem, MS: d.MS, Path: path, Session: d.Session, Source: d.Source}
 	if hostmsg.Lookup(d.Kind).ByPerson() {
 		data.addOrigin()
+	}
+	if g := d.Gate; g != nil {
+		data.Passed, data.Turn, data.Output, data.Tree = &g.Passed, g.Turn, g.Output, g.Tree
 	}
 	if d.Kind == effect.UndeliveredDecision {
 		data.Of, data.Reason, data.Error = r.answered[answerKey(d.Host, d.ID)], d.Problem, ""

@@ -239,6 +239,8 @@ func (p *Player) matchExchange(r effect.Request, e int64) (i int, known bool) {
 		number = q.ID
 	case *effect.ExchangeContinue:
 		number = q.ID
+	case *effect.ExchangeGate:
+		number = q.ID
 	case *effect.ExchangeClose:
 		number = q.ID
 	default:

@@ -463,7 +463,7 @@ func (s *Sample) follow(r effect.Request, result effect.Result, err error) {
 	switch r.Kind() {
 	case effect.KindExchangeClose, effect.KindStreamClose:
 		isClosed = true
-	case effect.KindExchangeNext, effect.KindExchangeReply, effect.KindExchangeSteer, effect.KindExchangeContinue:
+	case effect.KindExchangeNext, effect.KindExchangeReply, effect.KindExchangeSteer, effect.KindExchangeContinue, effect.KindExchangeGate:
 		isClosed = false // until it is closed
 	}
 	if isClosed {

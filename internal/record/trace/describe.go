@@ -43,6 +43,9 @@ func describe(r effect.Request) (name string, a args) {
 	case *effect.ExchangeContinue:
 		name = "continue"
 		a["reason"], a["bytes"] = r.Reason, len(r.Prompt)
+	case *effect.ExchangeGate:
+		name = "gate " + r.Gate
+		a["turn"] = r.Turn
 	case *effect.HostTasks:
 		name = "tasks of " + r.Host
 		a["host"] = r.Host

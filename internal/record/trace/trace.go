@@ -254,6 +254,8 @@ func (t *Writer) writeExchange(e *traceEvent, r effect.Request, result effect.Re
 		e.Args["host"] = t.exchanges[r.ID]
 	case *effect.ExchangeContinue:
 		e.Args["host"] = t.exchanges[r.ID]
+	case *effect.ExchangeGate:
+		e.Args["host"] = t.exchanges[r.ID]
 	case *effect.ExchangeClose:
 		host, open := t.exchanges[r.ID]
 		e.Args["host"] = host

@@ -227,6 +227,9 @@ func (p *Plain) ended(e *activity.Event) string {
 	if e.Used.Tokens > 0 {
 		line += " · " + Tokens(e.Used.Tokens) + " tokens"
 	}
+	if e.Proof != "" {
+		line += " · " + Line(e.Proof)
+	}
 	if e.Failed {
 		line += ", failed: " + Line(e.Text)
 	}

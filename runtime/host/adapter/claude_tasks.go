@@ -289,6 +289,7 @@ func (c *claude) settle(s *Output) {
 
 // finishExchange ends the exchange.
 func (c *claude) finishExchange(s *Output, r outcome) {
+	r.Accepted = r.Code != "" && c.Plan.isReached()
 	r.Unasked = maps.Clone(c.Calls.Unasked)
 	c.endTurn(s)
 	c.endRequests(s)

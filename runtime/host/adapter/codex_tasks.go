@@ -363,6 +363,7 @@ func (c *codex) settle(s *Output) {
 
 // finishExchange ends the exchange, unless the answers to messages show that another turn follows.
 func (c *codex) finishExchange(s *Output, r outcome) {
+	r.Accepted = r.Code != "" && c.Plan.isReached()
 	c.Turn, c.Cancel, c.Busy, c.Tasks.Interrupted = "", false, false, false
 	c.endTurn(s)
 	c.endRequests(s)

@@ -40,7 +40,9 @@ type outcome struct {
 
 	Code    string // of a failure; "" for a success
 	Message string
-	Result  json.RawMessage // result of the last turn, in a failure; nil for none
+	// a turn has failed after a limit of the plan was reached: the conversation contains its prompt
+	Accepted bool
+	Result   json.RawMessage // result of the last turn, in a failure; nil for none
 }
 
 // addTotals adds what was used to a message.
@@ -69,6 +71,9 @@ func (r *outcome) message(tasks []effect.HostTask) []byte {
 	if r.Code != "" {
 		o.Text("message", r.Message)
 		o.Text("code", r.Code)
+		if r.Accepted {
+			o.Raw("accepted", []byte("true"))
+		}
 	} else {
 		o.Text("text", r.Text)
 	}

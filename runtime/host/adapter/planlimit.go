@@ -22,6 +22,16 @@ type planWindow struct {
 // planLimits contains the status of each window that was reported last.
 type planLimits map[string]string
 
+// isReached reports whether a limit is reached.
+func (p planLimits) isReached() bool {
+	for _, status := range p {
+		if status == effect.PlanReached {
+			return true
+		}
+	}
+	return false
+}
+
 // report adds a plan_limit to s if the status of a window has changed to near or to reached.
 func (p planLimits) report(s *Output, w planWindow, payload []byte) {
 	before := p[w.Window]

@@ -116,6 +116,8 @@ var rows = sync.OnceValue(func() map[effect.Kind]*row {
 
 		effect.KindExchangeOpen: {kinds: []Kind{Host}, needs: needsHost, refused: hostRefused, declared: true},
 		effect.KindExchangeNext: {free: goes}, effect.KindExchangeReply: {free: goes}, effect.KindExchangeSteer: {free: goes}, effect.KindExchangeContinue: {free: goes}, effect.KindHostTasks: {free: goes}, effect.KindExchangeClose: {free: goes},
+		// The manifest has declared the commands of a gate.
+		effect.KindExchangeGate: {kinds: []Kind{Run}, needs: needsGate, refused: hostRefused, declared: true},
 
 		effect.KindMCPOpen: {kinds: []Kind{Run, Net, Env}, needs: needsServer, refused: serverRefused, declared: true},
 		effect.KindMCPNext: {free: goes}, effect.KindMCPReply: {free: goes},
@@ -340,6 +342,13 @@ func needsHost(_ *Policy, r effect.Request) []Need {
 
 func hostRefused(_ effect.Request, n Need, text string) *effect.Error {
 	return effect.Errorf("HostError", "%s", text).With("host", n.Target).With("recoverable", false)
+}
+
+func needsGate(p *Policy, r effect.Request) []Need {
+	if command := r.(*effect.ExchangeGate).Command; len(command) > 0 {
+		return []Need{{Kind: Run, Target: command[0], Base: p.config.Root, Declared: true}}
+	}
+	return nil // it only reads the tree
 }
 
 func needsServer(p *Policy, r effect.Request) []Need {
