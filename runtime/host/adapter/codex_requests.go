@@ -312,7 +312,21 @@ func (q *rpcRequest) questions() []ask {
 	return p.Questions
 }
 
+// asksUser passes questions to the program. It refuses a question for a secret, because the answer
+// would be recorded.
 func (c *codex) asksUser(s *Output, q *rpcRequest, line []byte) {
+	var p struct {
+		Questions []struct {
+			Secret bool `json:"isSecret"`
+		} `json:"questions"`
+	}
+	_ = json.Unmarshal(q.Params, &p) // questions of another form are read below
+	for _, x := range p.Questions {
+		if x.Secret {
+			s.refuse(q.ID, q.Method, "the answer to a question for a secret would be recorded: pass the secret in an environment variable (pass_env)", line)
+			return
+		}
+	}
 	s.question(question{ID: c.RPC.storeRequest(*q), call: q.call(), asks: q.questions(), payload: line})
 }
 
