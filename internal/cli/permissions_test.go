@@ -67,6 +67,8 @@ var touching = map[effect.Kind][]string{
 	effect.KindExchangeOpen: {`host Worker { connector: worker, output_format: "json" } fn main() { println(Worker.execute("go")?); }`,
 		`host Worker { connector: worker, output_format: "json" } fn main() { listen Worker.execute("go") { "question" => |q| "", "approval" => |a| "no" }?; println("ok"); }`},
 
+	effect.KindExchangeGate: {`host Worker { connector: worker, output_format: "json" } fn main() { println(Worker.with_gate().execute("go")?); }`},
+
 	effect.KindWorkOpen:    {`use std::work; fn main() { work::open("w")?; println("ok"); }`},
 	effect.KindWorkList:    {`use std::work; fn main() { if work::list()?.is_empty() { println("ok"); } }`},
 	effect.KindWorkDiff:    {`use std::work; fn main() { if work::open("w")?.diff()?.files.is_empty() { println("ok"); } }`},
@@ -114,6 +116,7 @@ api_key_env = "MY_KEY"
 [hosts.worker]
 command = "testhost"
 args = ["w.host"]
+gate = [["sh", "-c", "true"]]
 
 [mcp.Local]
 command = "testmcp"
@@ -186,7 +189,7 @@ func TestPermissionsOfEffects(t *testing.T) {
 				for _, f := range flags[1:] {
 					name, _, _ := strings.Cut(strings.TrimPrefix(f, "--"), "=")
 					if f != "--allow-env=PAGE" && !slices.ContainsFunc(permit.Needs(k), func(k permit.Kind) bool { return permit.Kinds[k].Flag == name }) &&
-						!(k == effect.KindTempDir || k == effect.KindCommand || k == effect.KindWorkRun) {
+						!(k == effect.KindTempDir || k == effect.KindCommand || k == effect.KindWorkRun || k == effect.KindExchangeGate) {
 						t.Errorf("the error for effect %s suggests the unnecessary flag %s", k, f)
 					}
 				}
