@@ -157,15 +157,21 @@ func (p anthropic) read(answer []byte, w *replySchema) (*effect.AgentReply, erro
 	if reply.Content == nil {
 		return nil, &Failure{Class: ClassBadAnswer, Message: "the provider's response has no content (check the connection's base_url)", Body: string(answer)}
 	}
+	if _, err := stopOf(reply.StopReason, answer); err != nil {
+		return nil, err
+	}
 	return reply.result(w), nil
 }
 
-// result converts a message to a reply. If the model called the schema's tool, the input of that
-// call is the reply's text.
+// result converts a message to a reply. The caller has checked the reason for its end. If the model
+// called the schema's tool, the input of that call is the reply's text.
 func (m *anthropicReply) result(w *replySchema) *effect.AgentReply {
 	out := &effect.AgentReply{
-		Model: m.Model, TokensIn: m.Usage.in(), TokensOut: m.Usage.Output, StopReason: anthropicStop(m.StopReason), FinishReason: m.StopReason, RequestID: m.ID,
+		Model: m.Model, TokensIn: m.Usage.in(), TokensOut: m.Usage.Output, StopReason: stops[m.StopReason], FinishReason: m.StopReason, RequestID: m.ID,
 		Parts: effect.TokenParts{CacheRead: m.Usage.CacheRead, CacheWrite: m.Usage.CacheWrite},
+	}
+	if m.StopReason == "" {
+		out.StopReason = "end"
 	}
 	var text strings.Builder
 	var structured string
@@ -248,27 +254,14 @@ func objectOrEmpty(args string) json.RawMessage {
 	return json.RawMessage(args)
 }
 
-func anthropicStop(reason string) string {
-	switch reason {
-	case "max_tokens", "model_context_window_exceeded":
-		return "length"
-	case "tool_use":
-		return "tool"
-	case "stop_sequence":
-		return "stop"
-	case "refusal":
-		return "filter"
-	}
-	return "end"
-}
-
 func (anthropic) assemble(w *replySchema) assembly { return &anthropicStream{w: w} }
 
 // anthropicStream assembles a message from its events.
 type anthropicStream struct {
 	w     *replySchema
 	m     anthropicReply
-	parts []strings.Builder // text or JSON input of each part, by index
+	parts []*strings.Builder // text or JSON input of each part
+	at    map[int]int        // positions in parts by the index in events, which may have gaps
 	done  bool
 }
 
@@ -298,15 +291,23 @@ func (s *anthropicStream) event(data []byte) (string, error) {
 		s.m = e.Message
 		s.m.Content = nil
 	case "content_block_start":
+		if s.at == nil {
+			s.at = map[int]int{}
+		}
+		s.at[e.Index] = len(s.parts)
 		s.m.Content = append(s.m.Content, e.Block)
-		s.parts = append(s.parts, strings.Builder{})
+		s.parts = append(s.parts, &strings.Builder{})
 		return s.appendPart(len(s.parts)-1, e.Block.Text), nil
 	case "content_block_delta":
-		if e.Index < 0 || e.Index >= len(s.parts) {
+		i, begun := s.at[e.Index]
+		if !begun {
 			return "", &Failure{Class: ClassBadAnswer, Message: fmt.Sprintf("the provider's response continues part %d, which has not begun (check the connection's base_url)", e.Index)}
 		}
-		return s.appendPart(e.Index, e.Delta.Text+e.Delta.JSON), nil
+		return s.appendPart(i, e.Delta.Text+e.Delta.JSON), nil
 	case "message_delta":
+		if _, err := stopOf(e.Delta.StopReason, data); err != nil {
+			return "", err
+		}
 		s.m.StopReason = e.Delta.StopReason
 		s.m.Usage.raise(&e.Usage)
 	case "message_stop":
@@ -357,12 +358,8 @@ func (anthropic) refusal(body []byte) refusal {
 	if json.Unmarshal(body, &o) == nil {
 		r.class = anthropicErrors[o.Error.Type]
 	}
-	// These two errors have the same type as other invalid requests.
-	switch {
-	case strings.Contains(r.text, "credit balance"):
-		r.class = ClassQuota
-	case strings.HasPrefix(r.text, "prompt is too long"):
-		r.class = ClassContextLength
+	if class := classOfText(r.text); class != "" { // these errors have the type of other invalid requests
+		r.class = class
 	}
 	return r
 }

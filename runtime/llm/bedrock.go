@@ -264,6 +264,9 @@ func (p bedrock) read(answer []byte, w *replySchema) (*effect.AgentReply, error)
 	if reply.Output.Message.Content == nil {
 		return nil, &Failure{Class: ClassBadAnswer, Message: "the provider's response has no content (check the connection's base_url)", Body: string(answer)}
 	}
+	if _, err := stopOf(reply.StopReason, answer); err != nil {
+		return nil, err
+	}
 	return reply.result(w), nil
 }
 
@@ -280,9 +283,6 @@ func (r *bedrockReply) result(w *replySchema) *effect.AgentReply {
 			m.Content = append(m.Content, anthropicPiece{Type: "tool_use", ID: b.ToolUse.ID, Name: b.ToolUse.Name, Input: b.ToolUse.Input})
 		}
 	}
-	if r.StopReason == "guardrail_intervened" || r.StopReason == "content_filtered" {
-		m.StopReason = "refusal"
-	}
 	out := m.result(w)
 	out.FinishReason = r.StopReason
 	return out
@@ -294,7 +294,8 @@ func (bedrock) assemble(w *replySchema) assembly { return &bedrockStream{w: w} }
 type bedrockStream struct {
 	w     *replySchema
 	r     bedrockReply
-	parts []*bedrockPart // parts of the response, by block index
+	parts []*bedrockPart       // parts of the response, in the order in which they began
+	at    map[int]*bedrockPart // the same by the index in events, which may have gaps
 	done  bool
 }
 
@@ -359,6 +360,9 @@ func (s *bedrockStream) event(data []byte) (string, error) {
 			return piece, nil
 		}
 	case e.Stop != nil:
+		if _, err := stopOf(e.Stop.StopReason, data); err != nil {
+			return "", err
+		}
 		s.r.StopReason, s.done = e.Stop.StopReason, true
 	case e.Metadata != nil:
 		s.r.Usage = e.Metadata.Usage
@@ -372,16 +376,19 @@ func (s *bedrockStream) event(data []byte) (string, error) {
 	return "", nil
 }
 
-// part returns the block with index i. Blocks begin in the order of their indexes. A text block
-// begins with its first piece.
+// part returns the block with index i. A block begins with its first piece.
 func (s *bedrockStream) part(i int) (*bedrockPart, error) {
-	if i < 0 || i > len(s.parts) || i >= maxBlocks {
-		return nil, &Failure{Class: ClassBadAnswer, Message: fmt.Sprintf("the provider's response continues part %d, which it did not start (check the connection's base_url)", i)}
+	if s.at[i] == nil {
+		if len(s.parts) >= maxBlocks {
+			return nil, &Failure{Class: ClassBadAnswer, Message: fmt.Sprintf("the provider's response has more than %d parts (check the connection's base_url)", maxBlocks)}
+		}
+		if s.at == nil {
+			s.at = map[int]*bedrockPart{}
+		}
+		s.at[i] = &bedrockPart{}
+		s.parts = append(s.parts, s.at[i])
 	}
-	if i == len(s.parts) {
-		s.parts = append(s.parts, &bedrockPart{})
-	}
-	return s.parts[i], nil
+	return s.at[i], nil
 }
 
 func (s *bedrockStream) reply() (*effect.AgentReply, bool) {
@@ -417,10 +424,10 @@ func (bedrock) refusal(body []byte) refusal {
 		r.text = messageOf(o.Message)
 	}
 	switch {
-	case strings.Contains(r.text, "Input is too long"), strings.Contains(r.text, "prompt is too long"):
-		r.class = ClassContextLength
 	case strings.Contains(r.text, "security token included in the request is"):
 		r.class = ClassAuth
+	default:
+		r.class = classOfText(r.text)
 	}
 	return r
 }

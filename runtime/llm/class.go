@@ -33,7 +33,7 @@ var classes = map[Class]struct {
 	hint             string
 }{
 	ClassAuth:          {hint: "the key has no access to this model"},
-	ClassQuota:         {elsewhere: true, hint: "the account has no credit left: add some, or give the connection a fallback"},
+	ClassQuota:         {elsewhere: true, hint: "the account has no credit left, or has reached a limit of its own: raise it, or give the connection a fallback"},
 	ClassRate:          {retry: true, elsewhere: true, hint: "give the agent a retry_policy, or the connection a rate_limit"},
 	ClassOverloaded:    {retry: true, elsewhere: true, hint: "give the agent a retry_policy, or the connection a fallback"},
 	ClassServer:        {retry: true, elsewhere: true, hint: "the provider failed: give the agent a retry_policy, or the connection a fallback"},

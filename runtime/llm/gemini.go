@@ -286,10 +286,11 @@ func (s *geminiStream) event(data []byte) (string, error) {
 	c := &e.Candidates[0]
 	text := s.appendParts(c.Content.Parts)
 	if c.FinishReason != "" {
-		s.done, s.out.StopReason, s.out.FinishReason = true, geminiStop(c.FinishReason), c.FinishReason
-		if s.out.StopReason == "" {
-			return "", &Failure{Class: ClassBadAnswer, Message: "the model's response is incomplete: " + c.FinishReason + " (try again, or change the prompt)", Body: string(data)}
+		stop, err := stopOf(c.FinishReason, data)
+		if err != nil {
+			return "", err
 		}
+		s.done, s.out.StopReason, s.out.FinishReason = true, stop, c.FinishReason
 	}
 	return text, nil
 }
@@ -328,22 +329,6 @@ func (s *geminiStream) reply() (*effect.AgentReply, bool) {
 	return &s.out, s.done
 }
 
-// geminiStop converts the reason for the end of a response. It returns "" if the response cannot be
-// used.
-func geminiStop(reason string) string {
-	switch reason {
-	case "STOP":
-		return "end"
-	case "MAX_TOKENS":
-		return "length"
-	case "SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE", "IMAGE_SAFETY":
-		return "filter"
-	case "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL":
-		return ""
-	}
-	return "end"
-}
-
 // geminiStatuses maps error statuses that are more specific than the HTTP status.
 var geminiStatuses = map[string]Class{
 	"UNAUTHENTICATED": ClassAuth, "PERMISSION_DENIED": ClassAuth, "RESOURCE_EXHAUSTED": ClassRate, "UNAVAILABLE": ClassOverloaded,
@@ -361,7 +346,7 @@ func (gemini) refusal(body []byte) refusal {
 		} `json:"error"`
 	}
 	r := refusal{text: bodyError(body)}
-	if json.Unmarshal(body, &o) != nil {
+	if json.Unmarshal(inList(body), &o) != nil {
 		return r
 	}
 	r.class = geminiStatuses[o.Error.Status]
@@ -374,8 +359,8 @@ func (gemini) refusal(body []byte) refusal {
 		}
 	}
 	switch {
-	case strings.Contains(r.text, "exceeds the maximum number of tokens"):
-		r.class = ClassContextLength
+	case r.class == "" && classOfText(r.text) != "":
+		r.class = classOfText(r.text)
 	case r.class == ClassRate && strings.Contains(r.text, "billing"):
 		r.class = ClassQuota
 	}

@@ -293,13 +293,18 @@ func (e *endpoint) brokenFailure(ctx context.Context, err error, got int64) erro
 	return f
 }
 
-// retryAfter parses a Retry-After header, which contains seconds or a date. It returns 0 if the
-// header is missing or invalid.
-func retryAfter(h string) time.Duration {
-	if s, err := strconv.ParseFloat(strings.TrimSpace(h), 64); err == nil && s > 0 && s < 1e6 {
+// retryAfter returns the delay that a response requests: in milliseconds, as Azure OpenAI and
+// others do, or in the header Retry-After, which contains seconds or a date. It returns 0 if the
+// headers are missing or invalid.
+func retryAfter(h http.Header) time.Duration {
+	if ms, err := strconv.ParseFloat(strings.TrimSpace(h.Get("Retry-After-Ms")), 64); err == nil && ms > 0 && ms < 1e9 {
+		return time.Duration(ms * float64(time.Millisecond))
+	}
+	after := h.Get("Retry-After")
+	if s, err := strconv.ParseFloat(strings.TrimSpace(after), 64); err == nil && s > 0 && s < 1e6 {
 		return time.Duration(s * float64(time.Second))
 	}
-	if t, err := http.ParseTime(h); err == nil {
+	if t, err := http.ParseTime(after); err == nil {
 		return max(0, time.Until(t).Round(time.Second))
 	}
 	return 0

@@ -156,8 +156,13 @@ func TestRetryAfter(t *testing.T) {
 		at := func(d time.Duration) string { return time.Now().Add(d).UTC().Format(http.TimeFormat) }
 		for h, want := range map[string]time.Duration{"": 0, "2": 2 * time.Second, "0.5": 500 * time.Millisecond, "-1": 0, "soon": 0,
 			at(-time.Hour): 0, at(time.Hour): time.Hour} {
-			if got := retryAfter(h); got != want {
+			if got := retryAfter(http.Header{"Retry-After": {h}}); got != want {
 				t.Errorf("retryAfter(%q) = %s, want %s", h, got, want)
+			}
+		}
+		for h, want := range map[string]time.Duration{"1500": 1500 * time.Millisecond, "0": 2 * time.Second, "soon": 2 * time.Second} {
+			if got := retryAfter(http.Header{"Retry-After": {"2"}, "Retry-After-Ms": {h}}); got != want {
+				t.Errorf("retryAfter with retry-after-ms %q = %s, want %s", h, got, want)
 			}
 		}
 	})

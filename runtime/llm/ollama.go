@@ -168,10 +168,11 @@ func (s *ollamaStream) event(data []byte) (string, error) {
 		s.out.Model = e.Model
 	}
 	if e.Done {
-		s.done, s.out.TokensIn, s.out.TokensOut, s.out.StopReason, s.out.FinishReason = true, e.In, e.Out, "end", e.Reason
-		if e.Reason == "length" {
-			s.out.StopReason = "length"
+		stop, err := stopOf(e.Reason, data)
+		if err != nil {
+			return "", err
 		}
+		s.done, s.out.TokensIn, s.out.TokensOut, s.out.StopReason, s.out.FinishReason = true, e.In, e.Out, stop, e.Reason
 	}
 	if e.Message == nil {
 		return "", nil
@@ -200,8 +201,8 @@ func (ollama) refusal(body []byte) refusal {
 		r.text += ", pull it with `ollama pull`"
 	case strings.Contains(r.text, "does not support tools"):
 		r.class = ClassBadRequest
-	case strings.Contains(r.text, "exceeds the context") || strings.Contains(r.text, "exceeds maximum context length"):
-		r.class = ClassContextLength
+	default:
+		r.class = classOfText(r.text)
 	}
 	return r
 }

@@ -94,7 +94,7 @@ type openAIFile struct {
 }
 
 type openAICall struct {
-	Index    int    `json:"index,omitempty"` // only in streams
+	Index    *int   `json:"index,omitempty"` // only in streams
 	ID       string `json:"id"`
 	Type     string `json:"type"`
 	Function struct {
@@ -186,9 +186,10 @@ type openAIReply struct {
 	ID      string `json:"id"`
 	Model   string `json:"model"`
 	Choices []struct {
-		Message      *openAIText `json:"message"` // of a complete response
-		Delta        openAIText  `json:"delta"`
-		FinishReason string      `json:"finish_reason"`
+		Message      *openAIText     `json:"message"` // of a complete response
+		Delta        openAIText      `json:"delta"`
+		FinishReason string          `json:"finish_reason"`
+		Error        json.RawMessage `json:"error"` // of a gateway
 	} `json:"choices"`
 	Usage openAIUsage     `json:"usage"`
 	Error json.RawMessage `json:"error"`
@@ -227,16 +228,23 @@ func (p openAI) read(answer []byte, w *replySchema) (*effect.AgentReply, error) 
 		return nil, &Failure{Class: ClassBadAnswer, Message: "the provider's response has no choices (check the connection's base_url)", Body: string(answer)}
 	}
 	c := &reply.Choices[0]
+	if err := errorInside(c.Error, p.refusal, errorBody(c.Error)); err != nil {
+		return nil, err
+	}
+	stop, err := stopOf(c.FinishReason, answer)
+	if err != nil {
+		return nil, err
+	}
 	message := c.Message
 	if message == nil {
-		if openAIStop(c.FinishReason) != "filter" {
+		if stop != "filter" {
 			return nil, &Failure{Class: ClassBadAnswer, Message: "the provider's response has a choice without a message (check the connection's base_url)", Body: string(answer)}
 		}
 		message = &openAIText{} // the response contains no message
 	}
 	out := &effect.AgentReply{
 		Text: w.unwrap(contentText(message.Content)), Model: reply.Model, RequestID: reply.ID,
-		TokensIn: reply.Usage.Prompt, TokensOut: reply.Usage.Completion, StopReason: openAIStop(c.FinishReason), FinishReason: c.FinishReason,
+		TokensIn: reply.Usage.Prompt, TokensOut: reply.Usage.Completion, StopReason: stop, FinishReason: c.FinishReason,
 		Parts: reply.Usage.parts(),
 	}
 	for i, t := range message.ToolCalls {
@@ -254,18 +262,6 @@ func openAIEnd(out *effect.AgentReply, refusal string) *effect.AgentReply {
 		out.Text, out.StopReason = refusal, "filter"
 	}
 	return out
-}
-
-func openAIStop(reason string) string {
-	switch reason {
-	case "length":
-		return "length"
-	case "tool_calls", "function_call":
-		return "tool"
-	case "content_filter":
-		return "filter"
-	}
-	return "end"
 }
 
 // contentText returns the text of a message's content, which is a string, null, or a list of parts.
@@ -310,12 +306,12 @@ func (p openAI) assemble(w *replySchema) assembly { return &openAIStream{w: w} }
 
 // openAIStream assembles the chunks of a chat completion.
 type openAIStream struct {
-	w         *replySchema
-	out       effect.AgentReply
-	text      strings.Builder
-	refusal   string
-	arguments []strings.Builder
-	done      bool
+	w       *replySchema
+	out     effect.AgentReply
+	text    strings.Builder
+	refusal string
+	calls   streamedCalls
+	done    bool
 }
 
 func (s *openAIStream) event(data []byte) (string, error) {
@@ -344,19 +340,20 @@ func (s *openAIStream) event(data []byte) (string, error) {
 		return "", nil
 	}
 	c := &e.Choices[0]
-	if c.FinishReason != "" {
-		s.out.StopReason, s.out.FinishReason, s.done = openAIStop(c.FinishReason), c.FinishReason, true
+	if err := errorInside(c.Error, openAI{}.refusal, errorBody(c.Error)); err != nil {
+		return "", err
 	}
-	for _, t := range c.Delta.ToolCalls {
-		if t.Index < 0 || t.Index > len(s.out.ToolCalls) {
-			return "", &Failure{Class: ClassBadAnswer, Message: fmt.Sprintf("the provider's response has tool call %d after %d calls (check the connection's base_url)", t.Index, len(s.out.ToolCalls))}
+	if c.FinishReason != "" {
+		stop, err := stopOf(c.FinishReason, data)
+		if err != nil {
+			return "", err
 		}
-		if t.Index == len(s.out.ToolCalls) {
-			s.out.ToolCalls = append(s.out.ToolCalls, effect.ToolCall{ID: orNumber(t.ID, t.Index)})
-			s.arguments = append(s.arguments, strings.Builder{})
+		s.out.StopReason, s.out.FinishReason, s.done = stop, c.FinishReason, true
+	}
+	for i := range c.Delta.ToolCalls {
+		if err := s.calls.add(&c.Delta.ToolCalls[i]); err != nil {
+			return "", err
 		}
-		s.out.ToolCalls[t.Index].Name += t.Function.Name
-		s.arguments[t.Index].WriteString(argumentsText(t.Function.Arguments))
 	}
 	s.refusal += c.Delta.Refusal
 	text := contentText(c.Delta.Content)
@@ -366,9 +363,7 @@ func (s *openAIStream) event(data []byte) (string, error) {
 
 func (s *openAIStream) reply() (*effect.AgentReply, bool) {
 	s.out.Text = s.w.unwrap(s.text.String())
-	for i := range s.arguments {
-		s.out.ToolCalls[i].Args = s.arguments[i].String()
-	}
+	s.out.ToolCalls = s.calls.calls()
 	if s.out.StopReason == "" {
 		s.out.StopReason = "end"
 	}
@@ -378,7 +373,7 @@ func (s *openAIStream) reply() (*effect.AgentReply, bool) {
 // openAICodes maps error codes that are more specific than the status.
 var openAICodes = map[string]Class{
 	"invalid_api_key": ClassAuth, "insufficient_quota": ClassQuota, "billing_hard_limit_reached": ClassQuota, "billing_not_active": ClassQuota,
-	"rate_limit_exceeded": ClassRate, "context_length_exceeded": ClassContextLength, "string_above_max_length": ClassContextLength,
+	"rate_limit_exceeded": ClassRate, "context_length_exceeded": ClassContextLength, "exceed_context_size_error": ClassContextLength, "string_above_max_length": ClassContextLength,
 	"content_filter": ClassContentFilter, "content_policy_violation": ClassContentFilter, "model_not_found": ClassNotFound,
 }
 
@@ -390,17 +385,31 @@ func (openAI) refusal(body []byte) refusal {
 		} `json:"error"`
 	}
 	r := refusal{text: bodyError(body)}
-	if json.Unmarshal(body, &o) != nil {
+	if json.Unmarshal(inList(body), &o) != nil {
 		return r
 	}
 	var code string
-	if len(o.Error.Code) > 0 && json.Unmarshal(o.Error.Code, &code) == nil { // not a string for servers that send a number
+	var status int // of servers that send a number
+	if len(o.Error.Code) > 0 && json.Unmarshal(o.Error.Code, &code) == nil {
 		r.class = openAICodes[code]
+	} else {
+		_ = json.Unmarshal(o.Error.Code, &status) // a code of another form has no meaning
 	}
 	if r.class == "" {
 		r.class = openAICodes[o.Error.Type]
 	}
+	if r.class == "" {
+		r.class = classOfText(r.text)
+	}
+	if r.class == "" && status >= 400 && status < 600 {
+		r.class = classOf(status)
+	}
 	return r
+}
+
+// errorBody returns an error that is a member of another object as the body of an error.
+func errorBody(member json.RawMessage) []byte {
+	return jsonwrite.MustEncode(map[string]json.RawMessage{"error": member})
 }
 
 // bodyError returns the message of an error body, `{"error": {"message": …}}` or `{"error": "…"}`,
@@ -409,7 +418,7 @@ func bodyError(body []byte) string {
 	var o struct {
 		Error json.RawMessage `json:"error"`
 	}
-	if json.Unmarshal(body, &o) != nil || len(o.Error) == 0 || string(o.Error) == "null" {
+	if json.Unmarshal(inList(body), &o) != nil || len(o.Error) == 0 || string(o.Error) == "null" {
 		return ""
 	}
 	var e struct {
@@ -423,6 +432,15 @@ func bodyError(body []byte) string {
 		return s
 	}
 	return string(o.Error)
+}
+
+// inList returns the first element of a body that is a list, and any other body unchanged.
+func inList(body []byte) []byte {
+	var all []json.RawMessage
+	if json.Unmarshal(body, &all) == nil && len(all) > 0 {
+		return all[0]
+	}
+	return body
 }
 
 // errorInside returns the failure for a response whose status is a success but whose body contains

@@ -201,7 +201,7 @@ func (x *exchange) statusError() error {
 	if to := x.resp.Header.Get("Location"); to != "" {
 		r.text = "it redirects to " + to
 	}
-	if after := retryAfter(x.resp.Header.Get("Retry-After")); after > 0 {
+	if after := retryAfter(x.resp.Header); after > 0 {
 		r.retryAfter = after
 	}
 	f := statusFailure(x.resp.StatusCode, r, x.keyEnv)

@@ -139,7 +139,7 @@ func TestErrorsInStreams(t *testing.T) {
 		"HTML":    {"ollama", "<html>\n", "the provider returned HTML instead of JSON: <html> (check", ClassBadAnswer},
 		"empty":   {"openai", "", "the provider returned an empty body (check", ClassBadAnswer},
 		"tool call out of order": {"openai", "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":3}]}}]}\n\n",
-			"the provider's response has tool call 3 after 0 calls (check", ClassBadAnswer},
+			"the provider's response continues a tool call that has not begun (check", ClassBadAnswer},
 		"part out of order": {"anthropic", "data: {\"type\":\"content_block_delta\",\"index\":1}\n\n",
 			"the provider's response continues part 1, which has not begun (check", ClassBadAnswer},
 	} {
