@@ -20,7 +20,7 @@ func events(all ...string) modelserver.Reply {
 	return modelserver.Reply{Raw: &raw, Headers: map[string]string{"Content-Type": "text/event-stream"}}
 }
 
-// TestStreamedCalls checks that parallel tool calls are kept separate however a compatible server
+// TestStreamedCalls checks that parallel tool calls remain separate however a compatible server
 // numbers and repeats them.
 func TestStreamedCalls(t *testing.T) {
 	piece := func(members, name, arguments string) string {
