@@ -9,6 +9,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
@@ -136,6 +137,9 @@ func modelCall(a *vm.Args) *effect.AgentCall {
 		if m.Type().FieldIndex("files") >= 0 { // programs that were compiled before files existed have none
 			c.Files = filesOf(native.Member(m, "files").Array())
 		}
+		if m.Type().FieldIndex("items") >= 0 { // also missing in programs that were compiled earlier
+			c.Items = itemsOf(native.Member(m, "items"))
+		}
 		calls := native.Member(m, "calls").Array()
 		for j := range calls.Len {
 			call := calls.At(j)
@@ -145,6 +149,19 @@ func modelCall(a *vm.Args) *effect.AgentCall {
 		r.Messages = append(r.Messages, c)
 	}
 	return r
+}
+
+// itemsOf returns the hidden content of a message, or nil.
+func itemsOf(s value.Slot) *effect.Items {
+	s = value.Flatten(s)
+	if s.Kind() != value.KindString {
+		return nil
+	}
+	items := &effect.Items{}
+	if err := json.Unmarshal([]byte(s.AsString()), items); err != nil {
+		panic(err) // agentReply has encoded them
+	}
+	return items
 }
 
 // filesOf converts the files of a message. Each of them is a __File.
@@ -203,16 +220,24 @@ func agentReply(r *effect.AgentReply, t *value.Type) value.Slot {
 	if r.RequestID != "" {
 		request = value.String(r.RequestID)
 	}
-	return native.Record(t,
-		native.Field{"text", value.String(r.Text)},
-		native.Field{"calls", calls.Slot()},
-		native.Field{"tokens_in", value.Int(r.TokensIn)},
-		native.Field{"tokens_out", value.Int(r.TokensOut)},
-		native.Field{"model", value.String(r.Model)},
-		native.Field{"connection", value.String(r.Provider)},
-		native.Field{"latency_ms", value.Int(r.LatencyMS)},
-		native.Field{"stop_reason", value.String(r.StopReason)},
-		native.Field{"request_id", request})
+	fields := []native.Field{
+		{"text", value.String(r.Text)},
+		{"calls", calls.Slot()},
+		{"tokens_in", value.Int(r.TokensIn)},
+		{"tokens_out", value.Int(r.TokensOut)},
+		{"model", value.String(r.Model)},
+		{"connection", value.String(r.Provider)},
+		{"latency_ms", value.Int(r.LatencyMS)},
+		{"stop_reason", value.String(r.StopReason)},
+		{"request_id", request}}
+	if t.FieldIndex("items") >= 0 { // programs that were compiled before items existed have none
+		items := value.Nil
+		if r.Items != nil {
+			items = value.String(string(jsonwrite.MustEncode(r.Items)))
+		}
+		fields = append(fields, native.Field{"items", items})
+	}
+	return native.Record(t, fields...)
 }
 
 // judgeQuestion returns an agent as a judge, which has no memory and whose calls are marked, the

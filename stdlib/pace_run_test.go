@@ -75,7 +75,7 @@ func longEffects(t *testing.T, m *vm.VM) []longCall {
 		entries.SetString(string(rune('a'+entries.Len())), s("v"))
 		pairs.Push(value.Tuple(s("user"), s("hello")))
 		messages.Push(native.Record(message, native.Field{"role", s("user")}, native.Field{"content", s("hello")}, native.Field{"files", value.NewArray().Slot()}, native.Field{"calls", value.NewArray().Slot()},
-			native.Field{"answers", s("")}, native.Field{"failed", f}))
+			native.Field{"answers", s("")}, native.Field{"failed", f}, native.Field{"items", value.Nil}))
 		tools.Push(tool)
 		offer.Push(native.Record(appTool, native.Field{"name", s("x")}, native.Field{"tool", s("x")}, native.Field{"version", n(1)}, native.Field{"description", s("d")},
 			native.Field{"category", s("")}, native.Field{"parameters", s("{}")}, native.Field{"sequential", f}, native.Field{"approve", f}))

@@ -1,11 +1,13 @@
 package llm
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	http "github.com/concerto-lang/concerto/runtime/llm/httpport"
 )
 
@@ -69,6 +71,17 @@ type anthropicBlock struct {
 
 	Source *anthropicSource `json:"source,omitempty"`
 	Title  string           `json:"title,omitempty"`
+
+	hidden json.RawMessage // a block that is sent as it was received; nil for none
+}
+
+// MarshalJSON implements json.Marshaler.
+func (b anthropicBlock) MarshalJSON() ([]byte, error) {
+	if b.hidden != nil {
+		return b.hidden, nil
+	}
+	type block anthropicBlock
+	return jsonwrite.Encode(block(b))
 }
 
 // anthropicSource is the content of an image or a document.
@@ -93,12 +106,26 @@ type anthropicReply struct {
 	Usage      anthropicUsage   `json:"usage"`
 }
 
+// anthropicPiece is a content block of a response.
 type anthropicPiece struct {
+	raw   json.RawMessage // the block as it was received, if it is hidden content
 	Type  string          `json:"type"`
 	Text  string          `json:"text"`
 	ID    string          `json:"id"`
 	Name  string          `json:"name"`
 	Input json.RawMessage `json:"input"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *anthropicPiece) UnmarshalJSON(text []byte) error {
+	type piece anthropicPiece
+	if err := json.Unmarshal(text, (*piece)(p)); err != nil {
+		return err
+	}
+	if p.Type != "text" && p.Type != "tool_use" {
+		p.raw = bytes.Clone(text)
+	}
+	return nil
 }
 
 // anthropicUsage counts tokens. The API counts the input tokens that are read from its cache or
@@ -185,7 +212,7 @@ func (m *anthropicReply) result(w *replySchema) *effect.AgentReply {
 			out.ToolCalls = append(out.ToolCalls, effect.ToolCall{ID: orNumber(b.ID, i), Name: b.Name, Args: string(b.Input)})
 		}
 	}
-	out.Text = text.String()
+	out.Text, out.Items = text.String(), m.items(w)
 	if structured != "" {
 		out.Text = structured
 		if len(out.ToolCalls) == 0 && out.StopReason == "tool" {
@@ -213,12 +240,7 @@ func anthropicMessages(req *Request) (system string, out []anthropicMessage) {
 			for i := range m.Files {
 				blocks = append(blocks, anthropicFile(&m.Files[i]))
 			}
-			if m.Content != "" {
-				blocks = append(blocks, anthropicBlock{Type: "text", Text: m.Content})
-			}
-			for _, t := range m.ToolCalls {
-				blocks = append(blocks, anthropicBlock{Type: "tool_use", ID: t.ID, Name: t.Name, Input: objectOrEmpty(t.Args)})
-			}
+			blocks = append(blocks, anthropicContent(&m)...)
 		}
 		if len(blocks) == 0 {
 			continue // the API refuses empty texts
@@ -230,6 +252,62 @@ func anthropicMessages(req *Request) (system string, out []anthropicMessage) {
 		out = append(out, anthropicMessage{Role: role, Content: blocks})
 	}
 	return system, out
+}
+
+// anthropicContent returns the blocks for the text, the calls and the hidden content of a message.
+func anthropicContent(m *effect.ChatMessage) (blocks []anthropicBlock) {
+	order := itemsOf(m, itemsAnthropic)
+	if order == nil {
+		order = append(order, itemText)
+		for range m.ToolCalls {
+			order = append(order, itemCall)
+		}
+	}
+	calls := m.ToolCalls
+	for _, x := range order {
+		switch {
+		case isMark(x, itemText):
+			if m.Content != "" {
+				blocks = append(blocks, anthropicBlock{Type: "text", Text: m.Content})
+			}
+		case !isMark(x, itemCall):
+			blocks = append(blocks, anthropicBlock{hidden: x})
+		case len(calls) > 0:
+			t := calls[0]
+			calls = calls[1:]
+			blocks = append(blocks, anthropicBlock{Type: "tool_use", ID: t.ID, Name: t.Name, Input: objectOrEmpty(t.Args)})
+		}
+	}
+	return blocks
+}
+
+// items returns the hidden content of a message, or nil. texts is the number of its text blocks.
+func (m *anthropicReply) items(w *replySchema) *effect.Items {
+	out, texts, hidden := &effect.Items{API: itemsAnthropic}, 0, false
+	for _, b := range m.Content {
+		switch b.Type {
+		case "text":
+			if texts++; texts > 1 {
+				return nil // the reply's text does not show where a block ends
+			}
+			out.Content = append(out.Content, itemText)
+		case "tool_use":
+			if w != nil && b.Name == w.name {
+				return nil // the answer to a schema is no call
+			}
+			out.Content = append(out.Content, itemCall)
+		default:
+			if b.raw == nil {
+				return nil
+			}
+			hidden = true
+			out.Content = append(out.Content, b.raw)
+		}
+	}
+	if !hidden {
+		return nil
+	}
+	return out
 }
 
 func anthropicFile(f *effect.AttachedFile) anthropicBlock {
@@ -277,6 +355,8 @@ type anthropicEvent struct {
 		Type       string `json:"type"`
 		Text       string `json:"text"`
 		JSON       string `json:"partial_json"`
+		Thinking   string `json:"thinking"`
+		Signature  string `json:"signature"`
 		StopReason string `json:"stop_reason"`
 	} `json:"delta"`
 }
@@ -303,6 +383,10 @@ func (s *anthropicStream) event(data []byte) (string, error) {
 		if !begun {
 			return "", &Failure{Class: ClassBadAnswer, Message: fmt.Sprintf("the provider's response continues part %d, which has not begun (check the connection's base_url)", e.Index)}
 		}
+		if s.m.Content[i].raw != nil {
+			s.think(i, &e)
+			return "", nil
+		}
 		return s.appendPart(i, e.Delta.Text+e.Delta.JSON), nil
 	case "message_delta":
 		if _, err := stopOf(e.Delta.StopReason, data); err != nil {
@@ -316,6 +400,25 @@ func (s *anthropicStream) event(data []byte) (string, error) {
 		return "", errorInside(e.Error, anthropic{}.refusal, data)
 	}
 	return "", nil
+}
+
+// think adds a piece of reasoning to part i. A hidden block with pieces of another kind is unknown
+// from then on, so that the reply has no hidden content.
+func (s *anthropicStream) think(i int, e *anthropicEvent) {
+	b := &s.m.Content[i]
+	var block map[string]json.RawMessage
+	if e.Delta.Type != "thinking_delta" && e.Delta.Type != "signature_delta" || json.Unmarshal(b.raw, &block) != nil {
+		b.raw = nil
+		return
+	}
+	add := func(name, more string) {
+		var text string
+		_ = json.Unmarshal(block[name], &text) // the first piece may have no member before it
+		block[name] = jsonwrite.MustEncode(text + more)
+	}
+	add("thinking", e.Delta.Thinking)
+	add("signature", e.Delta.Signature)
+	b.raw = jsonwrite.MustEncode(block)
 }
 
 // appendPart appends text to part i. If the part belongs to the text of the reply, that is, if it

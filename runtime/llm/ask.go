@@ -79,6 +79,7 @@ func (c *Client) askRoute(ctx context.Context, l *route, req *Request, fallback 
 		ctx, leave = c.deadlines.withTimeout(ctx, seconds(bound))
 		defer leave()
 	}
+	req.Messages = itemsFor(req.Messages, l.Name, req.Model)
 	reply, err := c.retryLoop(ctx, l, req, piece)
 	if err != nil {
 		var f *Failure
@@ -95,6 +96,9 @@ func (c *Client) askRoute(ctx context.Context, l *route, req *Request, fallback 
 	reply.Provider = l.Name
 	if reply.Model == "" {
 		reply.Model = req.Model
+	}
+	if reply.Items != nil {
+		reply.Items.Connection, reply.Items.Model = l.Name, req.Model
 	}
 	if p := l.Price(req.Model); p != nil {
 		reply.CostUSD = (p.Input*float64(reply.TokensIn) + p.Output*float64(reply.TokensOut)) / 1e6

@@ -74,6 +74,13 @@ type openAIMessage struct {
 	Content    any          `json:"content"` // a *string, a []openAIPart or nil
 	ToolCalls  []openAICall `json:"tool_calls,omitempty"`
 	ToolCallID string       `json:"tool_call_id,omitempty"`
+	openAIReasoning
+}
+
+// openAIReasoning is the reasoning of a message, as compatible servers send it.
+type openAIReasoning struct {
+	Content json.RawMessage `json:"reasoning_content,omitempty"` // DeepSeek, Kimi, vLLM, llama.cpp
+	Details json.RawMessage `json:"reasoning_details,omitempty"` // OpenRouter, MiniMax
 }
 
 // openAIPart is a part of a message with files. Type determines which other field is set.
@@ -147,6 +154,11 @@ func openAIMessages(req *Request) []openAIMessage {
 			call.Function.Arguments, _ = jsonwrite.Encode(t.Args)
 			o.ToolCalls = append(o.ToolCalls, call)
 		}
+		if blocks := itemsOf(&m, itemsChat); len(blocks) > 0 && len(o.ToolCalls) > 0 {
+			if err := json.Unmarshal(blocks[0], &o.openAIReasoning); err != nil {
+				panic(err) // items has encoded it
+			}
+		}
 		switch {
 		case len(o.ToolCalls) > 0 && m.Content == "":
 			o.Content = nil
@@ -211,6 +223,7 @@ func (u *openAIUsage) parts() effect.TokenParts {
 }
 
 type openAIText struct {
+	openAIReasoning
 	Content   json.RawMessage `json:"content"`
 	Refusal   string          `json:"refusal"`
 	ToolCalls []openAICall    `json:"tool_calls"`
@@ -250,7 +263,21 @@ func (p openAI) read(answer []byte, w *replySchema) (*effect.AgentReply, error) 
 	for i, t := range message.ToolCalls {
 		out.ToolCalls = append(out.ToolCalls, effect.ToolCall{ID: orNumber(t.ID, i), Name: t.Function.Name, Args: argumentsText(t.Function.Arguments)})
 	}
+	out.Items = message.openAIReasoning.items(out)
 	return openAIEnd(out, message.Refusal), nil
+}
+
+// items returns the reasoning of a reply with tool calls as hidden content, or nil.
+func (r *openAIReasoning) items(reply *effect.AgentReply) *effect.Items {
+	for _, x := range []*json.RawMessage{&r.Content, &r.Details} {
+		if string(*x) == "null" || string(*x) == `""` || string(*x) == "[]" {
+			*x = nil
+		}
+	}
+	if len(reply.ToolCalls) == 0 || r.Content == nil && r.Details == nil {
+		return nil
+	}
+	return &effect.Items{API: itemsChat, Content: []json.RawMessage{jsonwrite.MustEncode(r)}}
 }
 
 // openAIEnd sets the reason for the end of the reply.
@@ -311,6 +338,8 @@ type openAIStream struct {
 	text    strings.Builder
 	refusal string
 	calls   streamedCalls
+	thought strings.Builder   // pieces of the reasoning
+	details []json.RawMessage // the same in parts
 	done    bool
 }
 
@@ -356,6 +385,10 @@ func (s *openAIStream) event(data []byte) (string, error) {
 		}
 	}
 	s.refusal += c.Delta.Refusal
+	s.thought.WriteString(contentText(c.Delta.openAIReasoning.Content))
+	var details []json.RawMessage
+	_ = json.Unmarshal(c.Delta.Details, &details) // parts of another form are no reasoning
+	s.details = append(s.details, details...)
 	text := contentText(c.Delta.Content)
 	s.text.WriteString(text)
 	return text, nil
@@ -364,6 +397,14 @@ func (s *openAIStream) event(data []byte) (string, error) {
 func (s *openAIStream) reply() (*effect.AgentReply, bool) {
 	s.out.Text = s.w.unwrap(s.text.String())
 	s.out.ToolCalls = s.calls.calls()
+	var r openAIReasoning
+	if s.thought.Len() > 0 {
+		r.Content = jsonwrite.MustEncode(s.thought.String())
+	}
+	if len(s.details) > 0 {
+		r.Details = jsonwrite.MustEncode(s.details)
+	}
+	s.out.Items = r.items(&s.out)
 	if s.out.StopReason == "" {
 		s.out.StopReason = "end"
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
@@ -137,11 +138,15 @@ func (x *exchange) readWhole(w *replySchema) (*effect.AgentReply, error) {
 	if err != nil {
 		return nil, x.brokenFailure(x.ctx, err, x.in.n)
 	}
+	received := answer
 	answer = x.world.secrets.JSON(answer)
 	reply, err := x.read(answer, w)
 	var f *Failure
 	switch {
 	case err == nil:
+		if !bytes.Equal(answer, received) {
+			reply.Items = nil // they may have contained the secret
+		}
 		return x.cleanReply(reply), nil
 	case errors.As(err, &f):
 		return nil, err
@@ -168,6 +173,9 @@ func (x *exchange) cleanReply(reply *effect.AgentReply) *effect.AgentReply {
 	secrets := x.world.secrets
 	for _, s := range []*string{&reply.Text, &reply.Model, &reply.RequestID} {
 		*s = secrets.Text(*s)
+	}
+	if reply.Items != nil && slices.ContainsFunc(reply.Items.Content, func(b json.RawMessage) bool { return !bytes.Equal(secrets.JSON(b), b) }) {
+		reply.Items = nil // a changed block is none that the provider accepts
 	}
 	for i := range reply.ToolCalls {
 		c := &reply.ToolCalls[i]

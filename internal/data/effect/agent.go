@@ -55,6 +55,20 @@ type ChatMessage struct {
 	ToolCalls  []ToolCall     `json:"tool_calls,omitempty"`
 	ToolCallID string         `json:"tool_call_id,omitempty"`
 	IsError    bool           `json:"is_error,omitempty"`
+	// Items is the hidden content of an assistant's message; nil for none. Records contain it only
+	// in the reply.
+	Items *Items `json:"-"`
+}
+
+// Items is the output of a model in the provider's form. Such blocks, for example signed or
+// encrypted reasoning, return unchanged to the same connection and model, or not at all.
+type Items struct {
+	API        string `json:"api"` // "anthropic" or "chat"
+	Connection string `json:"connection"`
+	Model      string `json:"model"`
+	// Content contains the blocks in the provider's order: a block as it was sent, or the texts "text"
+	// and "call" for the reply's text and its next tool call.
+	Content []json.RawMessage `json:"content"`
 }
 
 // ToolCall is a model's request to call a tool. Args is the JSON text from the model, which should
@@ -90,6 +104,7 @@ type AgentReply struct {
 	FinishReason string  `json:"finish_reason,omitempty"`
 	RequestID    string  `json:"request_id,omitempty"`
 	CostUSD      float64 `json:"cost_usd,omitempty"` // 0 if the price is unknown
+	Items        *Items  `json:"items,omitempty"`    // hidden content; nil for none
 	// Failed contains the attempts that failed before the reply.
 	Failed []Attempt `json:"failed,omitempty"`
 	// Parts are tokens that TokensIn and TokensOut include. Records do not contain them.

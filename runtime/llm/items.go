@@ -1,0 +1,51 @@
+package llm
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+)
+
+// The hidden content of replies. A reasoning model must receive the reasoning that has led to its
+// tool calls together with their results, as it has sent it.
+
+// The APIs of effect.Items.
+const (
+	itemsAnthropic = "anthropic"
+	itemsChat      = "chat"
+)
+
+// Marks in effect.Items for what a reply itself contains.
+var (
+	itemText = json.RawMessage(`"text"`)
+	itemCall = json.RawMessage(`"call"`)
+)
+
+// itemsFor returns messages without the hidden content that belongs to another connection or model.
+func itemsFor(all []effect.ChatMessage, connection, model string) []effect.ChatMessage {
+	foreign := func(m effect.ChatMessage) bool {
+		return m.Items != nil && (m.Items.Connection != connection || m.Items.Model != model)
+	}
+	if !slices.ContainsFunc(all, foreign) {
+		return all
+	}
+	all = slices.Clone(all)
+	for i := range all {
+		if foreign(all[i]) {
+			all[i].Items = nil
+		}
+	}
+	return all
+}
+
+// itemsOf returns the hidden content of a message for an API, or nil.
+func itemsOf(m *effect.ChatMessage, api string) []json.RawMessage {
+	if m.Items == nil || m.Items.API != api {
+		return nil
+	}
+	return m.Items.Content
+}
+
+// isMark reports whether a block of hidden content stands for what the reply itself contains.
+func isMark(block, mark json.RawMessage) bool { return string(block) == string(mark) }
