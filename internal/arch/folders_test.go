@@ -44,7 +44,6 @@ var small = map[string]string{
 	"internal/text/fileuri":     "used by the language server and the debugger, for any system",
 	"internal/text/hexsum":      "used by seventeen packages from the data to the commands",
 	"internal/data/intmath":     "used by the VM, the checker and the library, which share nothing else below them",
-	"internal/data/provider":    "the list of providers, for the manifest and for the runtime",
 	"relay/ancestry":            "used by the daemon's socket and by the process that holds a terminal",
 	"internal/process/parallel": "used by the compiler and the editors' analysis",
 	"internal/process/cputime":  "used by tests and by profiles",

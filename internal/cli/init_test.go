@@ -9,7 +9,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/project"
-	"github.com/concerto-lang/concerto/internal/data/provider"
+	"github.com/concerto-lang/concerto/internal/data/models"
 )
 
 // TestInitAsks checks that init prompts on a terminal for missing values until the answer is valid.
@@ -54,8 +54,8 @@ func TestInitCancelled(t *testing.T) {
 // project has no errors, and that the README names the environment variables that the manifest
 // names.
 func TestInitProviders(t *testing.T) {
-	for _, p := range provider.Names() {
-		names := p != provider.Scripted
+	for _, p := range models.ProviderNames() {
+		names := p != models.Scripted
 		for _, k := range project.TemplateNames() {
 			dir := t.TempDir()
 			var out strings.Builder

@@ -7,17 +7,35 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	http "github.com/concerto-lang/concerto/runtime/llm/httpport"
 )
 
-// anthropic implements Anthropic's Messages API. A schema is sent as a tool that the model must
-// call.
+// anthropic implements Anthropic's Messages API.
 type anthropic struct{}
 
-// anthropicMaxTokens is the max_tokens that is sent if the agent sets none, because the API
-// requires the member.
-const anthropicMaxTokens = 4096
+// Limits of a reply in tokens. The API requires max_tokens. Its clients stream the replies of
+// requests with a limit above maxWhole, because the connection is idle for too long otherwise
+// (src/client.ts of npm @anthropic-ai/sdk 1.14.0: one hour for 128,000 tokens, at most ten
+// minutes).
+const (
+	defaultReply   = 8192
+	reasoningReply = 32000
+	maxWhole       = 21333
+)
+
+// anthropicLimit returns the max_tokens of a request. Without the agent's, it is enough for the
+// reasoning of the model.
+func anthropicLimit(req *Request) int64 {
+	if req.MaxTokens != nil {
+		return *req.MaxTokens
+	}
+	if m := models.Lookup("anthropic", req.Model); m != nil && m.Reasons() {
+		return reasoningReply
+	}
+	return defaultReply
+}
 
 func openAnthropic(c *Connection, w *world) (Provider, error) {
 	e, err := openEndpoint(c, w)
@@ -26,7 +44,7 @@ func openAnthropic(c *Connection, w *world) (Provider, error) {
 	}
 	e.authorize = func(h http.Header, key string) { h.Set("X-Api-Key", key) }
 	e.header.Set("Anthropic-Version", "2023-06-01")
-	return &remote{anthropic{}, e}, nil
+	return &remote{wire: anthropic{}, endpoint: e, adapt: adaptSchema}, nil
 }
 
 func (anthropic) Capabilities() Capabilities {
@@ -50,7 +68,13 @@ type anthropicRequest struct {
 }
 
 type anthropicOutput struct {
-	Effort string `json:"effort"`
+	Effort string           `json:"effort,omitempty"`
+	Format *anthropicFormat `json:"format,omitempty"`
+}
+
+type anthropicFormat struct {
+	Type   string          `json:"type"`
+	Schema json.RawMessage `json:"schema"`
 }
 
 type anthropicMessage struct {
@@ -148,19 +172,20 @@ func (u *anthropicUsage) in() int64 { return u.Input + u.CacheWrite + u.CacheRea
 
 func (anthropic) body(req *Request, w *replySchema, stream bool) any {
 	body := anthropicRequest{
-		Model: req.Model, MaxTokens: anthropicMaxTokens, Temperature: req.Temperature, TopP: req.TopP, Stop: req.Stop, Stream: stream,
+		Model: req.Model, MaxTokens: anthropicLimit(req), Temperature: req.Temperature, TopP: req.TopP, Stop: req.Stop, Stream: stream,
 	}
-	if req.MaxTokens != nil {
-		body.MaxTokens = *req.MaxTokens
-	}
-	if req.Effort != "" {
-		body.Output = &anthropicOutput{req.Effort}
+	if req.Effort != "" || w.native() {
+		body.Output = &anthropicOutput{Effort: req.Effort}
 	}
 	body.System, body.Messages = anthropicMessages(req)
+	body.System = w.system(body.System)
 	for _, t := range req.Tools {
 		body.Tools = append(body.Tools, anthropicTool{t.Name, t.Description, t.Parameters})
 	}
-	if w != nil {
+	switch {
+	case w.native():
+		body.Output.Format = &anthropicFormat{"json_schema", w.schema}
+	case w.asTool():
 		body.Tools = append(body.Tools, anthropicTool{w.name, answerTool, w.schema})
 		body.ToolChoice = map[string]string{"type": "tool", "name": w.name}
 		if len(req.Tools) > 0 {
@@ -206,13 +231,16 @@ func (m *anthropicReply) result(w *replySchema) *effect.AgentReply {
 		switch {
 		case b.Type == "text":
 			text.WriteString(b.Text)
-		case b.Type == "tool_use" && w != nil && b.Name == w.name:
+		case b.Type == "tool_use" && w.asTool() && b.Name == w.name:
 			structured = w.unwrap(string(b.Input))
 		case b.Type == "tool_use":
 			out.ToolCalls = append(out.ToolCalls, effect.ToolCall{ID: orNumber(b.ID, i), Name: b.Name, Args: string(b.Input)})
 		}
 	}
 	out.Text, out.Items = text.String(), m.items(w)
+	if !w.asTool() {
+		out.Text = w.unwrap(out.Text)
+	}
 	if structured != "" {
 		out.Text = structured
 		if len(out.ToolCalls) == 0 && out.StopReason == "tool" {
@@ -292,7 +320,7 @@ func (m *anthropicReply) items(w *replySchema) *effect.Items {
 			}
 			out.Content = append(out.Content, itemText)
 		case "tool_use":
-			if w != nil && b.Name == w.name {
+			if w.asTool() && b.Name == w.name {
 				return nil // the answer to a schema is no call
 			}
 			out.Content = append(out.Content, itemCall)
@@ -425,7 +453,7 @@ func (s *anthropicStream) think(i int, e *anthropicEvent) {
 // is a text part or the answer to a schema, appendPart returns the text; otherwise it returns "".
 func (s *anthropicStream) appendPart(i int, text string) string {
 	s.parts[i].WriteString(text)
-	if b := &s.m.Content[i]; b.Type == "text" || b.Type == "tool_use" && s.w != nil && b.Name == s.w.name {
+	if b := &s.m.Content[i]; b.Type == "text" || b.Type == "tool_use" && s.w.asTool() && b.Name == s.w.name {
 		return text
 	}
 	return ""

@@ -44,7 +44,7 @@ func TestAnthropicBareRequest(t *testing.T) {
 	if _, err := ask(c, effect.AgentCall{}); err != nil {
 		t.Fatal(err)
 	}
-	body(t, s.Requests()[0], `{"model":"m","max_tokens":4096,"messages":[{"role":"user","content":[{"type":"text","text":"hello"}]}]}`)
+	body(t, s.Requests()[0], `{"model":"m","max_tokens":8192,"messages":[{"role":"user","content":[{"type":"text","text":"hello"}]}]}`)
 }
 
 func TestAnthropicSchema(t *testing.T) {
@@ -55,7 +55,7 @@ func TestAnthropicSchema(t *testing.T) {
 	c, _ := client(t, conn)
 	got, err := ask(c, effect.AgentCall{Schema: []byte(`{"type":"object"}`), SchemaName: "Verdict"})
 	wantReply(t, got, err, &effect.AgentReply{Text: `{"n":1}`, Model: "m", Provider: "main", StopReason: "end"})
-	body(t, s.Requests()[0], `{"model":"m","max_tokens":4096,"messages":[{"role":"user","content":[{"type":"text","text":"hello"}]}],
+	body(t, s.Requests()[0], `{"model":"m","max_tokens":8192,"messages":[{"role":"user","content":[{"type":"text","text":"hello"}]}],
 		"tools":[{"name":"Verdict","description":"Give the answer with this tool.","input_schema":{"type":"object"}}],"tool_choice":{"type":"tool","name":"Verdict"}}`)
 	tools := []effect.ToolSpec{{Name: "f", Parameters: []byte(`{"type":"object"}`)}}
 	got, err = ask(c, effect.AgentCall{Schema: []byte(`{"type":"boolean"}`), SchemaName: "Bool", Tools: tools})

@@ -39,7 +39,7 @@ func openAzure(c *Connection, w *world) (Provider, error) {
 	if p.version == "" {
 		p.version = azureVersion
 	}
-	return &remote{p, e}, nil
+	return &remote{wire: p, endpoint: e}, nil
 }
 
 func (p azure) path(req *Request, _ bool) string {

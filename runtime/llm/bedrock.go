@@ -51,7 +51,7 @@ func openBedrock(c *Connection, w *world) (Provider, error) {
 			return err
 		}
 	}
-	return &remote{bedrock{}, e}, nil
+	return &remote{wire: bedrock{}, endpoint: e, adapt: adaptSchema}, nil
 }
 
 // awsCredentials reads AWS's credentials from the environment.
@@ -84,6 +84,7 @@ type bedrockRequest struct {
 	System    []bedrockBlock    `json:"system,omitempty"`
 	Inference *bedrockInference `json:"inferenceConfig,omitempty"`
 	Tools     *bedrockTools     `json:"toolConfig,omitempty"`
+	Output    *bedrockOutput    `json:"outputConfig,omitempty"`
 }
 
 type bedrockInference struct {
@@ -128,6 +129,22 @@ type bedrockResult struct {
 	Status  string         `json:"status,omitempty"`
 }
 
+// bedrockOutput is the form of a reply that the model enforces
+// (docs.aws.amazon.com/bedrock/latest/userguide/structured-output.html).
+type bedrockOutput struct {
+	Format struct {
+		Type      string `json:"type"`
+		Structure struct {
+			Schema bedrockSchema `json:"jsonSchema"`
+		} `json:"structure"`
+	} `json:"textFormat"`
+}
+
+type bedrockSchema struct {
+	Name   string `json:"name"`
+	Schema string `json:"schema"` // as JSON text
+}
+
 type bedrockTools struct {
 	Tools  []bedrockTool  `json:"tools"`
 	Choice map[string]any `json:"toolChoice,omitempty"`
@@ -147,7 +164,9 @@ type bedrockSpec struct {
 
 func (bedrock) body(req *Request, w *replySchema, _ bool) any {
 	var body bedrockRequest
-	body.System, body.Messages = bedrockMessages(req)
+	asked := *req.AgentCall
+	asked.System = w.system(req.System)
+	body.System, body.Messages = bedrockMessages(&Request{AgentCall: &asked, Model: req.Model})
 	if req.MaxTokens != nil || req.Temperature != nil || req.TopP != nil || len(req.Stop) > 0 {
 		body.Inference = &bedrockInference{req.MaxTokens, req.Temperature, req.TopP, req.Stop}
 	}
@@ -160,7 +179,12 @@ func (bedrock) body(req *Request, w *replySchema, _ bool) any {
 	for _, t := range req.Tools {
 		offer(t.Name, t.Description, t.Parameters)
 	}
-	if w != nil {
+	switch {
+	case w.native():
+		body.Output = &bedrockOutput{}
+		body.Output.Format.Type = "json_schema"
+		body.Output.Format.Structure.Schema = bedrockSchema{w.name, string(w.schema)}
+	case w.asTool():
 		offer(w.name, answerTool, w.schema)
 		tools.Choice = map[string]any{"tool": map[string]string{"name": w.name}}
 		if len(req.Tools) > 0 {
@@ -356,7 +380,7 @@ func (s *bedrockStream) event(data []byte) (string, error) {
 		}
 		piece := e.Delta.Delta.Text + e.Delta.Delta.ToolUse.Input
 		part.text.WriteString(piece)
-		if part.use == nil || s.w != nil && part.use.Name == s.w.name {
+		if part.use == nil || s.w.asTool() && part.use.Name == s.w.name {
 			return piece, nil
 		}
 	case e.Stop != nil:

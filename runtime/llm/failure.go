@@ -22,6 +22,7 @@ type Failure struct {
 	Got        int64         // number of bytes of the response that arrived
 	Partial    bool          // a part of the reply was passed on, so there must be no retry
 	deadline   bool          // the attempt failed only because its context ended
+	repaired   bool          // the request is sent again in another form, which the provider may accept
 }
 
 func (f *Failure) Error() string { return f.Message }

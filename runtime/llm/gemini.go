@@ -20,7 +20,7 @@ func openGemini(c *Connection, w *world) (Provider, error) {
 		return nil, err
 	}
 	e.authorize = func(h http.Header, key string) { h.Set("X-Goog-Api-Key", key) }
-	return &remote{gemini{}, e}, nil
+	return &remote{wire: gemini{}, endpoint: e}, nil
 }
 
 func (gemini) Capabilities() Capabilities {

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
-	"github.com/concerto-lang/concerto/internal/data/provider"
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	http "github.com/concerto-lang/concerto/runtime/llm/httpport"
 )
@@ -31,7 +31,7 @@ func connectBound(c *Connection) time.Duration {
 
 // Address returns the address to which the connection sends requests, or "" if it sends none.
 func (c *Connection) Address() string {
-	p := provider.Named(c.Provider)
+	p := models.ProviderNamed(c.Provider)
 	switch {
 	case c.BaseURL != "" && (p.Base != "" || p.Addressed):
 		return c.BaseURL
@@ -46,6 +46,7 @@ func (c *Connection) Address() string {
 // endpoint contains the address, the key and the headers of an HTTP provider.
 type endpoint struct {
 	root   *url.URL // address up to and including the API version
+	vendor string   // provider of the models; "" for other servers, about whose models nothing is known
 	keyEnv string
 	tokens *tokenSource // source of the key; nil without token_command
 	origin string       // position of the connection's section, for error texts
@@ -73,7 +74,7 @@ type address struct {
 // openEndpoint returns the endpoint of a connection. The address is the connection's base_url or
 // the provider's default.
 func openEndpoint(c *Connection, w *world) (*endpoint, error) {
-	base, p := c.Address(), provider.Named(c.Provider)
+	base, p := c.Address(), models.ProviderNamed(c.Provider)
 	if (c.BaseURL == "" || p.Addressed) && p.NeedsKey && c.APIKeyEnv == "" && c.TokenCommand == nil && len(c.HeadersEnv) == 0 {
 		return nil, fmt.Errorf("%s needs a key: write `api_key_env = \"…\"` with the name of the environment variable that contains it", base)
 	}
@@ -81,7 +82,7 @@ func openEndpoint(c *Connection, w *world) (*endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &endpoint{root: root, keyEnv: c.APIKeyEnv, origin: c.sectionName(), world: w,
+	e := &endpoint{root: root, vendor: c.Provider, keyEnv: c.APIKeyEnv, origin: c.sectionName(), world: w,
 		connect: connectBound(c), first: seconds(c.FirstTokenTimeout),
 		header: http.Header{
 			"Content-Type": {"application/json"}, "Accept": {"application/json"}, "User-Agent": {"concerto"},

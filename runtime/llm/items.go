@@ -47,5 +47,5 @@ func itemsOf(m *effect.ChatMessage, api string) []json.RawMessage {
 	return m.Items.Content
 }
 
-// isMark reports whether a block of hidden content stands for what the reply itself contains.
+// isMark reports whether a block of hidden content represents what the reply itself contains.
 func isMark(block, mark json.RawMessage) bool { return string(block) == string(mark) }

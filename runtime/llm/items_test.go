@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// TestItems checks that the hidden content of a reply with calls is sent back as it was received, in
-// its order, whether the reply was streamed or not.
+// TestItems checks that the hidden content of a reply with calls is sent back as it was received,
+// in its order, whether the reply was streamed or not.
 func TestItems(t *testing.T) {
 	const (
 		anthropicWhole = `{"id":"m","model":"m","content":[{"type":"thinking","thinking":"hmm","signature":"SIG=="},{"type":"text","text":"I look."},{"type":"redacted_thinking","data":"XX"},` +
@@ -95,7 +95,8 @@ func TestItems(t *testing.T) {
 	}
 }
 
-// TestItemsWithSecrets checks that a reply has no hidden content if it contains a secret of the run.
+// TestItemsWithSecrets checks that a reply has no hidden content if it contains a secret of the
+// run.
 func TestItemsWithSecrets(t *testing.T) {
 	whole := `{"choices":[{"message":{"content":"","reasoning_content":"the key is ` + key + `","tool_calls":[{"id":"t1","function":{"name":"clock","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`
 	chunk := `{"choices":[{"delta":{"reasoning_content":"the key is ` + key + `","tool_calls":[{"id":"t1","function":{"name":"clock","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`

@@ -17,7 +17,7 @@ func openOllama(c *Connection, w *world) (Provider, error) {
 		return nil, err
 	}
 	e.framing = framedNDJSON
-	return &remote{ollama{}, e}, nil
+	return &remote{wire: ollama{}, endpoint: e}, nil
 }
 
 func (ollama) Capabilities() Capabilities {

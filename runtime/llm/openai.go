@@ -26,7 +26,11 @@ func openOpenAI(c *Connection, w *world) (Provider, error) {
 	if c.Project != "" {
 		e.header.Set("OpenAI-Project", c.Project)
 	}
-	return &remote{openAI{own: e.root.Host == "api.openai.com"}, e}, nil
+	own := e.root.Host == "api.openai.com"
+	if !own {
+		e.vendor = ""
+	}
+	return &remote{wire: openAI{own: own}, endpoint: e}, nil
 }
 
 func (p openAI) Capabilities() Capabilities {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/data/secret"
 	http "github.com/concerto-lang/concerto/runtime/llm/httpport"
 	"github.com/concerto-lang/concerto/runtime/world/clock"
@@ -64,6 +65,27 @@ func (c Capabilities) refuses(req *Request) error {
 			if slices.Contains(c.NoFiles, f.Type) {
 				return &Failure{Class: ClassBadRequest, Message: fmt.Sprintf("the provider does not support %s (%s): remove it, or use another connection", f.Name, f.Type)}
 			}
+		}
+	}
+	return nil
+}
+
+// refusedBy returns the error for a request with a parameter that its model does not accept, or
+// nil.
+func refusedBy(m *models.Model, req *Request) error {
+	if m == nil {
+		return nil
+	}
+	for _, x := range []struct {
+		name, accepts string
+		set           bool
+	}{{"temperature", m.Temperature, req.Temperature != nil}, {"top_p", m.TopP, req.TopP != nil}} {
+		switch {
+		case !x.set:
+		case x.accepts == models.Refuse:
+			return &Failure{Class: ClassBadRequest, Message: fmt.Sprintf("%s does not accept %s: remove it, or write it into `extra` of the connection if the model accepts it by now", req.Model, x.name)}
+		case x.accepts == models.EffortNone && req.Effort != "none":
+			return &Failure{Class: ClassBadRequest, Message: fmt.Sprintf(`%s accepts %s only without reasoning: remove it, or set reasoning_effort: "none"`, req.Model, x.name)}
 		}
 	}
 	return nil

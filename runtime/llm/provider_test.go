@@ -10,15 +10,15 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/agents/modelserver"
 	"github.com/concerto-lang/concerto/internal/data/effect"
-	"github.com/concerto-lang/concerto/internal/data/provider"
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // remotes lists the providers that are reached by HTTP. Each test runs for all of them. The test
 // server validates every request against the provider's published API.
 var remotes = func() (names []string) {
-	for _, p := range provider.All {
-		if p.Name != provider.Scripted {
+	for _, p := range models.Providers {
+		if p.Name != models.Scripted {
 			names = append(names, p.Name)
 		}
 	}
@@ -28,14 +28,14 @@ var remotes = func() (names []string) {
 // TestEveryProviderHasAnAdapter checks that the table of providers and the table of adapters have
 // the same names.
 func TestEveryProviderHasAnAdapter(t *testing.T) {
-	for _, p := range provider.All {
+	for _, p := range models.Providers {
 		if adapters[p.Name] == nil {
 			t.Errorf("provider %q has no adapter", p.Name)
 		}
 	}
 	for name := range adapters {
-		if provider.Named(name).Name == "" {
-			t.Errorf("internal/data/provider has no provider for the adapter %q", name)
+		if models.ProviderNamed(name).Name == "" {
+			t.Errorf("internal/data/models has no provider for the adapter %q", name)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
@@ -20,6 +21,11 @@ import (
 type remote struct {
 	wire
 	*endpoint
+	// adapt returns a schema in the form that the provider enforces, if it can express the schema;
+	// nil if the provider accepts any schema.
+	adapt func(json.RawMessage) (out json.RawMessage, ok bool)
+
+	refusedForms sync.Map // number of forms of a schema that the provider has refused, by formKey
 }
 
 // exchange is one request with the header of its response. The body of the response is read through
@@ -33,7 +39,7 @@ type exchange struct {
 
 // Ask sends the request and reads the whole response.
 func (p *remote) Ask(ctx context.Context, req *Request) (*effect.AgentReply, error) {
-	w := newWanted(req, p.Capabilities())
+	w := p.replySchema(req)
 	x, err := p.openExchange(ctx, req, w, false)
 	if err != nil {
 		return nil, err
@@ -53,8 +59,9 @@ func (p *remote) openExchange(ctx context.Context, req *Request, w *replySchema,
 	var f *Failure
 	if p.tokens != nil && errors.As(err, &f) && f.HTTPStatus == http.StatusUnauthorized {
 		p.tokens.discard()
-		return p.sendRequest(ctx, req, w, stream)
+		x, err = p.sendRequest(ctx, req, w, stream)
 	}
+	p.repairForm(req, w, err)
 	return x, err
 }
 
@@ -79,6 +86,9 @@ func (p *remote) sendRequest(ctx context.Context, req *Request, w *replySchema, 
 // the stack while a thousand calls wait.
 func (p *remote) request(ctx context.Context, req *Request, w *replySchema, stream bool) (*http.Request, error) {
 	if err := p.Capabilities().refuses(req); err != nil {
+		return nil, err
+	}
+	if err := refusedBy(p.row(req), req); err != nil {
 		return nil, err
 	}
 	key, err := p.connectionKey(ctx)
@@ -285,7 +295,7 @@ func (p *remote) Stream(ctx context.Context, req *Request, piece func(string)) (
 		defer t.Stop()
 		begun = func() { t.Stop() }
 	}
-	w := newWanted(req, p.Capabilities())
+	w := p.replySchema(req)
 	x, err := p.openExchange(ctx, req, w, true)
 	if err != nil {
 		return nil, err

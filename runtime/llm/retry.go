@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
-	"github.com/concerto-lang/concerto/internal/data/provider"
+	"github.com/concerto-lang/concerto/internal/data/models"
 )
 
 // retryLoop calls one connection until it replies, fails in a way that a retry cannot solve, or has
@@ -29,7 +29,11 @@ func (c *Client) retryLoop(ctx context.Context, l *route, req *Request, piece fu
 			return reply, nil
 		}
 		var f *Failure
-		if !errors.As(err, &f) || !f.retryable() || n >= policy.MaxAttempts || ctx.Err() != nil {
+		if errors.As(err, &f) && f.repaired && ctx.Err() == nil {
+			n-- // the other form of the request is no attempt of the policy
+			continue
+		}
+		if f == nil || !f.retryable() || n >= policy.MaxAttempts || ctx.Err() != nil {
 			if f != nil && n > 1 {
 				g := *f
 				g.Message = fmt.Sprintf("%s (attempt %d of %d)", f.Message, n, policy.MaxAttempts)
@@ -139,7 +143,7 @@ func (c *Client) sendOnce(ctx context.Context, l *route, req *Request, piece fun
 		settleBudget(0, 0, false, false)
 		return nil, err
 	}
-	if l.Provider != provider.Scripted { // its script states the tokens
+	if l.Provider != models.Scripted { // its script states the tokens
 		estimateUsage(reply, in, out)
 	}
 	settleBudget(reply.TokensIn, reply.TokensOut, true, reply.Estimated)
@@ -163,13 +167,13 @@ func estimateUsage(reply *effect.AgentReply, in, out int64) {
 	}
 }
 
-// sendRequest sends a request to the provider. With a FirstTokenTimeout it streams the reply even
-// if piece is nil, to detect when the reply begins.
+// sendRequest sends a request to the provider. It streams the reply even if piece is nil if a
+// FirstTokenTimeout must detect when the reply begins, or if the reply may be long.
 func (l *route) sendRequest(ctx context.Context, req *Request, piece func(string)) (*effect.AgentReply, error) {
 	switch {
 	case piece != nil:
 		return l.provider.Stream(ctx, req, piece)
-	case l.FirstTokenTimeout > 0:
+	case l.FirstTokenTimeout > 0, l.Connection.Provider == "anthropic" && anthropicLimit(req) > maxWhole:
 		reply, err := l.provider.Stream(ctx, req, func(string) {})
 		var f *Failure
 		if errors.As(err, &f) {

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"sync"
 
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/data/schema"
 )
 
@@ -15,27 +16,98 @@ type replySchema struct {
 	name    string
 	schema  json.RawMessage
 	wrapped bool
+	rest    int // number of forms that can replace this one
 }
 
 var notName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^A-Za-z0-9_-]+`) })
 
-// newWanted returns the replySchema of a request, or nil if the request has no schema.
-func newWanted(req *Request, c Capabilities) *replySchema {
+// schemaForms maps the forms of models.Model to ways of enforcing a schema.
+var schemaForms = map[string]SchemaBy{models.Native: SchemaNative, models.Tool: SchemaTool, models.Prompt: SchemaPrompted}
+
+// replySchema returns the replySchema of a request, or nil if the request has no schema. It has the
+// first form that the model accepts, that can express the schema, and that the provider has not
+// refused.
+func (p *remote) replySchema(req *Request) *replySchema {
 	if len(req.Schema) == 0 {
 		return nil
 	}
-	w := &replySchema{by: c.Schema, name: notName().ReplaceAllString(req.SchemaName, "_"), schema: req.Schema}
-	if len(req.Tools) > 0 {
-		w.by = c.SchemaTools
-	}
+	w := &replySchema{name: notName().ReplaceAllString(req.SchemaName, "_")}
 	if len(w.name) > 64 {
 		w.name = w.name[:64]
 	}
 	if w.name == "" {
 		w.name = "reply"
 	}
-	w.schema, w.wrapped = schema.AsObject(req.Schema)
+	object, wrapped := schema.AsObject(req.Schema)
+	w.schema, w.wrapped = object, wrapped
+	forms := p.forms(req)
+	refused, _ := p.refusedForms.Load(formKey(req))
+	n, _ := refused.(int)
+	for ; n < len(forms); n++ {
+		w.by, w.rest = forms[n], len(forms)-n-1
+		if w.by != SchemaNative || p.adapt == nil {
+			return w
+		}
+		if fits, ok := p.adapt(object); ok {
+			w.schema = fits
+			return w
+		}
+	}
+	w.by, w.rest = SchemaPrompted, 0
 	return w
+}
+
+// forms returns the ways in which a schema is enforced, the best first.
+func (p *remote) forms(req *Request) (out []SchemaBy) {
+	c := p.Capabilities()
+	by := c.Schema
+	if len(req.Tools) > 0 {
+		by = c.SchemaTools
+	}
+	row := p.row(req)
+	if row == nil {
+		return []SchemaBy{by}
+	}
+	names := row.Schema
+	if len(req.Tools) > 0 {
+		names = row.SchemaTools
+	}
+	for _, name := range names {
+		out = append(out, schemaForms[name])
+	}
+	return out
+}
+
+// row returns what is known about the model of a request, or nil.
+func (p *remote) row(req *Request) *models.Model {
+	if p.vendor == "" {
+		return nil
+	}
+	return models.Lookup(p.vendor, req.Model)
+}
+
+// formKey identifies the requests that have the same forms of schemas.
+func formKey(req *Request) string {
+	if len(req.Tools) > 0 {
+		return "tools " + req.Model
+	}
+	return req.Model
+}
+
+// unenforced matches errors about the form of a schema, not about the rest of a request.
+var unenforced = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)output_config|outputConfig|output_format|structured output|compiled grammar|union types|tool_choice|toolChoice`)
+})
+
+// repairForm lets further requests use the next form of a schema if a failure shows that the
+// provider refuses that of w. The failure is then repaired, and the request is sent again.
+func (p *remote) repairForm(req *Request, w *replySchema, err error) {
+	f, ok := err.(*Failure)
+	if !ok || w == nil || w.rest == 0 || f.HTTPStatus != 400 || !unenforced().MatchString(f.Message) {
+		return
+	}
+	p.refusedForms.Store(formKey(req), len(p.forms(req))-w.rest)
+	f.repaired = true
 }
 
 // native reports whether the schema is sent as a field of the request.

@@ -32,7 +32,7 @@ func openVertex(c *Connection, w *world) (Provider, error) {
 		return nil, err
 	}
 	under := "/projects/" + inPath(c.Project) + "/locations/" + inPath(c.Location) + "/publishers/google"
-	return &remote{vertex{under: under}, e}, nil
+	return &remote{wire: vertex{under: under}, endpoint: e}, nil
 }
 
 func (p vertex) path(req *Request, stream bool) string { return p.under + p.gemini.path(req, stream) }

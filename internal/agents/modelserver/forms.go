@@ -135,10 +135,15 @@ func (r *Reply) anthropicBlocks(body map[string]any) (blocks []object, stop stri
 	if r.Thought != "" {
 		blocks = append(blocks, object{"type": "thinking", "thinking": r.Thought, "signature": "c2lnbmVk"})
 	}
-	if r.Text != "" {
-		blocks = append(blocks, object{"type": "text", "text": r.Text})
+	choice, forced := body["tool_choice"].(map[string]any)
+	text := r.Text
+	if !forced {
+		text = r.text()
 	}
-	if choice, ok := body["tool_choice"].(map[string]any); ok && r.JSON != nil {
+	if text != "" {
+		blocks = append(blocks, object{"type": "text", "text": text})
+	}
+	if forced && r.JSON != nil {
 		name := choice["name"]
 		if name == nil { // any tool is allowed: use the last one offered, which has the schema
 			tools := body["tools"].([]any)
@@ -196,7 +201,7 @@ func (r *Reply) anthropicEvents(body map[string]any) []string {
 			text := mustMarshal(b["input"])
 			pieces = []string{"", text[:len(text)/2], text[len(text)/2:]}
 		default:
-			pieces = r.pieces(r.Text)
+			pieces = r.pieces(b["text"].(string))
 		}
 		out = append(out, anthropicEvent("content_block_start", object{"index": i, "content_block": begin}))
 		for _, p := range pieces {

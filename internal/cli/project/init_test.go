@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
-	"github.com/concerto-lang/concerto/internal/data/provider"
+	"github.com/concerto-lang/concerto/internal/data/models"
 )
 
 // TestInitUndone checks that a failed init removes the files that it has created.
@@ -32,8 +32,8 @@ func TestInitUndone(t *testing.T) {
 // TestModelSetups checks that every provider except the scripted one has a setup for a new
 // project's manifest and README.
 func TestModelSetups(t *testing.T) {
-	for _, p := range provider.Names() {
-		if _, names := modelSetups[p]; names != (p != provider.Scripted) {
+	for _, p := range models.ProviderNames() {
+		if _, names := modelSetups[p]; names != (p != models.Scripted) {
 			t.Errorf("provider %s: modelSetups must have a row for every provider except the scripted one", p)
 		}
 	}

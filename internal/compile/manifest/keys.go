@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/concerto-lang/concerto/internal/data/hostpolicy"
-	"github.com/concerto-lang/concerto/internal/data/provider"
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/data/toolname"
 )
 
@@ -103,7 +103,7 @@ type target struct {
 
 // The allowed values of keys such as providers and transports.
 var (
-	providers     = provider.Names()
+	providers     = models.ProviderNames()
 	hostTransport = []string{"stdio", claudeCode, codex, acp}
 	mcpTransport  = []string{"stdio", "http"}
 	backoffs      = []string{"none", "linear", "exponential"}

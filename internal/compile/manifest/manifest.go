@@ -15,7 +15,7 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/concerto-lang/concerto/internal/data/provider"
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
@@ -201,7 +201,7 @@ func (m *Manifest) Origin(c *Connection) string {
 // requires a key, and names no key. Providers where every user has an address of its own
 // require one at any address.
 func (c *Connection) LacksKey() bool {
-	p := provider.Named(c.Provider)
+	p := models.ProviderNamed(c.Provider)
 	return c.APIKeyEnv == "" && c.TokenCommand == nil && (c.BaseURL == "" || p.Addressed) && p.NeedsKey && len(c.HeadersEnv) == 0
 }
 

@@ -66,8 +66,8 @@ type Items struct {
 	API        string `json:"api"` // "anthropic" or "chat"
 	Connection string `json:"connection"`
 	Model      string `json:"model"`
-	// Content contains the blocks in the provider's order: a block as it was sent, or the texts "text"
-	// and "call" for the reply's text and its next tool call.
+	// Content contains the blocks in the provider's order: a block as it was sent, or the texts
+	// "text" and "call" for the reply's text and its next tool call.
 	Content []json.RawMessage `json:"content"`
 }
 

@@ -1,10 +1,8 @@
-// Package provider contains the table of model providers: the values of `provider` in a connection,
-// and the address of each provider. The manifest and the model client use it. The protocols of the
-// providers are implemented in the client.
-package provider
+package models
 
-// Info is a provider.
-type Info struct {
+// Provider is a model provider: a value of `provider` in a connection. Package llm implements its
+// protocol.
+type Provider struct {
 	Name string // name in the manifest
 	// Base is the address of the provider's servers, including the version; "" if there is none.
 	Base string
@@ -19,8 +17,8 @@ type Info struct {
 // Scripted is the provider that returns replies from the manifest without a network.
 const Scripted = "scripted"
 
-// All contains the providers in the order in which messages list them.
-var All = []Info{
+// Providers contains the providers in the order in which messages list them.
+var Providers = []Provider{
 	{Name: "openai", Base: "https://api.openai.com/v1", Version: "v1", NeedsKey: true},
 	{Name: "anthropic", Base: "https://api.anthropic.com/v1", Version: "v1", NeedsKey: true},
 	{Name: "gemini", Base: "https://generativelanguage.googleapis.com/v1beta", Version: "v1beta", NeedsKey: true},
@@ -31,20 +29,20 @@ var All = []Info{
 	{Name: Scripted},
 }
 
-// Named returns the provider with this name, or the zero Info if there is none.
-func Named(name string) Info {
-	for _, p := range All {
+// ProviderNamed returns the provider with this name, or the zero Provider if there is none.
+func ProviderNamed(name string) Provider {
+	for _, p := range Providers {
 		if p.Name == name {
 			return p
 		}
 	}
-	return Info{}
+	return Provider{}
 }
 
-// Names returns the names of All.
-func Names() []string {
+// ProviderNames returns the names of Providers.
+func ProviderNames() []string {
 	var out []string
-	for _, p := range All {
+	for _, p := range Providers {
 		out = append(out, p.Name)
 	}
 	return out

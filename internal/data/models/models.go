@@ -1,0 +1,149 @@
+// Package models contains the providers of models, and what is known about the models of vendors:
+// what they accept, and in which form. Each fact has its source in models.json.
+package models
+
+import (
+	_ "embed"
+	"encoding/json"
+	"path"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// Model is a row of the table: what models whose names match the pattern accept.
+type Model struct {
+	Provider string `json:"provider"`
+	// Pattern is a name as Name returns it, in which * matches any characters.
+	Pattern string `json:"pattern"`
+	Date    string `json:"date"` // when the row was collected
+	// Temperature and TopP are Send, Refuse or EffortNone; "" means Send.
+	Temperature string `json:"temperature"`
+	TopP        string `json:"top_p"`
+	// Thinking is "none", "budget" (with a budget), "adaptive" (on by default) or "always"; ""
+	// means that it is unknown.
+	Thinking string `json:"thinking"`
+	// Schema contains the forms in which the model accepts a schema, the best first: Native, Tool
+	// or Prompt. SchemaTools are those of a request with tools.
+	Schema      []string `json:"schema"`
+	SchemaTools []string `json:"schema_tools"`
+	Source      []string `json:"source"` // names in sources, or addresses
+}
+
+// Values of Temperature and TopP.
+const (
+	Send       = "send"
+	Refuse     = "refuse"      // the model does not accept the parameter
+	EffortNone = "effort_none" // only without reasoning
+)
+
+// Forms of a schema.
+const (
+	Native = "native" // a member of the request
+	Tool   = "tool"   // a tool that the model must call
+	Prompt = "prompt" // a part of the prompt
+)
+
+// Reasons reports whether the model reasons before it answers.
+func (m *Model) Reasons() bool { return m.Thinking == "always" || m.Thinking == "adaptive" }
+
+//go:embed models.json
+var text []byte
+
+type table struct {
+	Sources map[string]string `json:"sources"`
+	Rows    []Model           `json:"rows"`
+}
+
+var loaded = sync.OnceValue(func() (t table) {
+	if err := json.Unmarshal(text, &t); err != nil {
+		panic(err) // the file is embedded
+	}
+	return t
+})
+
+// families maps the beginnings of names to the providers of their rows.
+var families = []struct{ prefix, provider string }{{"claude-", "anthropic"}, {"gpt-", "openai"}, {"gemini-", "gemini"}}
+
+// Lookup returns the row for a model, or nil if nothing is known about it. provider is that of the
+// connection. A row of a provider that resells models contains only what differs there; the rest is
+// that of the vendor's row. A new name of a known family gets the row of the family's newest model,
+// with the parameters that the vendor may refuse.
+func Lookup(provider, model string) *Model {
+	name := Name(model)
+	vendor := provider
+	for _, f := range families {
+		if strings.HasPrefix(name, f.prefix) {
+			vendor = f.provider
+		}
+	}
+	own := find(vendor, name)
+	if own == nil {
+		own = newest(vendor, name)
+	}
+	if provider == vendor || provider == "azure" || provider == "vertex" {
+		return own
+	}
+	there := find(provider, name)
+	switch {
+	case there == nil:
+		return own
+	case own == nil:
+		return there
+	}
+	merged := *own
+	merged.Provider, merged.Pattern, merged.Date, merged.Source = there.Provider, there.Pattern, there.Date, there.Source
+	merged.Schema, merged.SchemaTools = there.Schema, there.SchemaTools
+	return &merged
+}
+
+// find returns the row of a provider with the longest pattern that matches a name, or nil.
+func find(provider, name string) (best *Model) {
+	rows := loaded().Rows
+	for i := range rows {
+		r := &rows[i]
+		if r.Provider != provider || best != nil && len(r.Pattern) <= len(best.Pattern) {
+			continue
+		}
+		if ok, err := path.Match(r.Pattern, name); err == nil && ok {
+			best = r
+		}
+	}
+	return best
+}
+
+// newest returns the first row of a name's family, with the parameters that a new model may refuse,
+// or nil.
+func newest(vendor, name string) *Model {
+	rows := loaded().Rows
+	for _, f := range families {
+		if f.provider != vendor || !strings.HasPrefix(name, f.prefix) {
+			continue
+		}
+		for i := range rows {
+			if rows[i].Provider == vendor {
+				m := rows[i]
+				m.Pattern, m.Thinking, m.Temperature, m.TopP = f.prefix+"*", "adaptive", Send, Send
+				return &m
+			}
+		}
+	}
+	return nil
+}
+
+// version matches what follows a model's name in a vendor's catalogue: a date, a version, or both.
+var version = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(@.*|:[0-9].*|-v[0-9]+(:[0-9].*)?|-20[0-9]{2}-?[0-9]{2}-?[0-9]{2}.*)$`)
+})
+
+// Name returns a model's name without path, region, vendor and version: claude-opus-5-5 for
+// us.anthropic.claude-opus-5-5-v1:0.
+func Name(model string) string {
+	model = strings.ToLower(model[strings.LastIndexByte(model, '/')+1:])
+	for _, f := range append(families, struct{ prefix, provider string }{"nova-", ""}) {
+		if at := strings.Index(model, "."+f.prefix); at >= 0 {
+			model = model[at+1:]
+		}
+	}
+	return version().ReplaceAllString(model, "")
+}

@@ -1,0 +1,84 @@
+package models
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestRows checks that each row has a source and known values, and that no pattern occurs twice.
+func TestRows(t *testing.T) {
+	all := loaded()
+	if len(all.Rows) < 40 {
+		t.Fatalf("number of rows = %d", len(all.Rows))
+	}
+	seen := map[string]bool{}
+	for _, r := range all.Rows {
+		name := r.Provider + " " + r.Pattern
+		if seen[name] {
+			t.Errorf("%s has two rows", name)
+		}
+		seen[name] = true
+		if len(r.Source) == 0 {
+			t.Errorf("%s has no source", name)
+		}
+		for _, s := range r.Source {
+			if all.Sources[s] == "" && !strings.HasPrefix(s, "https://") {
+				t.Errorf("%s has the unknown source %s", name, s)
+			}
+		}
+		if _, err := time.Parse(time.DateOnly, r.Date); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for value, known := range map[string][]string{r.Temperature: {"", Send, Refuse, EffortNone}, r.TopP: {"", Send, Refuse, EffortNone}, r.Thinking: {"", "none", "budget", "adaptive", "always"}} {
+			if !slices.Contains(known, value) {
+				t.Errorf("%s has the unknown value %q", name, value)
+			}
+		}
+		for _, forms := range [][]string{r.Schema, r.SchemaTools} {
+			if len(forms) == 0 || slices.ContainsFunc(forms, func(f string) bool { return f != Native && f != Tool && f != Prompt }) {
+				t.Errorf("%s has the forms %v", name, forms)
+			}
+		}
+		if got := Lookup(r.Provider, strings.ReplaceAll(strings.TrimSuffix(r.Pattern, "*"), "*", "x")); got == nil {
+			t.Errorf("%s is not found", name)
+		}
+	}
+	for name := range all.Sources {
+		if !slices.ContainsFunc(all.Rows, func(r Model) bool { return slices.Contains(r.Source, name) }) {
+			t.Errorf("no row uses the source %s", name)
+		}
+	}
+}
+
+func TestLookup(t *testing.T) {
+	for _, c := range []struct {
+		provider, model, pattern, temperature string
+		schema, tools                         string
+	}{
+		{"anthropic", "claude-opus-5-5", "claude-opus-5-5*", Refuse, "native prompt", "native prompt"},
+		{"anthropic", "claude-opus-5-5-20261120", "claude-opus-5-5*", Refuse, "native prompt", "native prompt"},
+		{"anthropic", "claude-opus-5", "claude-opus-5*", Refuse, "native tool", "native tool"},
+		{"anthropic", "claude-sonnet-4-5@20250929", "claude-sonnet-4-5*", Send, "native tool", "native tool"},
+		{"anthropic", "claude-opus-7", "claude-*", Send, "native prompt", "native prompt"},
+		{"anthropic", "deepseek-chat", "", "", "", ""},
+		{"bedrock", "us.anthropic.claude-opus-5-5-v1:0", "claude-*-5-5*", Refuse, "prompt", "prompt"},
+		{"bedrock", "anthropic.claude-haiku-4-5-20251001-v1:0", "claude-*", Send, "tool prompt", "tool prompt"},
+		{"bedrock", "amazon.nova-pro-v1:0", "nova-*", "", "tool prompt", "tool prompt"},
+		{"openai", "gpt-6.2-sol", "gpt-6.2-sol*", Refuse, "native", "native"},
+		{"azure", "gpt-5.1-2025-11-13", "gpt-5.1*", EffortNone, "native", "native"},
+		{"gemini", "models/gemini-2.5-flash", "gemini-2.5*", Send, "native", "tool"},
+		{"vertex", "gemini-3.8-flash", "gemini-3.8-flash*", Send, "native", "native"},
+		{"ollama", "llama3", "*", Send, "native", "prompt"},
+	} {
+		m := Lookup(c.provider, c.model)
+		if m == nil {
+			m = &Model{}
+		}
+		got := []string{m.Pattern, m.Temperature, strings.Join(m.Schema, " "), strings.Join(m.SchemaTools, " ")}
+		if want := []string{c.pattern, c.temperature, c.schema, c.tools}; !slices.Equal(got, want) {
+			t.Errorf("%s %s: got %q, want %q", c.provider, c.model, got, want)
+		}
+	}
+}
