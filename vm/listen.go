@@ -537,7 +537,7 @@ func turnEnd(result value.Slot) effect.HostMessage {
 	m := value.NewMap(6)
 	m.SetString("message", value.String(line))
 	m.SetString("stage", value.String("turn"))
-	for _, name := range []string{"cost_usd", "turns", "usage"} {
+	for _, name := range []string{"cost_usd", "turns", "usage", "models"} {
 		if v, has := all.GetString(name); has {
 			value.Share(v)
 			m.SetString(name, v)

@@ -350,13 +350,12 @@ func (s *Output) foreignTurn(text string, payload []byte) {
 	s.addMessage(o)
 }
 
-// spent reports what the current turn has used so far. A nil usage or cost is not reported, nor are
-// 0 turns; payload may be nil.
-func (s *Output) spent(message string, used *usage, cost *float64, turns int64, payload []byte) {
+// spent reports what the current turn has used so far, as far as it is known; payload may be nil.
+func (s *Output) spent(message string, used totals, payload []byte) {
 	o := jsonobject.New(hostmsg.Progress)
 	o.Text("message", message)
 	o.Text("stage", "usage")
-	addTotals(o, used, cost, turns)
+	used.addTo(o)
 	if payload != nil {
 		o.Raw("payload", payload)
 	}
