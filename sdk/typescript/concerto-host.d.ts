@@ -90,8 +90,10 @@ export declare class Task {
     planLimit(window: string, status: "near" | "reached", fields?: PlanLimitFields): void;
     /** Sends a log line to the program. The level is debug, info, warn or error. */
     log(level: string, message: string): void;
-    /** Sends a part of the result. */
-    partial(text: string): void;
+    /** Sends a part of the result. message is the id of the message to which it belongs. */
+    partial(text: string, message?: string): void;
+    /** Removes the parts of these messages from the result. */
+    retract(messages: string[]): void;
     /** Asks the program and returns its answer. Rejects with Refused. */
     ask(question: string, fields?: AskFields): Promise<Json>;
     /** Asks whether an action is allowed. Rejects with Refused if there is no answer. */

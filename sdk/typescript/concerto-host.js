@@ -94,9 +94,13 @@ export class Task {
     log(level, message) {
         this.sendNote("log", { level, message });
     }
-    /** Sends a part of the result. */
-    partial(text) {
-        this.sendNote("partial", { text });
+    /** Sends a part of the result. message is the id of the message to which it belongs. */
+    partial(text, message) {
+        this.sendNote("partial", { text, message });
+    }
+    /** Removes the parts of these messages from the result. */
+    retract(messages) {
+        this.sendNote("retract", { messages });
     }
     /** Asks the program and returns its answer. Rejects with Refused. */
     ask(question, fields = {}) {

@@ -24,7 +24,7 @@ func (a *ACP) translateText(s *Output, u *acpUpdate) {
 		return
 	}
 	a.Text = append(a.Text, text)
-	s.partial(text)
+	s.partial(text, "")
 }
 
 func (a *ACP) translateThought(s *Output, u *acpUpdate) { s.thought(u.blockText()) }

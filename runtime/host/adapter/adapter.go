@@ -15,6 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/internal/process/stderrlog"
 	"github.com/concerto-lang/concerto/internal/term/terminal"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
@@ -322,12 +323,24 @@ func (s *Output) subagentText(text string) {
 	}
 }
 
-func (s *Output) partial(text string) {
+// partial reports a piece of the agent's text. message is the ID by which it can be retracted; ""
+// for none.
+func (s *Output) partial(text, message string) {
 	if text == "" {
 		return
 	}
-	o := jsonobject.New("partial")
+	o := jsonobject.New(hostmsg.Partial)
 	o.Text("text", text)
+	if message != "" {
+		o.Text("message", message)
+	}
+	s.addMessage(o)
+}
+
+// retract retracts the pieces of messages.
+func (s *Output) retract(messages []string) {
+	o := jsonobject.New(hostmsg.Retract)
+	o.Raw("messages", jsonwrite.MustEncode(messages))
 	s.addMessage(o)
 }
 

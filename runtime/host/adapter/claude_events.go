@@ -18,7 +18,10 @@ func (c *claude) stream(s *Output, m *claudeLine) {
 	var e struct {
 		Type    string
 		Message struct{ ID string }
-		Delta   struct{ Type, Text, Thinking string }
+		Delta   struct {
+			Type, Text, Thinking string
+			Stop                 string `json:"stop_reason"`
+		}
 	}
 	if json.Unmarshal(m.Event, &e) != nil || c.isForeign() || m.Parent != nil {
 		s.Quiet = m.Type
@@ -27,10 +30,13 @@ func (c *claude) stream(s *Output, m *claudeLine) {
 	switch {
 	case e.Type == "message_start":
 		c.Message, c.Streamed = e.Message.ID, false
+		c.abandon()
 	case e.Delta.Type == "text_delta":
 		c.Streamed = true
-		s.partial(e.Delta.Text)
+		s.partial(e.Delta.Text, c.pieceOf(m.UUID))
 		return
+	case e.Delta.Stop == "refusal":
+		c.abandon()
 	case e.Delta.Type == "thinking_delta":
 		s.thought(e.Delta.Thinking)
 		return
@@ -90,6 +96,8 @@ func (c *claude) assistant(s *Output, m *claudeLine) {
 	message, all := m.blocks()
 	if c.isForeign() {
 		all = nil
+	} else if m.Parent == nil {
+		c.retract(s, m.Supersedes, false)
 	}
 	for _, b := range all {
 		if b.Type == "tool_use" {
@@ -102,8 +110,12 @@ func (c *claude) assistant(s *Output, m *claudeLine) {
 			s.subagentText(b.Text)
 		case b.Type == "text":
 			c.addText(message.ID, b.Text)
-			if !(c.Streamed && message.ID == c.Message) {
-				s.partial(b.Text)
+			if c.Streamed && message.ID == c.Message {
+				c.complete(m.UUID, message.ID, c.Piece)
+				c.Piece = ""
+			} else {
+				c.complete(m.UUID, message.ID, m.UUID)
+				s.partial(b.Text, m.UUID)
 			}
 		case b.Type == "tool_use" && b.Name == "Monitor":
 			c.Tasks.Watches[b.ID] = true

@@ -292,7 +292,7 @@ func (c *codex) ToAgent(line []byte) (s Output) {
 			c.Tasks.begin()
 		}
 		c.Tasks.Interrupted, c.Tasks.Before = false, 0
-		c.setBase()
+		beginUsage(c)
 		if c.cfg.Fresh && c.Prompts > 1 && !o.Queued {
 			c.Prompt = c.Reply.promptOf(o)
 			s.addLines(c.RPC.request("thread/start", c.thread()))
@@ -443,7 +443,7 @@ func (c *codex) handleResponse(s *Output, m *rpcMessage, line []byte) {
 		c.Session, c.Model = r.Thread.ID, r.Model
 		c.Tasks.beginSession()
 		c.Total = usage{}
-		c.setBase()
+		beginUsage(c)
 		if c.Prompts == 0 {
 			s.ready(c.Version, true)
 		} else {

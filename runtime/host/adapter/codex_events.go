@@ -14,7 +14,7 @@ import (
 
 func (c *codex) delta(s *Output, e *codexEvent) {
 	c.Streamed[e.ItemID] = true
-	s.partial(e.Delta)
+	s.partial(e.Delta, "")
 }
 
 func codexThinks(_ *codex, s *Output, e *codexEvent) { s.thought(e.Delta) }
@@ -113,7 +113,7 @@ func (c *codex) itemCompleted(s *Output, e *codexEvent) {
 	if item.Type == "agentMessage" {
 		c.Text = item.Text
 		if !c.Streamed[item.ID] {
-			s.partial(item.Text)
+			s.partial(item.Text, "")
 		}
 	}
 	delete(c.Streamed, item.ID)
@@ -136,7 +136,7 @@ func (c *codex) uses(s *Output, e *codexEvent) {
 	c.addUse(c.Session, c.Model, now.minus(c.Total))
 	c.Total = now
 	if !c.Busy || !c.Counted && c.isForeign(e) { // the usage is that of earlier turns: a resumed thread reports it late
-		c.setBase()
+		beginUsage(c)
 		s.Quiet = e.method
 		return
 	}
@@ -199,7 +199,7 @@ func (c *codex) completed(s *Output, e *codexEvent) {
 	if e.Turn.Error != nil {
 		r.Message = e.Turn.Error.text()
 	}
-	c.setTotals(&r)
+	setTotals(c, &r)
 	switch e.Turn.Status {
 	case "completed":
 		r.Message = ""

@@ -357,7 +357,7 @@ func (c *codex) settle(s *Output) {
 	}
 	late := c.Tasks.Past[min(c.Tasks.Before, len(c.Tasks.Past)):]
 	r := c.Tasks.settled()
-	c.setTotals(&r)
+	setTotals(c, &r)
 	if c.cfg.Background == BackgroundForbid && r.Code == "" && len(late) > 0 {
 		r.Code, r.Message = "background", fmt.Sprintf("host '%s' started background work, which was stopped: %s", c.cfg.Host, Titles(late))
 	}
@@ -455,15 +455,15 @@ func (m *codexModels) addUse(thread, model string, more usage) {
 	m.Spent[model] = m.Spent[model].plus(more)
 }
 
-// setBase makes what the threads have used so far the beginning of what the exchange uses.
-func (c *codex) setBase() {
+// beginUsage makes what the threads have used so far the beginning of what the exchange uses.
+func beginUsage(c *codex) {
 	c.Used = c.sum()
 	clear(c.Spent)
 }
 
 // setTotals sets what the exchange has used, if Codex has reported it. Without the model of each
 // thread, nothing is reported by model.
-func (c *codex) setTotals(r *outcome) {
+func setTotals(c *codex, r *outcome) {
 	if !c.Counted {
 		return
 	}

@@ -31,6 +31,17 @@ func talked(t *testing.T, a Adapter, lines ...string) (out []string) {
 // fail to start.
 func TestConversations(t *testing.T) {
 	start, prompt, cancel := `> {"type":"init"}`, `> {"type":"prompt","text":"go"}`, `> {"type":"cancel","reason":"r"}`
+	// A refused message, of which the second block is incomplete, and the beginning of another model's.
+	refused := []string{prompt, `{"type":"stream_event","uuid":"e1","event":{"type":"message_start","message":{"id":"m1"}}}`,
+		`{"type":"stream_event","uuid":"e2","event":{"delta":{"type":"text_delta","text":"I "}}}`,
+		`{"type":"stream_event","uuid":"e3","event":{"delta":{"type":"text_delta","text":"can"}}}`,
+		`{"type":"assistant","uuid":"l1","message":{"id":"m1","content":[{"type":"text","text":"I can"}]}}`,
+		`{"type":"stream_event","uuid":"e4","event":{"delta":{"type":"text_delta","text":"not"}}}`,
+		`{"type":"stream_event","uuid":"e5","event":{"type":"message_delta","delta":{"stop_reason":"refusal"}}}`,
+		`{"type":"stream_event","uuid":"e6","event":{"type":"message_start","message":{"id":"m2"}}}`,
+		`{"type":"stream_event","uuid":"e7","event":{"delta":{"type":"text_delta","text":"Su"}}}`,
+		`{"type":"stream_event","uuid":"e8","event":{"delta":{"type":"text_delta","text":"re."}}}`}
+	refused = refused[:len(refused):len(refused)]
 	queuedPrompt, steer := `> {"type":"prompt","text":"more","queued":true}`, `> {"type":"steer","id":"t1","text":"more"}`
 	for _, c := range []struct {
 		name, transport string
@@ -83,6 +94,27 @@ func TestConversations(t *testing.T) {
 			`> {"id":4,"jsonrpc":"2.0","method":"turn/start","params":{"input":[{"text":"go","text_elements":[],"type":"text"}],"threadId":"T"}}`,
 			`{"type":"progress","message":"big, Codex 0.171.0","stage":"start"`, `{"type":"progress","message":"3 tokens","stage":"usage","usage":{"tokens_in":2,"tokens_out":1,"tokens_cached":0}`,
 			`{"type":"result","text":"","session":"T","usage":{"tokens_in":2,"tokens_out":1,"tokens_cached":0},"models":{"big":{"tokens_in":2,"tokens_out":1,"tokens_cached":0}}`}},
+		{"a refused message is retracted by the line that replaces it", "claude-code", Vendor{}, "", append(refused,
+			`{"type":"assistant","uuid":"l4","supersedes":["l1","l2","tool"],"message":{"id":"m2","content":[{"type":"text","text":"Sure."}]}}`,
+			`{"type":"system","subtype":"model_refusal_fallback","content":"Another model answers.","retracted_message_uuids":["l1","l2","tool"]}`,
+			`{"type":"result","subtype":"success"}`,
+		), []string{`{"type":"partial","text":"Su","message":"e7"}`, `{"type":"partial","text":"re.","message":"e7"}`, `{"type":"retract","messages":["e4","e2"]}`,
+			`{"type":"log","level":"warn","message":"Another model answers."}`, `{"type":"result","text":"Sure."`}},
+		{"a refused message is retracted by the report", "claude-code", Vendor{}, "", append(refused,
+			`{"type":"system","subtype":"model_refusal_fallback","content":"Another model answers.","retracted_message_uuids":["l1","l2"]}`,
+			`{"type":"assistant","uuid":"l4","message":{"id":"m2","content":[{"type":"text","text":"Sure."}]}}`,
+			`{"type":"system","subtype":"model_refusal_fallback","content":"Again.","retracted_message_uuids":["l1","l2","l4"]}`,
+			`{"type":"result","subtype":"success"}`,
+		), []string{`{"type":"partial","text":"Su","message":"e7"}`, `{"type":"partial","text":"re.","message":"e7"}`, `{"type":"retract","messages":["e4","e2"]}`,
+			`{"type":"log","level":"warn","message":"Another model answers."}`, `quiet assistant`,
+			`{"type":"retract","messages":["e7"]}`, `{"type":"log","level":"warn","message":"Again."}`, `{"type":"result","text":""`}},
+		{"a message that was not streamed is retracted", "claude-code", Vendor{}, "", []string{prompt,
+			`{"type":"assistant","uuid":"l1","message":{"id":"m1","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}}`,
+			`{"type":"assistant","uuid":"l2","parent_tool_use_id":"t","supersedes":["l1"],"message":{"id":"m2","content":[]}}`,
+			`{"type":"system","subtype":"model_refusal_fallback","scope":"local","content":"A subagent's.","retracted_message_uuids":["s1"]}`,
+			`{"type":"assistant","uuid":"l3","supersedes":["l1"],"message":{"id":"m3","content":[]}}`,
+		}, []string{`{"type":"partial","text":"a","message":"l1"}`, `{"type":"partial","text":"b","message":"l1"}`, `quiet assistant`,
+			`{"type":"log","level":"warn","message":"A subagent's."}`, `{"type":"retract","messages":["l1"]}`}},
 		{"usage of a thread whose model is unknown", "codex", Vendor{}, "", []string{
 			start, `{"id":1,"result":{"userAgent":"x/0.171.0"}}`, `{"id":2,"result":{"thread":{"id":"T"},"model":"big"}}`, prompt, `{"id":3,"result":{"turn":{"id":"U"}}}`,
 			`{"method":"thread/tokenUsage/updated","params":{"threadId":"T","turnId":"U","tokenUsage":{"total":{"inputTokens":5,"outputTokens":2,"cachedInputTokens":1}}}}`,
