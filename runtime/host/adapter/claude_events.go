@@ -30,13 +30,13 @@ func (c *claude) stream(s *Output, m *claudeLine) {
 	switch {
 	case e.Type == "message_start":
 		c.Message, c.Streamed = e.Message.ID, false
-		c.abandon()
+		c.Pieces.abandon()
 	case e.Delta.Type == "text_delta":
 		c.Streamed = true
-		s.partial(e.Delta.Text, c.pieceOf(m.UUID))
+		s.partial(e.Delta.Text, c.Pieces.pieceOf(m.UUID))
 		return
 	case e.Delta.Stop == "refusal":
-		c.abandon()
+		c.Pieces.abandon()
 	case e.Delta.Type == "thinking_delta":
 		s.thought(e.Delta.Thinking)
 		return
@@ -97,7 +97,7 @@ func (c *claude) assistant(s *Output, m *claudeLine) {
 	if c.isForeign() {
 		all = nil
 	} else if m.Parent == nil {
-		c.retract(s, m.Supersedes, false)
+		claudeRetracts(c, s, m.Supersedes, false)
 	}
 	for _, b := range all {
 		if b.Type == "tool_use" {
@@ -111,10 +111,10 @@ func (c *claude) assistant(s *Output, m *claudeLine) {
 		case b.Type == "text":
 			c.addText(message.ID, b.Text)
 			if c.Streamed && message.ID == c.Message {
-				c.complete(m.UUID, message.ID, c.Piece)
-				c.Piece = ""
+				c.Pieces.complete(m.UUID, message.ID, c.Pieces.Piece)
+				c.Pieces.Piece = ""
 			} else {
-				c.complete(m.UUID, message.ID, m.UUID)
+				c.Pieces.complete(m.UUID, message.ID, m.UUID)
 				s.partial(b.Text, m.UUID)
 			}
 		case b.Type == "tool_use" && b.Name == "Monitor":

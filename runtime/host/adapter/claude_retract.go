@@ -53,10 +53,10 @@ func (p *claudePieces) complete(line, reply, id string) {
 	p.Lines[line] = claudePiece{id, reply}
 }
 
-// retract retracts the pieces of lines, whose list may be absent, and those that no line has
+// claudeRetracts retracts the pieces of lines, whose list may be absent, and those that no line has
 // completed. Without isFinal, it retracts nothing if the list is empty. Lines that were retracted
 // before, and those without a text, have no pieces.
-func (c *claude) retract(s *Output, lines json.RawMessage, isFinal bool) {
+func claudeRetracts(c *claude, s *Output, lines json.RawMessage, isFinal bool) {
 	var ids []string
 	if json.Unmarshal(lines, &ids) != nil {
 		ids = nil // a list of another form names no lines
@@ -64,14 +64,14 @@ func (c *claude) retract(s *Output, lines json.RawMessage, isFinal bool) {
 	if len(ids) == 0 && !isFinal {
 		return
 	}
-	gone := c.Lost
-	c.Lost = nil
+	gone := c.Pieces.Lost
+	c.Pieces.Lost = nil
 	for _, id := range ids {
-		p, known := c.Lines[id]
+		p, known := c.Pieces.Lines[id]
 		if !known {
 			continue
 		}
-		delete(c.Lines, id)
+		delete(c.Pieces.Lines, id)
 		if !slices.Contains(gone, p.ID) {
 			gone = append(gone, p.ID)
 		}
@@ -84,16 +84,16 @@ func (c *claude) retract(s *Output, lines json.RawMessage, isFinal bool) {
 	}
 }
 
-// fallsBack handles the report that another model answers instead of one that has refused. The
-// texts of a subagent are no pieces.
-func (c *claude) fallsBack(s *Output, m *claudeLine) {
+// claudeFallsBack handles the report that another model answers instead of one that has refused.
+// The texts of a subagent are no pieces.
+func claudeFallsBack(c *claude, s *Output, m *claudeLine) {
 	var line struct {
 		Scope     string          `json:"scope"`
 		Retracted json.RawMessage `json:"retracted_message_uuids"`
 	}
 	_ = json.Unmarshal(m.line, &line) // members with the wrong type retract nothing
 	if !c.isForeign() {
-		c.retract(s, line.Retracted, line.Scope != "local")
+		claudeRetracts(c, s, line.Retracted, line.Scope != "local")
 	}
 	c.warnsUser(s, m)
 }

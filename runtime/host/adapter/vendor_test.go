@@ -31,7 +31,7 @@ func talked(t *testing.T, a Adapter, lines ...string) (out []string) {
 // fail to start.
 func TestConversations(t *testing.T) {
 	start, prompt, cancel := `> {"type":"init"}`, `> {"type":"prompt","text":"go"}`, `> {"type":"cancel","reason":"r"}`
-	// A refused message, of which the second block is incomplete, and the beginning of another model's.
+	// a refused message whose second block is incomplete, and the start of its replacement
 	refused := []string{prompt, `{"type":"stream_event","uuid":"e1","event":{"type":"message_start","message":{"id":"m1"}}}`,
 		`{"type":"stream_event","uuid":"e2","event":{"delta":{"type":"text_delta","text":"I "}}}`,
 		`{"type":"stream_event","uuid":"e3","event":{"delta":{"type":"text_delta","text":"can"}}}`,
