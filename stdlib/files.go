@@ -265,6 +265,7 @@ var files = [...]file{
 		"HostLog",
 		"HostPlanLimit",
 		"HostPartial",
+		"HostRetract",
 		"HostQuestion",
 		"HostApproval",
 		"HostNetwork",

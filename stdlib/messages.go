@@ -95,7 +95,9 @@ func unhandled(m *hostmsg.Message) string {
 	case !m.Handled():
 		return "–"
 	case m.Unhandled == hostmsg.Gathered:
-		return "`partial_output`"
+		return "added to `partial_output`"
+	case m.Unhandled == hostmsg.Removed:
+		return "removed from `partial_output`"
 	case m.Unhandled == hostmsg.ByTools:
 		return "the host's tools, else an `error`"
 	case m.Default != "":

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
@@ -143,14 +144,18 @@ func (s *scope) notice(channel string, m *effect.HostMessage, fill func(*value.M
 // handleUnhandled processes a message that has no handler.
 func (t *task) handleUnhandled(s *scope, m *effect.HostMessage) (st status, again bool) {
 	row := hostmsg.Lookup(m.Type)
-	if row.Unhandled == hostmsg.Gathered {
+	switch row.Unhandled {
+	case hostmsg.Gathered:
 		for _, name := range []string{"text", "chunk"} {
 			if v, ok := m.Payload.Map().GetString(name); ok && v.Kind() == value.KindString {
-				st = t.accumulate(s, v.AsString())
+				of, _ := m.Payload.Map().GetString("message")
+				st = t.accumulate(s, v.AsString(), of)
 				break
 			}
 		}
 		return st, st == running
+	case hostmsg.Removed: // dispatchMessage has removed the pieces
+		return running, true
 	}
 	if row.ByPerson() && t.m.config.AskPerson {
 		if _, isSet := s.decl.defaultAnswer(row); !isSet || slices.Contains(s.decl.Assumed, row.Default) {
@@ -179,19 +184,84 @@ func (t *task) answerUnhandled(s *scope, m *effect.HostMessage, row *hostmsg.Mes
 	return st
 }
 
-// accumulate appends a piece to the partial result of a host that streams its result.
-func (t *task) accumulate(s *scope, piece string) status {
-	if n := len(s.partial) + len(piece); n > cap(s.partial) {
+// gathered is the partial result of a host that streams its result.
+type gathered struct {
+	text     []byte
+	messages []gatheredMessage // parts of text in their order; text of no message is in none
+}
+
+// gatheredMessage is a part of the partial result that belongs to one message of the host.
+type gatheredMessage struct {
+	id         string
+	start, end int // in bytes
+}
+
+// gatheredMessageSize is the size of a gatheredMessage in memory, with an id of common length.
+const gatheredMessageSize = 80
+
+// accumulate appends a piece to the partial result of a host that streams its result. of is the ID
+// of the message to which it belongs, if that is a String.
+func (t *task) accumulate(s *scope, piece string, of value.Slot) status {
+	g := &s.partial
+	start := len(g.text)
+	if n := start + len(piece); n > cap(g.text) {
 		// When the array grows, the pieces are copied, so that both the old and the new memory are
 		// in use.
 		n += n / 4
 		if st := t.reserveMemory(n); st != running {
 			return st
 		}
-		s.partial = append(make([]byte, 0, n), s.partial...)
+		g.text = append(make([]byte, 0, n), g.text...)
 	}
-	s.partial = append(s.partial, piece...)
+	g.text = append(g.text, piece...)
+	if of.Kind() != value.KindString || piece == "" {
+		return running
+	}
+	if last := len(g.messages) - 1; last >= 0 && g.messages[last].id == of.AsString() && g.messages[last].end == start {
+		g.messages[last].end = len(g.text)
+		return running
+	}
+	id := strings.Clone(of.AsString()) // not a part of the message's line
+	if n := len(g.messages); n == cap(g.messages) {
+		if st := t.reserveMemory(2*n*gatheredMessageSize + len(id)); st != running {
+			return st
+		}
+	}
+	g.messages = append(g.messages, gatheredMessage{id, start, len(g.text)})
 	return running
+}
+
+// remove removes the pieces of the messages that a host's message retracts. It ignores IDs of other
+// messages.
+func (g *gathered) remove(payload value.Slot) {
+	ids, _ := payload.Map().GetString("messages")
+	if ids.Kind() != value.KindArray || len(g.messages) == 0 {
+		return
+	}
+	retracted := map[string]bool{}
+	for i := range ids.Array().Len {
+		if id := ids.Array().At(i); id.Kind() == value.KindString {
+			retracted[id.AsString()] = true
+		}
+	}
+	kept, removed, next := g.messages[:0], 0, 0 // next is the end of the last part that was removed
+	for _, m := range g.messages {
+		size := m.end - m.start
+		if retracted[m.id] {
+			if removed > 0 {
+				copy(g.text[next-removed:], g.text[next:m.start])
+			}
+			removed, next = removed+size, m.end
+			continue
+		}
+		kept = append(kept, gatheredMessage{m.id, m.start - removed, m.end - removed})
+	}
+	if removed > 0 {
+		copy(g.text[next-removed:], g.text[next:])
+		g.text = g.text[:len(g.text)-removed]
+	}
+	clear(g.messages[len(kept):])
+	g.messages = kept
 }
 
 // replyToMessage answers a message with v, or with an error if problem is not "". by is the kind of

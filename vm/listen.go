@@ -46,7 +46,7 @@ type scope struct {
 	next    *pendingRequest       // the pending request for messages; nil if there is none
 	run     *handlerRun           // the running handler; nil if there is none
 	spare   *handlerRun           // a finished handlerRun to reuse; nil if there is none
-	partial []byte                // the texts of partial messages that have no handler
+	partial gathered              // the texts of partial messages that have no handler
 	unsent  *effect.ExchangeReply // a reply for which the host's queue had no space; nil if there is none
 }
 
@@ -378,17 +378,21 @@ func (t *task) dispatchMessage(s *scope, m *effect.HostMessage) (st status, agai
 		st = t.emit(s.output(m.Type, m.Payload.Map()))
 		return st, st == running
 	}
-	switch hostmsg.Lookup(m.Type).Role {
+	row := hostmsg.Lookup(m.Type)
+	if row.Unhandled == hostmsg.Removed {
+		s.partial.remove(m.Payload)
+	}
+	switch row.Role {
 	case hostmsg.Succeeds:
 		t.addHost(s.decl, s.effect)
 		payload := m.Payload
-		if len(s.partial) > 0 {
-			if st := t.reserveMemory(len(s.partial)); st != running {
+		if text := s.partial.text; len(text) > 0 {
+			if st := t.reserveMemory(len(text)); st != running {
 				return st, false
 			}
-			payload.Map().SetString("partial_output", value.String(string(s.partial)))
-			s.partial = nil
+			payload.Map().SetString("partial_output", value.String(string(text)))
 		}
+		s.partial = gathered{}
 		if h := s.handler(m.Type); h != nil && s.further.checked {
 			return t.startHandler(s, h, m)
 		}
@@ -537,7 +541,7 @@ func turnEnd(result value.Slot) effect.HostMessage {
 	m := value.NewMap(6)
 	m.SetString("message", value.String(line))
 	m.SetString("stage", value.String("turn"))
-	for _, name := range []string{"cost_usd", "turns", "usage"} {
+	for _, name := range []string{"cost_usd", "turns", "usage", "models"} {
 		if v, has := all.GetString(name); has {
 			value.Share(v)
 			m.SetString(name, v)

@@ -87,7 +87,7 @@ func played(w *strings.Builder, m *hostmsg.Message) {
 		byDefault = fmt.Sprintf("%q", "by "+m.Default)
 		late = byDefault
 	}
-	check := fmt.Sprintf("assert_eq(emitted(\"listen:unhandled\"), %d);", map[bool]int{true: 0, false: 1}[m.Unhandled == hostmsg.Gathered])
+	check := fmt.Sprintf("assert_eq(emitted(\"listen:unhandled\"), %d);", map[bool]int{true: 0, false: 1}[m.Unhandled == hostmsg.Gathered || m.Unhandled == hostmsg.Removed])
 	test("unhandled", "W", result, others, replied("W", none)+check)
 	test("unhandled_with_defaults", "D", result, others, replied("D", byDefault)+check)
 	test("too_slow", "D", result, slow, replied("D", late))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"strings"
 	"sync/atomic"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
@@ -29,6 +30,7 @@ type segment struct {
 	// Only the reader uses these fields.
 	ended           bool           // the terminal message has been read
 	pieces          *secret.Stream // the partial messages without secrets; nil before the first
+	pieceOf         string         // member message of the last of them; "" for none
 	outsideReported bool           // logOutside has reported a line after the terminal message
 
 	// reopenedAt is the offset at which a further turn of an ended exchange begins, plus 1; 0 means
@@ -231,22 +233,19 @@ func (r *reader) handleMessage(l ndjson.Line) error {
 func (r *reader) cleanPieces(x *incomingLine) {
 	secrets, t := r.process.hosts.opts.Secrets, x.segment
 	switch {
-	case t.isInit, x.msg.Type != hostmsg.Partial && !hostmsg.Lookup(x.msg.Type).Terminal():
+	case t.isInit:
+	case x.msg.Type == hostmsg.Retract:
+		if t.pieces != nil && t.pieces.Held() != "" && retracts(x.msg, t.pieceOf) {
+			t.pieces.Rest() // it is a part of what is retracted
+		}
+	case x.msg.Type != hostmsg.Partial && !hostmsg.Lookup(x.msg.Type).Terminal():
 	case x.msg.Type != hostmsg.Partial:
 		if t.pieces == nil {
 			return
 		}
-		rest := t.pieces.Rest()
-		if rest == "" {
-			return
+		if rest := t.pieces.Rest(); rest != "" {
+			r.insertPartial(x, rest)
 		}
-		last := *x.msg
-		as := jsonobject.New(hostmsg.Partial)
-		as.Text("text", rest)
-		*x.msg = mustMessage(as.End())
-		r.batch.commitAs(hostmsg.Lookup(hostmsg.Partial))
-		x.msg = r.batch.nextMessage()
-		*x.msg = last
 	case !secrets.Empty() || t.pieces != nil:
 		for _, name := range []string{"text", "chunk"} {
 			text, has := x.msg.Payload.Map().GetString(name)
@@ -256,13 +255,56 @@ func (r *reader) cleanPieces(x *incomingLine) {
 			if t.pieces == nil {
 				t.pieces = secrets.Stream()
 			}
-			if clean := t.pieces.Next(text.AsString()); clean != text.AsString() {
+			of := memberText(x.msg, "message")
+			held, clean := t.pieces.Held(), t.pieces.Next(text.AsString())
+			if after, isWhole := strings.CutPrefix(clean, held); isWhole && held != "" && of != t.pieceOf {
+				r.insertPartial(x, held) // it may be retracted with its own message
+				clean = after
+			}
+			t.pieceOf = of
+			if clean != text.AsString() {
 				x.msg.Payload.Map().SetString(name, value.String(clean))
 				x.msg.Text = append([]byte(`{"type":"`+hostmsg.Partial+`",`), value.AppendJSON(nil, x.msg.Payload)[1:]...)
 			}
 			return
 		}
 	}
+}
+
+// insertPartial inserts a piece before the message. It belongs to the same message as the last one.
+func (r *reader) insertPartial(x *incomingLine, text string) {
+	last := *x.msg
+	as := jsonobject.New(hostmsg.Partial)
+	as.Text("text", text)
+	if of := x.segment.pieceOf; of != "" {
+		as.Text("message", of)
+	}
+	*x.msg = mustMessage(as.End())
+	r.batch.commitAs(hostmsg.Lookup(hostmsg.Partial))
+	x.msg = r.batch.nextMessage()
+	*x.msg = last
+}
+
+// memberText returns a member of a message that is a String, or "".
+func memberText(m *effect.HostMessage, name string) string {
+	if v, _ := m.Payload.Map().GetString(name); v.Kind() == value.KindString {
+		return v.AsString()
+	}
+	return ""
+}
+
+// retracts reports whether a message retracts the pieces with an ID.
+func retracts(m *effect.HostMessage, id string) bool {
+	ids, _ := m.Payload.Map().GetString("messages")
+	if ids.Kind() != value.KindArray || id == "" {
+		return false
+	}
+	for i := range ids.Array().Len {
+		if x := ids.Array().At(i); x.Kind() == value.KindString && x.AsString() == id {
+			return true
+		}
+	}
+	return false
 }
 
 // decodeLine decodes the line as a message.

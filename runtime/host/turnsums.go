@@ -46,7 +46,7 @@ func hasTotals(m *value.Map) (found bool) {
 	m.Each(func(name, _ value.Slot) bool {
 		if name.Kind() == value.KindString {
 			switch name.AsString() {
-			case "cost_usd", "turns", "usage":
+			case "cost_usd", "turns", "usage", "models":
 				found = true
 			}
 		}
@@ -93,6 +93,8 @@ type turnSums struct {
 	Cost  *float64           `json:"cost_usd,omitempty"`
 	Turns *float64           `json:"turns,omitempty"`
 	Usage map[string]float64 `json:"usage,omitempty"`
+
+	Models map[string]map[string]float64 `json:"models,omitempty"` // HostUsages, by the name of the model
 }
 
 // update sets the members that a message of a turn reports. Without isResult, a value that is lower
@@ -111,33 +113,62 @@ func (s *turnSums) update(m *value.Map, isResult bool) {
 		s.Turns = set(s.Turns, n)
 	}
 	usage, _ := m.GetString("usage")
-	if usage.Map() == nil {
+	s.Usage = updateNumbers(s.Usage, usage, isResult)
+	models, _ := m.GetString("models")
+	if models.Map() == nil {
 		return
 	}
-	if s.Usage == nil {
-		s.Usage = map[string]float64{}
+	if s.Models == nil || isResult {
+		s.Models = map[string]map[string]float64{}
 	}
-	usage.Map().Each(func(name, v value.Slot) bool {
-		if n, ok := numberIn(v); ok && name.Kind() == value.KindString {
-			if before := s.Usage[name.AsString()]; n > before || isResult {
-				s.Usage[name.AsString()] = n
-			}
+	models.Map().Each(func(name, v value.Slot) bool {
+		if v.Map() != nil && name.Kind() == value.KindString {
+			s.Models[name.AsString()] = updateNumbers(s.Models[name.AsString()], v, isResult)
 		}
 		return true
 	})
 }
 
+// updateNumbers sets the numbers that a map contains, and returns all. Without isResult, a number
+// that is lower than before is ignored. It returns all unchanged if v is no map.
+func updateNumbers(all map[string]float64, v value.Slot, isResult bool) map[string]float64 {
+	if v.Map() == nil {
+		return all
+	}
+	if all == nil {
+		all = map[string]float64{}
+	}
+	v.Map().Each(func(name, v value.Slot) bool {
+		if n, ok := numberIn(v); ok && name.Kind() == value.KindString {
+			if before := all[name.AsString()]; n > before || isResult {
+				all[name.AsString()] = n
+			}
+		}
+		return true
+	})
+	return all
+}
+
 // plus returns the sums of s and t.
 func (s *turnSums) plus(t *turnSums) (sums turnSums) {
-	sums = turnSums{Cost: addNumbers(s.Cost, t.Cost), Turns: addNumbers(s.Turns, t.Turns)}
-	if s.Usage != nil || t.Usage != nil {
-		sums.Usage = maps.Clone(s.Usage)
-		if sums.Usage == nil {
-			sums.Usage = map[string]float64{}
-		}
-		for name, n := range t.Usage {
-			sums.Usage[name] += n
-		}
+	return turnSums{Cost: addNumbers(s.Cost, t.Cost), Turns: addNumbers(s.Turns, t.Turns),
+		Usage: addMaps(s.Usage, t.Usage, plus), Models: addMaps(s.Models, t.Models, func(a, b map[string]float64) map[string]float64 {
+			return addMaps(a, b, plus)
+		})}
+}
+
+func plus(a, b float64) float64 { return a + b }
+
+// addMaps returns the sums of the elements of a and b with the same name, as add computes them. It
+// returns nil if both are nil.
+func addMaps[V any](a, b map[string]V, add func(x, y V) V) map[string]V {
+	if a == nil && b == nil {
+		return nil
+	}
+	sums := map[string]V{}
+	maps.Copy(sums, a)
+	for name, x := range b {
+		sums[name] = add(sums[name], x)
 	}
 	return sums
 }
@@ -183,6 +214,12 @@ func (s *turnSums) addTo(m *value.Map) {
 	if n, ok := reported(m, "turns"); ok && s.Turns != nil {
 		m.SetString("turns", number(n+*s.Turns))
 	}
+	if v, _ := m.GetString("models"); v.Map() != nil && s.Models != nil {
+		var reported turnSums
+		reported.update(m, true)
+		all := s.plus(&reported)
+		m.SetString("models", all.models())
+	}
 	v, _ := m.GetString("usage")
 	if v.Map() == nil || s.Usage == nil {
 		return
@@ -196,6 +233,23 @@ func (s *turnSums) addTo(m *value.Map) {
 		return true
 	})
 	m.SetString("usage", usage.Slot())
+}
+
+// models returns the value of the member models.
+func (s *turnSums) models() value.Slot {
+	models := value.NewMap(len(s.Models))
+	for _, name := range slices.Sorted(maps.Keys(s.Models)) {
+		used := value.NewMap(len(s.Models[name]))
+		for _, what := range slices.Sorted(maps.Keys(s.Models[name])) {
+			if n := s.Models[name][what]; what == "cost_usd" {
+				used.SetString(what, value.Float(n))
+			} else {
+				used.SetString(what, number(n))
+			}
+		}
+		models.SetString(name, used.Slot())
+	}
+	return models.Slot()
 }
 
 // number returns n as an Int if it is one, as hosts report tokens and turns.
@@ -213,6 +267,9 @@ func (s *turnSums) setIn(result *value.Map) {
 	}
 	if s.Turns != nil {
 		result.SetString("turns", number(*s.Turns))
+	}
+	if s.Models != nil {
+		result.SetString("models", s.models())
 	}
 	if s.Usage == nil {
 		return

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,9 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // tokenBudget records the tokens that exchanges report and stops them above a limit.
@@ -129,5 +133,64 @@ func TestTotalsOfTurns(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestModelsOfTurns checks that the usage of each model is summed over the turns of an exchange,
+// also after a resumption, which restores the sums from their JSON.
+func TestModelsOfTurns(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		first, last []string // messages of the two turns
+		want        string   // the models of the last message, and of the exchange's result if they differ
+	}{
+		{"the same model", []string{`{"models":{"a":{"tokens_in":3,"tokens_out":1,"cost_usd":0.5}}}`}, []string{`{"models":{"a":{"tokens_in":4,"tokens_out":2,"cost_usd":0.5}}}`},
+			`{"a":{"cost_usd":1.0,"tokens_in":7,"tokens_out":3}}`},
+		{"another model", []string{`{"models":{"a":{"tokens_in":3,"cost_usd":1}}}`}, []string{`{"models":{"b":{"tokens_in":4}}}`}, `{"a":{"cost_usd":1.0,"tokens_in":3},"b":{"tokens_in":4}}`},
+		{"a result corrects what the turn has reported", []string{`progress {"models":{"a":{"tokens_in":9},"b":{"tokens_in":1}}}`, `{"models":{"a":{"tokens_in":3}}}`},
+			[]string{`progress {"models":{"a":{"tokens_in":5}}}`, `{"models":{"a":{"tokens_in":4}}}`}, `{"a":{"tokens_in":7}}`},
+		{"only the first turn reports it", []string{`{"models":{"a":{"tokens_in":3}}}`}, []string{`{"text":"done"}`}, `null {"a":{"tokens_in":3}}`},
+		{"only the last turn reports it", []string{`{"turns":1}`}, []string{`{"models":{"a":{"tokens_in":3}}}`}, `{"a":{"tokens_in":3}}`},
+		{"invalid values", []string{`{"models":{"a":{"tokens_in":3},"b":7}}`}, []string{`{"models":{"a":{"tokens_in":-1,"tokens_out":"x"}}}`}, `{"a":{"tokens_in":3}}`},
+		{"no map", []string{`{"models":[1]}`}, []string{`{"models":"x"}`}, `"x"`},
+	} {
+		var totals turnTotals
+		var last *value.Map
+		turn := func(messages []string) {
+			for _, text := range messages {
+				typ := hostmsg.Result
+				if rest, is := strings.CutPrefix(text, "progress "); is {
+					typ, text = hostmsg.Progress, rest
+				}
+				payload, err := value.Parse([]byte(text))
+				if err != nil {
+					t.Fatal(err)
+				}
+				totals.addMessage(&effect.HostMessage{Type: typ, Payload: payload})
+				last = payload.Map()
+			}
+		}
+		models := func() string {
+			v, _ := last.GetString("models")
+			return string(value.AppendJSON(nil, v))
+		}
+		turn(c.first)
+		totals.endTurn()
+		var restored turnSums
+		if err := json.Unmarshal(jsonwrite.MustEncode(&totals.sums), &restored); err != nil {
+			t.Fatal(err)
+		}
+		totals = turnTotals{}
+		totals.resume(&turnHistory{Sums: restored, Ends: 1}, &effect.HostUsage{})
+		turn(c.last)
+		got := models()
+		totals.endTurn()
+		totals.sums.setIn(last)
+		if all := models(); all != got {
+			got += " " + all
+		}
+		if got != c.want {
+			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
+		}
 	}
 }

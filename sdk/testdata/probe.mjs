@@ -16,7 +16,8 @@ async function work(task) {
       task.progress("half", { percent: 49.6, stage: "s", usage: { tokens_in: 3, tokens_out: 2, tokens_cached: 1 }, cost_usd: 0.5, turns: 4 });
       task.planLimit("5h", "near", { used_percent: 81.5, resets_at: "2026-02-18T05:00:00Z" });
       task.log("warn", "careful");
-      task.partial("piece");
+      task.partial("piece", "m");
+      task.retract(["m"]);
       return [await task.call("sum", [1, 2]), "é\u2028"];
     case "withdraw": {
       const fields = { options: ["a"], questions: [{ question: "b" }], schema: { type: "string" }, id: "w" };

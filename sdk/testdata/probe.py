@@ -23,7 +23,8 @@ def work(task):
         task.progress("half", percent=49.6, stage="s", usage={"tokens_in": 3, "tokens_out": 2, "tokens_cached": 1}, cost_usd=0.5, turns=4)
         task.plan_limit("5h", "near", used_percent=81.5, resets_at="2026-02-18T05:00:00Z")
         task.log("warn", "careful")
-        task.partial("piece")
+        task.partial("piece", message="m")
+        task.retract(["m"])
         return [task.call("sum", [1, 2]), "é\u2028"]
     if what == "withdraw":
         out = []

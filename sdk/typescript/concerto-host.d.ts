@@ -1,4 +1,4 @@
-// Made by `make sdk` from concerto-host.ts, sha256 6b3a3697ad1c4d1dcb4df2dacbaeab5637775722d1651b4b059ef784944ebb58.
+// Made by `make sdk` from concerto-host.ts, sha256 a68ed31b363dac9ed54e99576f0eb8924f2e08cce3d962ac30f127473f9e7dc0.
 /** Any JSON value. */
 export type Json = any;
 /** A request got no answer: no handler exists, the handler failed, the request was
@@ -90,8 +90,10 @@ export declare class Task {
     planLimit(window: string, status: "near" | "reached", fields?: PlanLimitFields): void;
     /** Sends a log line to the program. The level is debug, info, warn or error. */
     log(level: string, message: string): void;
-    /** Sends a part of the result. */
-    partial(text: string): void;
+    /** Sends a part of the result. message is the id of the message to which it belongs. */
+    partial(text: string, message?: string): void;
+    /** Removes the parts of these messages from the result. */
+    retract(messages: string[]): void;
     /** Asks the program and returns its answer. Rejects with Refused. */
     ask(question: string, fields?: AskFields): Promise<Json>;
     /** Asks whether an action is allowed. Rejects with Refused if there is no answer. */

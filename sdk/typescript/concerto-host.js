@@ -1,4 +1,4 @@
-// Made by `make sdk` from concerto-host.ts, sha256 6b3a3697ad1c4d1dcb4df2dacbaeab5637775722d1651b4b059ef784944ebb58.
+// Made by `make sdk` from concerto-host.ts, sha256 a68ed31b363dac9ed54e99576f0eb8924f2e08cce3d962ac30f127473f9e7dc0.
 // A host for Concerto in a few lines: one file, no dependencies, Node 18 or newer.
 //
 //   import { serve } from "./concerto-host.js";
@@ -94,9 +94,13 @@ export class Task {
     log(level, message) {
         this.sendNote("log", { level, message });
     }
-    /** Sends a part of the result. */
-    partial(text) {
-        this.sendNote("partial", { text });
+    /** Sends a part of the result. message is the id of the message to which it belongs. */
+    partial(text, message) {
+        this.sendNote("partial", { text, message });
+    }
+    /** Removes the parts of these messages from the result. */
+    retract(messages) {
+        this.sendNote("retract", { messages });
     }
     /** Asks the program and returns its answer. Rejects with Refused. */
     ask(question, fields = {}) {

@@ -171,9 +171,14 @@ export class Task {
     this.sendNote("log", { level, message });
   }
 
-  /** Sends a part of the result. */
-  partial(text: string): void {
-    this.sendNote("partial", { text });
+  /** Sends a part of the result. message is the id of the message to which it belongs. */
+  partial(text: string, message?: string): void {
+    this.sendNote("partial", { text, message });
+  }
+
+  /** Removes the parts of these messages from the result. */
+  retract(messages: string[]): void {
+    this.sendNote("retract", { messages });
   }
 
   /** Asks the program and returns its answer. Rejects with Refused. */

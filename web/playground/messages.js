@@ -3,6 +3,7 @@
 export const templates = {
   result: { type: "result", text: "done" },
   partial: { type: "partial", text: "a piece of the result" },
+  retract: { type: "retract", messages: ["m1"] },
   progress: { type: "progress", message: "working", percent: 50 },
   question: { type: "question", id: "q1", question: "Tabs or spaces?", options: ["tabs", "spaces"] },
   approval: { type: "approval", id: "a1", description: "delete old.go", risk_level: "high" },

@@ -23,6 +23,7 @@ const (
 	Steer    = "steer"
 	Progress = "progress"
 	Partial  = "partial"
+	Retract  = "retract"
 	// PlanLimit reports a limit of the vendor's plan.
 	PlanLimit = "plan_limit"
 	Question  = "question"
@@ -59,6 +60,7 @@ type Fallback uint8
 const (
 	Reported Fallback = iota // emitted on listen:unhandled; a request is answered with its default or an error
 	Gathered                 // added to the partial_output of the result
+	Removed                  // the pieces of the messages that it names leave partial_output, also if there is a handler
 	ByTools                  // answered by a tool of the host; without tools, the same as Reported
 )
 
@@ -113,6 +115,7 @@ var messages = []Message{
 	{Type: "log", Schema: "HostLog", Channel: "host:log", Doc: "a remark"},
 	{Type: PlanLimit, Schema: "HostPlanLimit", Channel: "host:plan_limit", Doc: "a limit of the plan under which the host works is near or reached; an exchange that fails after `reached` has the code `plan_limit`"},
 	{Type: Partial, Schema: "HostPartial", Unhandled: Gathered, Doc: "a piece of the result; `chunk` is accepted as a synonym of `text`"},
+	{Type: Retract, Schema: "HostRetract", Unhandled: Removed, Doc: "the pieces with these `message`s are no part of the result any more"},
 	{Type: Question, Schema: "HostQuestion", Role: Asks, Form: Inquiry, Timed: true, Default: "question_default", Channel: "host:question",
 		Doc: "a question"},
 	{Type: Approval, Schema: "HostApproval", Role: Asks, Form: YesNo, Timed: true, Default: "approval_default", Channel: "host:approval",

@@ -22,6 +22,9 @@ func (t *Stream) Next(piece string) string {
 	return out
 }
 
+// Held returns the part of the text so far that is held back.
+func (t *Stream) Held() string { return t.rest }
+
 // Rest ends the text and returns the part that was held back.
 func (t *Stream) Rest() string {
 	out := t.set.Text(t.rest)

@@ -416,7 +416,7 @@ func (a *ACP) endExchange(s *Output, r *acpAnswer, line []byte) {
 		s.failed("the exchange ended as "+r.Stop, r.Stop, a.Session, line)
 		return
 	}
-	end := outcome{Text: strings.Join(a.Text, ""), Session: a.Session, Cost: a.cost(), Stop: r.Stop, Payload: line}
+	end := outcome{Text: strings.Join(a.Text, ""), Session: a.Session, totals: totals{Cost: a.cost()}, Stop: r.Stop, Payload: line}
 	switch tokens := r.Meta.Quota.Tokens; {
 	case r.Usage != nil:
 		end.Usage = &usage{In: r.Usage.In + r.Usage.Cached + r.Usage.Made, Out: r.Usage.Out, Cached: r.Usage.Cached, Made: r.Usage.Made}

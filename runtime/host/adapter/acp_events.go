@@ -24,7 +24,7 @@ func (a *ACP) translateText(s *Output, u *acpUpdate) {
 		return
 	}
 	a.Text = append(a.Text, text)
-	s.partial(text)
+	s.partial(text, "")
 }
 
 func (a *ACP) translateThought(s *Output, u *acpUpdate) { s.thought(u.blockText()) }
@@ -111,7 +111,7 @@ func (a *ACP) translateUsage(s *Output, u *acpUpdate) {
 		a.Cost, a.Costs = u.Cost.Amount, true
 	}
 	// The tokens are those in the agent's context, and not those that it has used.
-	s.spent(fmt.Sprintf("%d tokens", u.Used), nil, a.cost(), 0, u.line)
+	s.spent(fmt.Sprintf("%d tokens", u.Used), totals{Cost: a.cost()}, u.line)
 }
 
 // acpLevels maps the severities of ACP's notices to levels of log messages.

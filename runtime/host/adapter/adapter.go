@@ -15,6 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/internal/process/stderrlog"
 	"github.com/concerto-lang/concerto/internal/term/terminal"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
@@ -322,12 +323,24 @@ func (s *Output) subagentText(text string) {
 	}
 }
 
-func (s *Output) partial(text string) {
+// partial reports a piece of the agent's text. message is the ID by which it can be retracted; ""
+// for none.
+func (s *Output) partial(text, message string) {
 	if text == "" {
 		return
 	}
-	o := jsonobject.New("partial")
+	o := jsonobject.New(hostmsg.Partial)
 	o.Text("text", text)
+	if message != "" {
+		o.Text("message", message)
+	}
+	s.addMessage(o)
+}
+
+// retract retracts the pieces of messages.
+func (s *Output) retract(messages []string) {
+	o := jsonobject.New(hostmsg.Retract)
+	o.Raw("messages", jsonwrite.MustEncode(messages))
 	s.addMessage(o)
 }
 
@@ -350,13 +363,12 @@ func (s *Output) foreignTurn(text string, payload []byte) {
 	s.addMessage(o)
 }
 
-// spent reports what the current turn has used so far. A nil usage or cost is not reported, nor are
-// 0 turns; payload may be nil.
-func (s *Output) spent(message string, used *usage, cost *float64, turns int64, payload []byte) {
+// spent reports what the current turn has used so far, as far as it is known; payload may be nil.
+func (s *Output) spent(message string, used totals, payload []byte) {
 	o := jsonobject.New(hostmsg.Progress)
 	o.Text("message", message)
 	o.Text("stage", "usage")
-	addTotals(o, used, cost, turns)
+	used.addTo(o)
 	if payload != nil {
 		o.Raw("payload", payload)
 	}

@@ -107,6 +107,7 @@ var fromAgentTable = []struct{ transport, line, want string }{
 	{"claude-code", `{"type":"system","subtype":"notification","priority":"high","text":"the disk is full"}`, `{"type":"log","level":"warn","message":"the disk is full"}`},
 	{"claude-code", `{"type":"system","subtype":"notification","priority":"low","text":"a tip"}`, `quiet system/notification`},
 	{"claude-code", `{"type":"system","subtype":"model_refusal_fallback","content":"Another model answers."}`, `{"type":"log","level":"warn","message":"Another model answers."}`},
+	{"claude-code", `{"type":"system","subtype":"model_refusal_fallback","content":"Another model answers.","retracted_message_uuids":["unknown",7]}`, `{"type":"log","level":"warn","message":"Another model answers."}`},
 	{"claude-code", `{"type":"system","subtype":"model_refusal_no_fallback","content":"The model refuses."}`, `{"type":"log","level":"warn","message":"The model refuses."}`},
 	{"claude-code", `{"type":"system","subtype":"session_writes_lost","lost":["transcript"]}`, `{"type":"log","level":"warn","message":"Claude Code sends system/session_writes_lost: {\"type\":\"system\",\"subtype\":\"session_writes_lost\",\"lost\":[\"transcript\"]}"}`},
 	{"claude-code", `{"type":"system","subtype":"mirror_error","error":"no space"}`, `{"type":"log","level":"warn","message":"no space"}`},

@@ -34,8 +34,9 @@ type claude struct {
 	Plan      planLimits
 	Unknown   unknownNames `json:",omitempty"`
 	claudeTurns
-	Tasks claudeWork
-	Calls claudeCalls
+	Pieces claudePieces
+	Tasks  claudeWork
+	Calls  claudeCalls
 	confirmations
 
 	late   bool // the line that is being translated is older than the newest prompt
@@ -134,7 +135,7 @@ var claudeRows = []claudeRow{
 	{"system", "elicitation_complete", (*claude).completeElicitation},
 	{"system", "compact_boundary", claudeCompacts},
 	{"system", "notification", (*claude).warnsUser},
-	{"system", "model_refusal_fallback", (*claude).warnsUser},
+	{"system", "model_refusal_fallback", claudeFallsBack},
 	{"system", "model_refusal_no_fallback", (*claude).warnsUser},
 	{"system", "session_writes_lost", (*claude).warnsUser},
 	{"system", "mirror_error", (*claude).warnsUser},
@@ -157,6 +158,8 @@ type claudeLine struct {
 	Meta     json.RawMessage `json:"tool_result_meta"`
 	Parent   *string         `json:"parent_tool_use_id"` // call of the subagent; nil for the agent itself
 	IsReplay bool            `json:"isReplay"`
+
+	Supersedes json.RawMessage `json:"supersedes"` // UUIDs of lines that the line replaces
 
 	line []byte
 }
@@ -248,6 +251,7 @@ func (c *claude) ToAgent(line []byte) (s Output) {
 			c.Tasks.begin()
 			c.Calls.clear()
 		}
+		c.Pieces = claudePieces{}
 		c.Read, c.Typed = false, len(o.Schema) > 0
 		if len(c.cfg.Schema) > 0 {
 			o.Schema = nil // the agent has it

@@ -18,7 +18,10 @@ func (c *claude) stream(s *Output, m *claudeLine) {
 	var e struct {
 		Type    string
 		Message struct{ ID string }
-		Delta   struct{ Type, Text, Thinking string }
+		Delta   struct {
+			Type, Text, Thinking string
+			Stop                 string `json:"stop_reason"`
+		}
 	}
 	if json.Unmarshal(m.Event, &e) != nil || c.isForeign() || m.Parent != nil {
 		s.Quiet = m.Type
@@ -27,10 +30,13 @@ func (c *claude) stream(s *Output, m *claudeLine) {
 	switch {
 	case e.Type == "message_start":
 		c.Message, c.Streamed = e.Message.ID, false
+		c.Pieces.abandon()
 	case e.Delta.Type == "text_delta":
 		c.Streamed = true
-		s.partial(e.Delta.Text)
+		s.partial(e.Delta.Text, c.Pieces.pieceOf(m.UUID))
 		return
+	case e.Delta.Stop == "refusal":
+		c.Pieces.abandon()
 	case e.Delta.Type == "thinking_delta":
 		s.thought(e.Delta.Thinking)
 		return
@@ -83,13 +89,15 @@ func (c *claude) count(s *Output, m *claudeLine, message *claudeMessage) {
 		all = all.plus(u)
 	}
 	all = all.plus(c.Spent.Usage)
-	s.spent(fmt.Sprintf("%d tokens", all.In+all.Out), &all, nil, c.Spent.Turns+c.Turns, m.line)
+	s.spent(fmt.Sprintf("%d tokens", all.In+all.Out), totals{Usage: &all, Turns: c.Spent.Turns + c.Turns}, m.line)
 }
 
 func (c *claude) assistant(s *Output, m *claudeLine) {
 	message, all := m.blocks()
 	if c.isForeign() {
 		all = nil
+	} else if m.Parent == nil {
+		claudeRetracts(c, s, m.Supersedes, false)
 	}
 	for _, b := range all {
 		if b.Type == "tool_use" {
@@ -102,8 +110,12 @@ func (c *claude) assistant(s *Output, m *claudeLine) {
 			s.subagentText(b.Text)
 		case b.Type == "text":
 			c.addText(message.ID, b.Text)
-			if !(c.Streamed && message.ID == c.Message) {
-				s.partial(b.Text)
+			if c.Streamed && message.ID == c.Message {
+				c.Pieces.complete(m.UUID, message.ID, c.Pieces.Piece)
+				c.Pieces.Piece = ""
+			} else {
+				c.Pieces.complete(m.UUID, message.ID, m.UUID)
+				s.partial(b.Text, m.UUID)
 			}
 		case b.Type == "tool_use" && b.Name == "Monitor":
 			c.Tasks.Watches[b.ID] = true
@@ -339,21 +351,40 @@ type claudeModelUse struct {
 	Out    int64 `json:"outputTokens"`
 	Cached int64 `json:"cacheReadInputTokens"`
 	Made   int64 `json:"cacheCreationInputTokens"`
+
+	Cost float64 `json:"costUSD"`
+}
+
+func (m claudeModelUse) usage() usage {
+	return usage{In: m.In + m.Cached + m.Made, Out: m.Out, Cached: m.Cached, Made: m.Made}
 }
 
 // claudeTotals are sums of what turns have used.
 type claudeTotals struct {
-	Usage usage
-	Cost  float64 // in USD
-	Turns int64
+	Usage  usage
+	Cost   float64 // in USD
+	Turns  int64
+	Models map[string]claudeModelUse `json:",omitempty"` // of a session; nil if it does not report them
 }
 
 // claudeTotal returns the sum of what models have used.
 func claudeTotal(models map[string]claudeModelUse) (all usage) {
 	for _, m := range models {
-		all = all.plus(usage{In: m.In + m.Cached + m.Made, Out: m.Out, Cached: m.Cached, Made: m.Made})
+		all = all.plus(m.usage())
 	}
 	return all
+}
+
+// modelsSince returns what models have used since their totals were before.
+func modelsSince(before, now map[string]claudeModelUse) map[string]modelUse {
+	since := map[string]modelUse{}
+	for name, m := range now {
+		used, cost := m.usage().minus(before[name].usage()), usd(max(m.Cost-before[name].Cost, 0))
+		if used != (usage{}) || cost > 0 {
+			since[name] = modelUse{used, &cost}
+		}
+	}
+	return since
 }
 
 // setBase sets what the session that was resumed had used before. A version that does not report it
@@ -368,28 +399,32 @@ func (c *claude) setBase(response []byte) {
 		} `json:"response"`
 	}
 	_ = json.Unmarshal(response, &r) // an answer of another form contains no totals
-	c.Total = claudeTotals{Usage: claudeTotal(r.Response.Session.Models), Cost: r.Response.Session.Cost}
+	models := r.Response.Session.Models
+	c.Total = claudeTotals{Usage: claudeTotal(models), Cost: r.Response.Session.Cost, Models: models}
 	c.Base = c.Total
 }
 
 // addResult adds what a turn has used, and returns what the exchange has used. A version that does
 // not report what the session has used reports what each turn has.
-func (c *claude) addResult(r *claudeResult) (used *usage, cost *float64) {
+func (c *claude) addResult(r *claudeResult) (used totals) {
 	c.Spent.Turns += r.Turns
+	used.Turns = c.Spent.Turns
 	if r.Cost != nil {
 		c.Total.Cost = *r.Cost
-		cost = new(max(c.Total.Cost-c.Base.Cost, 0))
+		used.Cost = new(max(c.Total.Cost-c.Base.Cost, 0))
 	}
 	switch {
 	case len(r.Models) > 0:
-		c.Total.Usage = claudeTotal(r.Models)
+		c.Total.Usage, c.Total.Models = claudeTotal(r.Models), r.Models
 		c.Spent.Usage = c.Total.Usage.minus(c.Base.Usage)
+		used.Models = modelsSince(c.Base.Models, r.Models)
 	case r.Usage != nil:
 		c.Spent.Usage = c.Spent.Usage.plus(*r.Usage.usage())
 	default:
-		return nil, cost
+		return used
 	}
-	return new(c.Spent.Usage), cost
+	used.Usage = new(c.Spent.Usage)
+	return used
 }
 
 // answers reports whether the turn that has ended belongs to the running exchange.
@@ -426,8 +461,7 @@ func (c *claude) result(s *Output, m *claudeLine) {
 	c.Unread = slices.DeleteFunc(c.Unread, func(u claudeInput) bool { return !u.Steers })
 	c.Read = c.Read && len(c.Unread) == 0 // another turn may precede that with the unread messages
 	c.deniesAll(s, r.Denials, m.line)
-	used, cost := c.addResult(&r)
-	out := outcome{Text: text, Session: c.Session, Usage: used, Cost: cost, Turns: c.Spent.Turns, Stop: r.Stop, Payload: m.line}
+	out := outcome{Text: text, Session: c.Session, totals: c.addResult(&r), Stop: r.Stop, Payload: m.line}
 	out.Code, out.Message = c.failure(m.Subtype, &r)
 	if wrong != nil {
 		out.Code, out.Message = "result", "Claude Code's result cannot be read: "+problem(wrong)

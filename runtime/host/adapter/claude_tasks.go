@@ -295,6 +295,7 @@ func (c *claude) finishExchange(s *Output, r outcome) {
 	c.endRequests(s)
 	clear(c.Tasks.Runs)
 	clear(c.Tasks.Front)
+	c.Pieces = claudePieces{}
 	c.Base, c.Spent, c.Tasks.Busy, c.Interrupted = c.Total, claudeTotals{}, false, false
 	c.Tasks.finish(s, r)
 }

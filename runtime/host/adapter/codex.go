@@ -42,6 +42,7 @@ type codex struct {
 	Plan     planLimits
 	Busy     bool         // an exchange is running
 	Unknown  unknownNames `json:",omitempty"`
+	codexModels
 	codexSteering
 	Tasks codexWork
 	confirmations
@@ -155,6 +156,7 @@ type codexEvent struct {
 	Thread struct {
 		ID       string `json:"id"`
 		Parent   string `json:"parentThreadId"`
+		Model    string `json:"model"`
 		Nickname string `json:"agentNickname"`
 		Role     string `json:"agentRole"`
 	} `json:"thread"`
@@ -290,7 +292,7 @@ func (c *codex) ToAgent(line []byte) (s Output) {
 			c.Tasks.begin()
 		}
 		c.Tasks.Interrupted, c.Tasks.Before = false, 0
-		c.Used = c.sum()
+		beginUsage(c)
 		if c.cfg.Fresh && c.Prompts > 1 && !o.Queued {
 			c.Prompt = c.Reply.promptOf(o)
 			s.addLines(c.RPC.request("thread/start", c.thread()))
@@ -441,7 +443,7 @@ func (c *codex) handleResponse(s *Output, m *rpcMessage, line []byte) {
 		c.Session, c.Model = r.Thread.ID, r.Model
 		c.Tasks.beginSession()
 		c.Total = usage{}
-		c.Used = c.sum()
+		beginUsage(c)
 		if c.Prompts == 0 {
 			s.ready(c.Version, true)
 		} else {

@@ -14,7 +14,7 @@ import (
 
 func (c *codex) delta(s *Output, e *codexEvent) {
 	c.Streamed[e.ItemID] = true
-	s.partial(e.Delta)
+	s.partial(e.Delta, "")
 }
 
 func codexThinks(_ *codex, s *Output, e *codexEvent) { s.thought(e.Delta) }
@@ -29,6 +29,7 @@ func codexWarns(_ *codex, s *Output, e *codexEvent) {
 
 func (c *codex) started(s *Output, e *codexEvent) {
 	c.Turn = e.Turn.ID
+	c.beginTurn(c.Session)
 	s.progress("start", strings.TrimPrefix(c.Model+", Codex "+c.Version, ", "), e.line)
 	c.steer(s)
 	c.interrupt(s)
@@ -49,6 +50,7 @@ type codexItem struct {
 	Prompt    string   `json:"prompt"`
 	Thread    string   `json:"agentThreadId"`
 	Path      string   `json:"agentPath"`
+	Model     string   `json:"model"` // of the subagent
 }
 
 // reportedElsewhere contains the types of items that handlers of other notifications report: the
@@ -111,7 +113,7 @@ func (c *codex) itemCompleted(s *Output, e *codexEvent) {
 	if item.Type == "agentMessage" {
 		c.Text = item.Text
 		if !c.Streamed[item.ID] {
-			s.partial(item.Text)
+			s.partial(item.Text, "")
 		}
 	}
 	delete(c.Streamed, item.ID)
@@ -130,9 +132,11 @@ func codexPlans(_ *codex, s *Output, e *codexEvent) {
 }
 
 func (c *codex) uses(s *Output, e *codexEvent) {
-	c.Total = usage(e.Usage.Total)
+	now := usage(e.Usage.Total)
+	c.addUse(c.Session, c.Model, now.minus(c.Total))
+	c.Total = now
 	if !c.Busy || !c.Counted && c.isForeign(e) { // the usage is that of earlier turns: a resumed thread reports it late
-		c.Used = c.sum()
+		beginUsage(c)
 		s.Quiet = e.method
 		return
 	}
@@ -148,7 +152,7 @@ func (c *codex) showUsage(s *Output, e *codexEvent) {
 	c.Counted = true
 	used := c.sum().minus(c.Used)
 	s.agent = nil
-	s.spent(fmt.Sprintf("%d tokens", used.In+used.Out), &used, nil, 0, e.line)
+	s.spent(fmt.Sprintf("%d tokens", used.In+used.Out), totals{Usage: &used}, e.line)
 }
 
 // codexWindow is the use of the plan in a period.
@@ -195,9 +199,7 @@ func (c *codex) completed(s *Output, e *codexEvent) {
 	if e.Turn.Error != nil {
 		r.Message = e.Turn.Error.text()
 	}
-	if c.Counted {
-		r.Usage = new(c.sum().minus(c.Used))
-	}
+	setTotals(c, &r)
 	switch e.Turn.Status {
 	case "completed":
 		r.Message = ""

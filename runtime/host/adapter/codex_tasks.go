@@ -30,6 +30,7 @@ type codexThread struct {
 	Turn  string // ID of the turn that is running; "" for none
 	Ends  string // ID of the turn that Codex was asked to end; "" for none
 	Text  string // its newest message
+	Model string // "" if unknown
 	Used  usage
 }
 
@@ -81,9 +82,9 @@ func (w *codexWork) begin() {
 
 // addThread adds the thread of a subagent, or completes what is known about it. parent is the
 // thread that has started it.
-func (c *codex) addThread(id, name, parent string) codexThread {
+func (c *codex) addThread(id, name, parent, model string) codexThread {
 	t := c.Tasks.Threads[id]
-	t.Name = cmp.Or(name, t.Name)
+	t.Name, t.Model = cmp.Or(name, t.Name), cmp.Or(model, t.Model)
 	if parent == c.Session {
 		parent = ""
 	}
@@ -99,7 +100,7 @@ func (c *codex) threadStarted(s *Output, e *codexEvent) {
 	s.Quiet = e.method
 	t := e.Thread
 	if _, known := c.Tasks.Threads[t.Parent]; t.Parent != "" && (known || t.Parent == c.Session) {
-		c.addThread(t.ID, cmp.Or(t.Nickname, t.Role), t.Parent)
+		c.addThread(t.ID, cmp.Or(t.Nickname, t.Role), t.Parent, t.Model)
 	}
 }
 
@@ -159,7 +160,7 @@ func (c *codex) subagentItem(s *Output, e *codexEvent, t *codexThread) {
 func (c *codex) fromSubagent(s *Output, e *codexEvent) {
 	t, known := c.Tasks.Threads[e.ThreadID]
 	if !known && e.Turn.Root != "" && e.Turn.Root == c.Own {
-		t, known = c.addThread(e.ThreadID, "", ""), true
+		t, known = c.addThread(e.ThreadID, "", "", ""), true
 	}
 	if !known && c.Tasks.endsCommand(e) { // the thread of an earlier session
 		var item codexItem
@@ -176,6 +177,7 @@ func (c *codex) fromSubagent(s *Output, e *codexEvent) {
 	switch e.method {
 	case "turn/started":
 		t.Turn = e.Turn.ID
+		c.beginTurn(e.ThreadID)
 		c.Tasks.Threads[e.ThreadID] = t
 		c.startAgent(s, e, t)
 		t = c.Tasks.Threads[e.ThreadID]
@@ -198,9 +200,12 @@ func (c *codex) fromSubagent(s *Output, e *codexEvent) {
 	case "item/completed":
 		c.subagentItem(s, e, &t)
 	case "thread/tokenUsage/updated":
-		c.Tasks.Used = c.Tasks.Used.plus(usage(e.Usage.Total)).minus(t.Used)
-		t.Used = usage(e.Usage.Total)
+		more := usage(e.Usage.Total).minus(t.Used)
+		c.addUse(e.ThreadID, t.Model, more)
+		c.Tasks.Used, t.Used = c.Tasks.Used.plus(more), usage(e.Usage.Total)
 		c.showUsage(s, e)
+	case "model/rerouted":
+		codexReroutes(c, s, e)
 	case "error":
 		codexRetries(c, s, e)
 	case "serverRequest/resolved":
@@ -215,10 +220,10 @@ func (c *codex) trackItem(s *Output, e *codexEvent, item *codexItem, ended bool)
 	switch {
 	case item.Type == "collabAgentToolCall" && item.Tool == "spawnAgent":
 		for _, id := range item.Receivers {
-			c.addThread(id, short(item.Prompt), e.ThreadID)
+			c.addThread(id, short(item.Prompt), e.ThreadID, item.Model)
 		}
 	case item.Type == "subAgentActivity" && item.Thread != "":
-		c.addThread(item.Thread, item.Path, e.ThreadID)
+		c.addThread(item.Thread, item.Path, e.ThreadID, item.Model)
 	case item.Type != "commandExecution":
 	case !ended:
 		c.Tasks.Commands[item.ID] = codexCommand{cmp.Or(e.ThreadID, c.Session), bareCommand(item.Command), c.RPC.Sent}
@@ -352,9 +357,7 @@ func (c *codex) settle(s *Output) {
 	}
 	late := c.Tasks.Past[min(c.Tasks.Before, len(c.Tasks.Past)):]
 	r := c.Tasks.settled()
-	if c.Counted {
-		r.Usage = new(c.sum().minus(c.Used))
-	}
+	setTotals(c, &r)
 	if c.cfg.Background == BackgroundForbid && r.Code == "" && len(late) > 0 {
 		r.Code, r.Message = "background", fmt.Sprintf("host '%s' started background work, which was stopped: %s", c.cfg.Host, Titles(late))
 	}
@@ -422,6 +425,56 @@ func (c *codex) Work() Work { return c.Tasks.report(c.Turn != "") }
 
 // sum returns what all threads have used.
 func (c *codex) sum() usage { return c.Total.plus(c.Tasks.Used) }
+
+// codexModels is what models have used.
+type codexModels struct {
+	Spent    map[string]usage  // in the exchange, by the name of the model; "" if it is unknown
+	Rerouted map[string]string // models of running turns that replace those of their threads, by thread
+}
+
+// beginTurn notes that a turn of a thread has begun, with the thread's model.
+func (m *codexModels) beginTurn(thread string) { delete(m.Rerouted, thread) }
+
+// reroute notes that another model replaces that of a thread in its running turn.
+func (m *codexModels) reroute(thread, model string) {
+	if m.Rerouted == nil {
+		m.Rerouted = map[string]string{}
+	}
+	m.Rerouted[thread] = model
+}
+
+// addUse adds what a thread with a model has used.
+func (m *codexModels) addUse(thread, model string, more usage) {
+	if more == (usage{}) {
+		return
+	}
+	if m.Spent == nil {
+		m.Spent = map[string]usage{}
+	}
+	model = cmp.Or(m.Rerouted[thread], model)
+	m.Spent[model] = m.Spent[model].plus(more)
+}
+
+// beginUsage makes what the threads have used so far the beginning of what the exchange uses.
+func beginUsage(c *codex) {
+	c.Used = c.sum()
+	clear(c.Spent)
+}
+
+// setTotals sets what the exchange has used, if Codex has reported it. Without the model of each
+// thread, nothing is reported by model.
+func setTotals(c *codex, r *outcome) {
+	if !c.Counted {
+		return
+	}
+	r.Usage, r.Models = new(c.sum().minus(c.Used)), map[string]modelUse{}
+	for name, used := range c.Spent {
+		r.Models[name] = modelUse{usage: used}
+	}
+	if _, unknown := c.Spent[""]; unknown {
+		r.Models = nil
+	}
+}
 
 // beginSession prepares for another session. Subagents of the old one may be detached.
 func (w *codexWork) beginSession() {

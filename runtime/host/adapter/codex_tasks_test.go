@@ -51,7 +51,7 @@ func TestCodexBackground(t *testing.T) {
 			item("started", "u", `"type":"commandExecution","id":"c9","command":"ls"`), item("completed", "u", `"type":"commandExecution","id":"c9","status":"completed"`),
 			`{"id":7,"method":"item/commandExecution/requestApproval","params":{"threadId":"u","itemId":"c3","command":"rm x","cwd":"/w"}}`, `> {"type":"response","answer_to":"7","value":"yes"}`,
 			item("completed", "u", `"type":"agentMessage","id":"m2","text":"Two faults."`), tokens("u", "100"), status("u", "idle"), turn("completed", "u", "completed")},
-			[]string{starts, turned + `,"usage":{"tokens_in":10,"tokens_out":1,"tokens_cached":0}`, waits,
+			[]string{starts, turned + `,"usage":{"tokens_in":10,"tokens_out":1,"tokens_cached":0},"models":{"m":{"tokens_in":10,"tokens_out":1,"tokens_cached":0}}`, waits,
 				`{"type":"progress","message":"command: ls","stage":"tool"` + agent, `{"type":"progress","message":"command: completed","stage":"tool_result"` + agent,
 				`{"type":"approval","id":"7","description":"command: rm x","risk_level":"high","tool":"command","kind":"execute","args":{"command":"rm x","cwd":"/w"},"options":["once","session","deny"]` + agent + `,"call":"c3","session":"t"`,
 				`> {"id":7,"jsonrpc":"2.0","result":{"decision":"accept"}}`, `{"type":"log","level":"agent","message":"Two faults."`, ends,

@@ -33,7 +33,7 @@ func codexToolProgress(_ *codex, s *Output, e *codexEvent) {
 	s.progress("tool", short(e.Message), e.line)
 }
 
-func codexReroutes(_ *codex, s *Output, e *codexEvent) {
+func codexReroutes(c *codex, s *Output, e *codexEvent) {
 	var line struct {
 		Params struct {
 			From string `json:"fromModel"`
@@ -41,6 +41,7 @@ func codexReroutes(_ *codex, s *Output, e *codexEvent) {
 		} `json:"params"`
 	}
 	_ = json.Unmarshal(e.line, &line) // members with the wrong type are not shown
+	c.reroute(cmp.Or(e.ThreadID, c.Session), line.Params.To)
 	s.warn(fmt.Sprintf("Codex uses the model %s instead of %s", line.Params.To, line.Params.From))
 }
 

@@ -26,13 +26,30 @@ func (u usage) minus(v usage) usage {
 	return usage{u.In - v.In, u.Out - v.Out, u.Cached - v.Cached, u.Made - v.Made}
 }
 
+// modelUse is what a model has used.
+type modelUse struct {
+	usage
+	Cost *usd `json:"cost_usd,omitempty"` // nil if unknown
+}
+
+// usd is an amount of USD. In JSON it is never an Int of the language.
+type usd float64
+
+func (n usd) MarshalJSON() ([]byte, error) { return value.AppendFloat(nil, float64(n)), nil }
+
+// totals are what a turn or an exchange has used.
+type totals struct {
+	Usage  *usage
+	Cost   *float64            // in USD; nil if unknown
+	Turns  int64               // 0 if unknown
+	Models map[string]modelUse // by the name of the model, without those that were not used; nil if unknown
+}
+
 // outcome is the outcome of a turn or of an exchange.
 type outcome struct {
 	Text    string
 	Session string
-	Usage   *usage
-	Cost    *float64 // in USD; nil if unknown
-	Turns   int64
+	totals
 	Stop    string
 	Payload json.RawMessage
 
@@ -45,19 +62,19 @@ type outcome struct {
 	Result   json.RawMessage // result of the last turn, in a failure; nil for none
 }
 
-// addTotals adds what was used to a message.
-func (r *outcome) addTotals(o *jsonobject.Object) { addTotals(o, r.Usage, r.Cost, r.Turns) }
-
-// addTotals adds what a turn has used to a message.
-func addTotals(o *jsonobject.Object, used *usage, cost *float64, turns int64) {
-	if used != nil {
-		o.Raw("usage", jsonwrite.MustEncode(used))
+// addTo adds the totals to a message.
+func (t *totals) addTo(o *jsonobject.Object) {
+	if t.Usage != nil {
+		o.Raw("usage", jsonwrite.MustEncode(t.Usage))
 	}
-	if cost != nil {
-		o.Raw("cost_usd", value.AppendFloat(nil, *cost))
+	if t.Cost != nil {
+		o.Raw("cost_usd", value.AppendFloat(nil, *t.Cost))
 	}
-	if turns > 0 {
-		o.Raw("turns", jsonwrite.MustEncode(turns))
+	if t.Turns > 0 {
+		o.Raw("turns", jsonwrite.MustEncode(t.Turns))
+	}
+	if len(t.Models) > 0 {
+		o.Raw("models", jsonwrite.MustEncode(t.Models))
 	}
 }
 
@@ -81,7 +98,7 @@ func (r *outcome) message(tasks []effect.HostTask) []byte {
 		o.Text("session", r.Session)
 	}
 	if r.Code == "" {
-		r.addTotals(o)
+		r.totals.addTo(o)
 		if r.Stop != "" {
 			o.Text("stop_reason", r.Stop)
 		}

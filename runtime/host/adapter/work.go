@@ -225,7 +225,7 @@ func (s *Output) turnEnded(r *outcome) {
 	o.Text("message", short(cmp.Or(r.Message, r.Text, "the turn has ended")))
 	o.Text("stage", "turn")
 	o.Raw("waits", []byte("true"))
-	r.addTotals(o)
+	r.totals.addTo(o)
 	o.Raw("payload", r.message(nil))
 	s.addMessage(o)
 }
@@ -279,7 +279,7 @@ func (w *work) settled() outcome {
 func (w *work) finish(s *Output, r outcome) {
 	all := append(w.Past[:len(w.Past):len(w.Past)], w.live()...)
 	if r.Code != "" && (r.Usage != nil || r.Cost != nil) {
-		s.spent("the turn has failed", r.Usage, r.Cost, r.Turns, nil)
+		s.spent("the turn has failed", r.totals, nil)
 	}
 	s.Messages = append(s.Messages, r.message(all))
 }

@@ -301,6 +301,16 @@ func (t *Task) PlanLimit(window, status string, fields ...PlanLimitField) {
 // Partial sends a part of the result.
 func (t *Task) Partial(text string) { t.sendNote("partial", []field{{"text", text}}) }
 
+// PartialOf sends a part of the result that belongs to a message, so that Retract can remove it.
+func (t *Task) PartialOf(message, text string) {
+	t.sendNote("partial", []field{{"text", text}, {"message", message}})
+}
+
+// Retract removes the parts of messages from the result.
+func (t *Task) Retract(messages ...string) {
+	t.sendNote("retract", []field{{"messages", messages}})
+}
+
 // Ask asks the program a question and returns the answer. The error is a *RefusedError if there is
 // no answer, or reports that the schema cannot be encoded as JSON.
 func (t *Task) Ask(q Question) (Value, error) {

@@ -114,9 +114,13 @@ class Task:
         """Send a log line to the program. The level is debug, info, warn or error."""
         self._notify("log", level=level, message=message)
 
-    def partial(self, text: str) -> None:
-        """Send a part of the result."""
-        self._notify("partial", text=text)
+    def partial(self, text: str, message: Optional[str] = None) -> None:
+        """Send a part of the result. message is the id of the message to which it belongs."""
+        self._notify("partial", text=text, message=message)
+
+    def retract(self, messages: Iterable[str]) -> None:
+        """Remove the parts of these messages from the result."""
+        self._notify("retract", messages=list(messages))
 
     def ask(self, question: str, options: Optional[Iterable[str]] = None, questions: Optional[Iterable[Any]] = None,
             schema: Any = None, id: Optional[str] = None) -> Any:

@@ -39,7 +39,8 @@ func work(t *host.Task) (any, error) {
 		t.Progress("half", host.Percent(50), host.Stage("s"), host.Usage(3, 2, 1), host.CostUSD(0.5), host.Turns(4))
 		t.PlanLimit("5h", "near", host.UsedPercent(81.5), host.ResetsAt(time.Unix(1771390800, 0).UTC()))
 		t.Log("warn", "careful")
-		t.Partial("piece")
+		t.PartialOf("m", "piece")
+		t.Retract("m")
 		v, err := t.Call("sum", []int{1, 2})
 		return []any{v, "é\u2028"}, err
 	case "withdraw":
