@@ -394,7 +394,7 @@ func (w *turnStorm) start(t *testing.T, kills int) *turnRun {
 			s.awaitHosts()
 		}
 		if err := leftovers(s.dir); err != nil {
-			t.Errorf("seed %d, after %d kills of keepers: %v", s.seed, s.keepers, err)
+			t.Errorf("seed %d, after %d kills, %d of keepers: %v", s.seed, s.kills, s.keepers, err)
 		}
 	})
 	return s
@@ -573,7 +573,7 @@ func (s *turnRun) checkLossy(w *turnStorm) {
 	for i := range w.Jobs {
 		j := &w.Jobs[i]
 		if got, want := results[strconv.Itoa(j.Number)], j.expected().result; got != want {
-			s.bad("after %d kills, %d of keepers, job %d has the result %q, want %q", s.kills, s.keepers, j.Number, got, want)
+			s.bad("after %d kills, %d of keepers, job %d has the result %q, want %q\n%s\n%s", s.kills, s.keepers, j.Number, got, want, s.read(fmt.Sprintf("turns%d.in", j.Host)), s.read("job", "ledger.ndjson"))
 		}
 	}
 	seen := map[string]bool{}
