@@ -45,8 +45,8 @@ type stormMessage struct {
 }
 
 // stormHost runs the host of the storm program that args names: clerk, watch, coder (Codex's
-// protocol), agent (ACP), or one of the hosts of turnStorm. It stores the received messages in a file, so that it can continue an
-// exchange that an earlier process of the same host began.
+// protocol), agent (ACP), or one of the hosts of turnStorm. It stores the received messages in a
+// file, so that it can continue an exchange that an earlier process of the same host began.
 func stormHost(args []string) int {
 	log, err := os.OpenFile(args[0]+".in", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -34,7 +34,7 @@ const turnKills = 8
 // passed.
 func TestTurnsKill(t *testing.T) {
 	var kills, keepers atomic.Int64
-	randtest.Run(t, "internal/cli", 16, func(seed uint64) string { return newTurnStorm(seed).source() }, func(t *testing.T, seed uint64) {
+	randtest.Run(t, "internal/cli", 12, func(seed uint64) string { return newTurnStorm(seed).source() }, func(t *testing.T, seed uint64) {
 		w := newTurnStorm(seed)
 		killed, lost := w.run(t)
 		kills.Add(int64(killed))
@@ -69,7 +69,7 @@ type turnGate struct {
 // turn is what a host does in a turn, and how the gates decide about it.
 type turn struct {
 	Asks    []string // types of the messages that need an answer
-	Limit   string   // a limit of the plan that the turn reaches: again, fresh or accepted; "" for none
+	Limits  []string // limits of the plan that the turn reaches: again, fresh or accepted
 	Misfits bool     // its result does not fit the schema
 	Fails   [2]bool  // the gates that do not pass
 }
@@ -100,8 +100,9 @@ func newTurnStorm(seed uint64) *turnStorm {
 			for range r.IntN(3) {
 				x.Asks = append(x.Asks, []string{"question", "approval"}[r.IntN(2)])
 			}
-			if r.IntN(4) == 0 {
-				x.Limit = []string{"again", "accepted", "fresh"}[r.IntN(3-min(n, 1))]
+			for kinds := []string{"fresh", "again", "accepted"}; r.IntN(4) == 0; { // a new conversation begins with the first turn
+				from := min(n+len(x.Limits), 1)
+				x.Limits = append(x.Limits, kinds[from+r.IntN(len(kinds)-from)])
 			}
 			j.Turns = append(j.Turns, x)
 		}
@@ -129,11 +130,11 @@ next:
 	for n, x := range j.Turns {
 		number := j.Number + n + 1
 		e.prompts = append(e.prompts, prompt)
-		switch x.Limit {
-		case "again", "fresh":
+		for _, limit := range x.Limits {
+			if limit == "accepted" {
+				prompt = fmt.Sprintf("Continue. %d", number)
+			}
 			e.prompts = append(e.prompts, prompt)
-		case "accepted":
-			e.prompts = append(e.prompts, fmt.Sprintf("Continue. %d", number))
 		}
 		for i, typ := range x.Asks {
 			e.asked = append(e.asked, fmt.Sprintf("%s %d.%d", typ, number, i))
@@ -171,6 +172,12 @@ next:
 	panic("the job has too few turns")
 }
 
+// reachesLimit reports whether a job reaches a limit in a turn between its first one and the last,
+// which has the given number. Its result does not contain what it has used before the limit.
+func (w *turnStorm) reachesLimit(last int) bool {
+	return slices.ContainsFunc(w.Jobs[last/100-1].Turns[1:last%100], func(x turn) bool { return len(x.Limits) > 0 })
+}
+
 // failing returns the numbers of the turns that gate i does not pass.
 func (j *turnJob) failing(isFunction bool) (all []string) {
 	for i, g := range j.Gates {
@@ -185,14 +192,17 @@ func (j *turnJob) failing(isFunction bool) (all []string) {
 
 const turnHandlers = ` {
         "progress" => |p: HostProgress| { emit("progress", p.message); },
-        "question" => |q: HostQuestion| "answer ${q.question}",
+        "question" => |q: HostQuestion| {
+            time::sleep(3);
+            "answer ${q.question}"
+        },
         "approval" => |a: HostApproval| "yes",
     }`
 
 // source returns the program.
 func (w *turnStorm) source() string {
 	var b strings.Builder
-	b.WriteString("use std::fs;\nfn code(e: Error) -> String {\n    try { throw e; } catch HostError(h) { h.code ?? h.message }\n}\nhost H0 { connector: \"turns0\", output_format: \"json\" }\nhost H1 { connector: \"turns1\", output_format: \"json\" }\n")
+	b.WriteString("use std::{fs, time};\nfn code(e: Error) -> String {\n    try { throw e; } catch HostError(h) { h.code ?? h.message }\n}\nhost H0 { connector: \"turns0\", output_format: \"json\" }\nhost H1 { connector: \"turns1\", output_format: \"json\" }\n")
 	for i := range w.Jobs {
 		j := &w.Jobs[i]
 		host := fmt.Sprintf("H%d", j.Host)
@@ -214,7 +224,7 @@ func (w *turnStorm) source() string {
 		case "execute", "typed":
 			fmt.Fprintf(&b, "match %s { Ok(v) => \"${v}\", Err(e) => code(e) }\n}\n", call)
 		case "listen":
-			fmt.Fprintf(&b, "let r = listen %s%s;\n    match r { Ok(v) => v.text, Err(e) => code(e) }\n}\n", call, turnHandlers)
+			fmt.Fprintf(&b, "let r = listen %s%s;\n    match r { Ok(v) => { emit(\"proofs\", v.proved_by); emit(\"used\", [\"%d\", v.usage.tokens_in]); v.text }, Err(e) => code(e) }\n}\n", call, turnHandlers, j.Number)
 		case "typed listen":
 			fmt.Fprintf(&b, "let r = listen %s%s;\n    match r { Ok(v) => \"${v}\", Err(e) => code(e) }\n}\n", call, turnHandlers)
 		case "stream":
@@ -224,7 +234,7 @@ func (w *turnStorm) source() string {
         for m in s {
             if m.type == "question" { s.respond(m, "answer ${m.question}")?; }
             if m.type == "approval" { s.respond(m, "yes")?; }
-            if m.type == "result" { text = m.text; }
+            if m.type == "result" { emit("proofs", m.proved_by); emit("used", ["%[2]d", m.usage.tokens_in]); text = m.text; }
         }
     } catch HostError(e) { return code(e); }
     text
@@ -299,28 +309,34 @@ func newTurner(name string) func(*stormMessage) {
 		panic(err)
 	}
 	number, asked := 0, 0
-	work := func() {
-		j := w.Jobs[number/100-1]
-		x := j.Turns[number%100-1]
-		reach := func(session string, accepted bool) bool {
-			f, err := os.OpenFile(fmt.Sprintf("limited-%d", number), os.O_CREATE|os.O_EXCL, 0o600)
-			if err != nil {
-				return false // it was reached before
+	work := func(begins bool) {
+		x := w.Jobs[number/100-1].Turns[number%100-1]
+		session := fmt.Sprintf(`,"session":"s%d"`, number)
+		// reach reaches the turn's next limit, if it is one of the given kinds.
+		reach := func(kinds ...string) bool {
+			file := fmt.Sprintf("limited-%d", number)
+			before, _ := os.ReadFile(file)
+			if len(before) == len(x.Limits) || !slices.Contains(kinds, x.Limits[len(before)]) {
+				return false
 			}
-			_ = f.Close()
-			sendLine(`{"type":"plan_limit","window":"5h","status":"reached","resets_at":%q}`, time.Now().Add(300*time.Millisecond).Format(time.RFC3339Nano))
-			sendLine(`{"type":"error","message":"limited"%s,"accepted":%v}`, session, accepted)
+			if err := os.WriteFile(file, append(before, '.'), 0o600); err != nil {
+				panic(err)
+			}
+			if kinds[0] == "fresh" {
+				session = ""
+			}
+			sendLine(`{"type":"plan_limit","window":"5h","status":"reached","resets_at":%q}`, time.Now().Add(turnReset).Format(time.RFC3339Nano))
+			sendLine(`{"type":"error","message":"limited"%s,"accepted":%v}`, session, kinds[0] == "accepted")
 			return true
 		}
 		switch {
-		case asked == 0 && x.Limit == "again" && reach(fmt.Sprintf(`,"session":"s%d"`, number), false):
-		case asked == 0 && x.Limit == "fresh" && reach("", false):
+		case begins && (reach("fresh") || reach("again")):
 		case asked < len(x.Asks):
 			if asked == 0 {
-				sendLine(`{"type":"progress","message":"%d","session":"s%[1]d"}`, number)
+				sendLine(`{"type":"progress","message":"%d"%s}`, number, session)
 			}
 			sendLine(`{"type":%q,"id":"%d.%d","question":"%[2]d.%[3]d","description":"%[2]d.%[3]d"}`, x.Asks[asked], number, asked)
-		case x.Limit == "accepted" && reach(fmt.Sprintf(`,"session":"s%d"`, number), true):
+		case reach("accepted"):
 		default:
 			text := strconv.Itoa(number)
 			if err := os.WriteFile("turn.H"+name[len("turns"):], []byte(text), 0o600); err != nil {
@@ -329,7 +345,7 @@ func newTurner(name string) func(*stormMessage) {
 			if x.Misfits {
 				text = "bad " + spelled(number)
 			}
-			sendLine(`{"type":"result","text":%q,"session":"s%d"}`, text, number)
+			sendLine(`{"type":"result","text":%q,"usage":{"tokens_in":%d,"tokens_out":1}%s}`, text, turnTokens, session)
 		}
 	}
 	return func(m *stormMessage) {
@@ -354,9 +370,15 @@ func newTurner(name string) func(*stormMessage) {
 		default:
 			return
 		}
-		work()
+		work(m.Type == "prompt" && m.Resumed == nil)
 	}
 }
+
+// turnTokens is the number of tokens that a turn uses.
+const turnTokens = 10
+
+// turnReset is the time after which a limit of the plan no longer applies.
+const turnReset = 300 * time.Millisecond
 
 // run runs the program without kills, and then with kills, and compares both. It returns how often
 // it has killed the run and its keeper.
@@ -546,6 +568,16 @@ func (s *turnRun) check(w *turnStorm) {
 	}
 	if !maps.Equal(s.results(), results) {
 		s.bad("after %d kills the results are %q, want %q", s.kills, s.results(), results)
+	}
+	for _, l := range storedLines([]byte(s.read("job", "out.ndjson"))) {
+		var job string
+		var tokens int
+		if l.Channel != "used" || json.Unmarshal(l.Payload, &[]any{&job, &tokens}) != nil {
+			continue
+		}
+		if last, _ := strconv.Atoi(results[job]); tokens != last%100*turnTokens && !w.reachesLimit(last) {
+			s.bad("after %d kills job %s has used %d tokens in %d turns", s.kills, job, tokens, last%100)
+		}
 	}
 	s.checkKeys()
 }
