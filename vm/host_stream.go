@@ -28,15 +28,18 @@ type hostStream struct {
 	session string // the last session that the host named; "" if none
 	// name of the workspace in which the host works; "" if none
 	workspace string
-	planState
-	err     error           // the error of a failed exchange; the program receives it after the queued messages
-	over    bool            // the program has received the terminal message
-	next    *pendingRequest // the pending request for messages; nil if there is none
-	effect  int64           // number of the last request for messages
-	waiting []*task
-	asks    asks // the messages whose answer the host awaits
-	closed  bool
-	reason  string // the reason for closing the exchange when the pending request returns; "" if it stays open
+	opening   *effect.ExchangeOpen // the request that has opened the exchange first
+	prompt    string               // as in further, like plan and window
+	plan      *planWait
+	window    string
+	err       error           // the error of a failed exchange; the program receives it after the queued messages
+	over      bool            // the program has received the terminal message
+	next      *pendingRequest // the pending request for messages; nil if there is none
+	effect    int64           // number of the last request for messages
+	waiting   []*task
+	asks      asks // the messages whose answer the host awaits
+	closed    bool
+	reason    string // the reason for closing the exchange when the pending request returns; "" if it stays open
 }
 
 // hostStreams are the open streams, in the order in which they were opened.
@@ -98,7 +101,7 @@ func (a *Args) OpenHostStream(prompt string) (value.Slot, error) {
 	}
 	r := m.openingOf(d, a.Slot(0), prompt)
 	r.Within = outerExchanges(m.sched.current)
-	x := &hostStream{decl: d, session: r.Session, workspace: r.Workspace, planState: planState{opening: r, prompt: r.Prompt}}
+	x := &hostStream{decl: d, session: r.Session, workspace: r.Workspace, opening: r, prompt: r.Prompt}
 	if !a.Party(0)[value.PartyGates].IsNil() {
 		x.gates = &gates{}
 	}
@@ -155,7 +158,6 @@ func (x *hostStream) returnMessage(t *task, convert MessageFunc) (value.Slot, er
 		t.endStreamDecision()
 		if row.Role == hostmsg.Succeeds {
 			t.addHost(x.decl, x.effect)
-			x.addUsed(m.Payload)
 		}
 		v := value.Tuple(value.Bool(true), convert(&m, x.ask(t, &m, row)))
 		if x.over = row.Terminal(); x.over && x.asks.live == 0 && !(x.gates != nil && row.Role == hostmsg.Succeeds) && !x.decl.isPlanLimit(&m) {

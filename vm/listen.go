@@ -52,13 +52,16 @@ type scope struct {
 
 // further is the state of the further turns of an exchange.
 type further struct {
-	planState
-	checked bool   // the library checks the results, by a schema or by gates
-	gates   *gates // nil unless the host has gates
-	turns   int64  // number of turns that have ended with a result and that the program has continued
-	repairs int64  // number of those whose result did not fit the schema
-	waits   bool   // the exchange is being closed, and then waits
-	misfit  string // what does not fit in the result of the turn that has ended; "" if a gate has not passed
+	checked bool                 // the library checks the results, by a schema or by gates
+	gates   *gates               // nil unless the host has gates
+	turns   int64                // number of turns that have ended with a result and that the program has continued
+	repairs int64                // number of those whose result did not fit the schema
+	opening *effect.ExchangeOpen // the request that has opened the exchange first; nil unless it may wait for a limit of the host's plan
+	prompt  string               // the prompt that was sent last
+	plan    *planWait            // the last wait for such a limit; nil for none
+	waits   bool                 // the exchange is being closed, and then waits
+	window  string               // the period of the last plan_limit; "" for none
+	misfit  string               // what does not fit in the result of the turn that has ended; "" if a gate has not passed
 }
 
 // exchangeEnd describes how an exchange ends.
@@ -380,7 +383,6 @@ func (t *task) dispatchMessage(s *scope, m *effect.HostMessage) (st status, agai
 	case hostmsg.Succeeds:
 		t.addHost(s.decl, s.effect)
 		payload := m.Payload
-		s.further.addUsed(payload)
 		if len(s.partial) > 0 {
 			if st := t.reserveMemory(len(s.partial)); st != running {
 				return st, false
@@ -505,7 +507,7 @@ func exchangeContinued(t *task, w *wait) status {
 		return t.close(s, value.Err(programError(&failure)))
 	}
 	s.further.turns++
-	s.over, s.further.ended = false, w.payload.Map()
+	s.over = false
 	if s.further.misfit != "" {
 		repair := value.NewMap(3)
 		repair.SetString("host", value.String(s.decl.Name))
@@ -591,7 +593,7 @@ func (t *task) exchangeLost(s *scope) status {
 // waits for a limit of the host's plan; m contains the members of the error.
 func endFailed(t *task, s *scope, result value.Slot, m *value.Map) status {
 	if s.decl.MaxWait > 0 {
-		p, err := planWaitOf(t, s.decl, &s.further.planState, m)
+		p, err := planWaitOf(t, s.decl, s.further.opening, s.further.prompt, s.further.plan, s.further.window, m)
 		if err != nil {
 			return t.failRun(err)
 		}

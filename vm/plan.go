@@ -18,22 +18,12 @@ const planLimitCode = "plan_limit"
 // continuePrompt continues a conversation that contains the exchange's prompt.
 const continuePrompt = "Continue."
 
-// planState is what an exchange needs to continue after a wait.
-type planState struct {
-	opening *effect.ExchangeOpen // the request that has opened the exchange first; nil unless it may wait for a limit of the host's plan
-	prompt  string               // the prompt that was sent last
-	plan    *planWait            // the last wait for such a limit; nil for none
-	window  string               // the period of the last plan_limit; "" for none
-	ended   *value.Map           // the result of the last turn that the program has continued, or totals; nil for none
-}
-
 // planWait is the wait of an exchange for a limit of the host's plan.
 type planWait struct {
 	opening  *effect.ExchangeOpen // the request that opens the exchange after the wait
 	fallback *effect.ExchangeOpen // the same in a new conversation, if the host cannot resume one; nil for none
 	window   string               // of the limit, as in the host's last plan_limit
 	until    int64                // in milliseconds since 1970
-	used     *value.Map           // the totals of the turns before; nil for none
 	late     int                  // number of limits in a row that had ended when the exchange failed
 }
 
@@ -54,8 +44,9 @@ func (l *planLimits) reach(host string, until int64) {
 }
 
 // planWaitOf returns how an exchange that has failed with the error m waits and continues, or nil
-// if it fails.
-func planWaitOf(t *task, d *Host, x *planState, m *value.Map) (*planWait, error) {
+// if it fails. prompt is that of its last turn. last is the exchange's last wait; nil if it has not
+// waited.
+func planWaitOf(t *task, d *Host, opening *effect.ExchangeOpen, prompt string, last *planWait, window string, m *value.Map) (*planWait, error) {
 	code, _ := m.GetString("code")
 	until, _ := m.GetString("wait_until")
 	if d.MaxWait <= 0 || code.Kind() != value.KindString || code.AsString() != planLimitCode || until.Kind() != value.KindInt {
@@ -65,8 +56,7 @@ func planWaitOf(t *task, d *Host, x *planState, m *value.Map) (*planWait, error)
 	if err != nil {
 		return nil, err
 	}
-	last := x.plan
-	p := &planWait{opening: x.opening, window: x.window, until: until.AsInt()}
+	p := &planWait{opening: opening, window: window, until: until.AsInt()}
 	if float64(p.until-now) > d.MaxWait*1000 || last != nil && p.until <= last.until {
 		return nil, nil
 	}
@@ -81,67 +71,15 @@ func planWaitOf(t *task, d *Host, x *planState, m *value.Map) (*planWait, error)
 	session, _ := m.GetString("session")
 	accepted, _ := m.GetString("accepted")
 	if session.Kind() == value.KindString && session.AsString() != "" {
-		again := *x.opening
-		again.Session, again.Prompt = session.AsString(), x.prompt
+		again := *opening
+		again.Session, again.Prompt = session.AsString(), prompt
 		if accepted.Kind() == value.KindBool && accepted.AsBool() {
 			again.Prompt = continuePrompt
 		}
-		p.opening, p.fallback = &again, x.opening
+		p.opening, p.fallback = &again, opening
 	}
 	t.m.planLimits.reach(d.Name, p.until)
-	p.used = value.NewMap(len(totals))
-	addTotals(p.used, m)
-	addTotals(p.used, x.ended)
-	x.ended = p.used
 	return p, nil
-}
-
-// totals are the members of a result that contain sums over the turns of an exchange.
-var totals = []string{"cost_usd", "turns", "usage", "models"}
-
-// addTotals adds the totals in from, which may be nil, to those in to.
-func addTotals(to, from *value.Map) {
-	if from == nil {
-		return
-	}
-	for _, name := range totals {
-		if v, ok := from.GetString(name); ok {
-			before, _ := to.GetString(name)
-			to.SetString(name, sumOf(before, v))
-		}
-	}
-}
-
-// sumOf returns the sum of two numbers, or the object with the sums of the members of two objects.
-// Other values are replaced by b.
-func sumOf(a, b value.Slot) value.Slot {
-	value.Share(b)
-	if a.Map() != nil && b.Map() != nil {
-		all := value.NewMap(a.Map().Len())
-		copyMembers(all, a.Map())
-		b.Map().Each(func(k, v value.Slot) bool {
-			before, _ := all.Get(k)
-			all.Set(k, sumOf(before, v))
-			return true
-		})
-		return all.Slot()
-	}
-	x, isNumber := a.Number()
-	y, bothAre := b.Number()
-	switch {
-	case !isNumber || !bothAre:
-		return b
-	case a.Kind() == value.KindInt && b.Kind() == value.KindInt:
-		return value.Int(a.AsInt() + b.AsInt())
-	}
-	return value.Float(x + y)
-}
-
-// addUsed adds what the exchange has used before its last wait to a result.
-func (x *planState) addUsed(result value.Slot) {
-	if x.plan != nil && result.Map() != nil {
-		addTotals(result.Map(), x.plan.used)
-	}
 }
 
 // wallTime returns the time in milliseconds since 1970.
@@ -221,7 +159,7 @@ func PlanUntil(a *Args) (value.Slot, error) {
 // returns the window and the end of the limit; otherwise the end is 0.
 func BeginPlanWait(a *Args) (value.Slot, error) {
 	x, t := a.hostStreamIn(0), a.run().sched.current
-	p, err := planWaitOf(t, x.decl, &x.planState, value.Flatten(a.Slot(1)).Map())
+	p, err := planWaitOf(t, x.decl, x.opening, x.prompt, x.plan, x.window, value.Flatten(a.Slot(1)).Map())
 	if err != nil {
 		return value.Nil, err
 	}
