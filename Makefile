@@ -111,6 +111,7 @@ endif
 # Durable runs are killed so often, and resumed: nothing is lost, and nothing is done twice.
 durable-kill:
 	CONCERTO_DURABLE_KILLS=$(KILLS) go test ./internal/cli -run 'TestDurableKill$$' -count=1 -timeout 0 -v
+	go test ./internal/cli -run 'TestTurnsKill$$' -fresh 15m -count=1 -timeout 0 -v
 
 # Commands for workspaces are killed: the next one finds a whole workspace, or none.
 WORK_KILLS ?= 350

@@ -195,7 +195,7 @@ func (g *Gates) Continue(prompt string) (value.Slot, error) {
 	r := &effect.ExchangeContinue{ID: x.id, Prompt: prompt, Reason: effect.ContinueGate}
 	return g.args.Ask(r, func(effect.Result) (value.Slot, error) {
 		x.turns++
-		x.over = false
+		x.over, x.prompt = false, prompt
 		m := turnEnd(result)
 		x.add(&m)
 		return value.Nil, nil

@@ -29,7 +29,8 @@ type hostStream struct {
 	// name of the workspace in which the host works; "" if none
 	workspace string
 	opening   *effect.ExchangeOpen // the request that has opened the exchange first
-	plan      *planWait            // as in further, like window
+	prompt    string               // as in further, like plan and window
+	plan      *planWait
 	window    string
 	err       error           // the error of a failed exchange; the program receives it after the queued messages
 	over      bool            // the program has received the terminal message
@@ -100,7 +101,7 @@ func (a *Args) OpenHostStream(prompt string) (value.Slot, error) {
 	}
 	r := m.openingOf(d, a.Slot(0), prompt)
 	r.Within = outerExchanges(m.sched.current)
-	x := &hostStream{decl: d, session: r.Session, workspace: r.Workspace, opening: r}
+	x := &hostStream{decl: d, session: r.Session, workspace: r.Workspace, opening: r, prompt: r.Prompt}
 	if !a.Party(0)[value.PartyGates].IsNil() {
 		x.gates = &gates{}
 	}

@@ -57,6 +57,7 @@ type further struct {
 	turns   int64                // number of turns that have ended with a result and that the program has continued
 	repairs int64                // number of those whose result did not fit the schema
 	opening *effect.ExchangeOpen // the request that has opened the exchange first; nil unless it may wait for a limit of the host's plan
+	prompt  string               // the prompt that was sent last
 	plan    *planWait            // the last wait for such a limit; nil for none
 	waits   bool                 // the exchange is being closed, and then waits
 	window  string               // the period of the last plan_limit; "" for none
@@ -115,7 +116,7 @@ func opListenBegin(t *task, in *ins) status {
 	if s.decl.MaxWait <= 0 {
 		return t.request(r, &wait{kind: waitOpen, scope: s})
 	}
-	s.further.opening = r
+	s.further.opening, s.further.prompt = r, r.Prompt
 	if until := t.m.planLimits[s.decl.Name]; until > 0 {
 		now, err := wallTime(t)
 		if err != nil {
@@ -492,7 +493,8 @@ func resultChecked(t *task, v value.Slot) status {
 	if v.IsNil() {
 		return t.close(s, value.Ok(s.further.gates.withProofs(result)))
 	}
-	r := &effect.ExchangeContinue{ID: s.id, Prompt: v.AsString(), Reason: effect.ContinueGate}
+	s.further.prompt = v.AsString()
+	r := &effect.ExchangeContinue{ID: s.id, Prompt: s.further.prompt, Reason: effect.ContinueGate}
 	if s.further.misfit != "" {
 		r.Reason = effect.ContinueSchema
 	}
@@ -595,7 +597,7 @@ func (t *task) exchangeLost(s *scope) status {
 // waits for a limit of the host's plan; m contains the members of the error.
 func endFailed(t *task, s *scope, result value.Slot, m *value.Map) status {
 	if s.decl.MaxWait > 0 {
-		p, err := planWaitOf(t, s.decl, s.further.opening, s.further.plan, s.further.window, m)
+		p, err := planWaitOf(t, s.decl, s.further.opening, s.further.prompt, s.further.plan, s.further.window, m)
 		if err != nil {
 			return t.failRun(err)
 		}

@@ -24,7 +24,12 @@ type planWait struct {
 	fallback *effect.ExchangeOpen // the same in a new conversation, if the host cannot resume one; nil for none
 	window   string               // of the limit, as in the host's last plan_limit
 	until    int64                // in milliseconds since 1970
+	late     int                  // number of limits in a row that had ended when the exchange failed
 }
+
+// mostLate is the maximum of planWait.late. A limit has ended if the run was not running when it
+// did. Without a maximum, a host whose times are always past would be started again and again.
+const mostLate = 5
 
 // planLimits are the ends of the limits that hosts have reached, by the host's name, in
 // milliseconds since 1970.
@@ -39,8 +44,9 @@ func (l *planLimits) reach(host string, until int64) {
 }
 
 // planWaitOf returns how an exchange that has failed with the error m waits and continues, or nil
-// if it fails. last is the exchange's last wait; nil if it has not waited.
-func planWaitOf(t *task, d *Host, opening *effect.ExchangeOpen, last *planWait, window string, m *value.Map) (*planWait, error) {
+// if it fails. prompt is that of its last turn. last is the exchange's last wait; nil if it has not
+// waited.
+func planWaitOf(t *task, d *Host, opening *effect.ExchangeOpen, prompt string, last *planWait, window string, m *value.Map) (*planWait, error) {
 	code, _ := m.GetString("code")
 	until, _ := m.GetString("wait_until")
 	if d.MaxWait <= 0 || code.Kind() != value.KindString || code.AsString() != planLimitCode || until.Kind() != value.KindInt {
@@ -51,14 +57,22 @@ func planWaitOf(t *task, d *Host, opening *effect.ExchangeOpen, last *planWait, 
 		return nil, err
 	}
 	p := &planWait{opening: opening, window: window, until: until.AsInt()}
-	if float64(p.until-now) > d.MaxWait*1000 || p.until <= now || last != nil && p.until <= last.until {
+	if float64(p.until-now) > d.MaxWait*1000 || last != nil && p.until <= last.until {
 		return nil, nil
+	}
+	if p.until <= now {
+		if p.late = 1; last != nil {
+			p.late += last.late
+		}
+		if p.late > mostLate {
+			return nil, nil
+		}
 	}
 	session, _ := m.GetString("session")
 	accepted, _ := m.GetString("accepted")
 	if session.Kind() == value.KindString && session.AsString() != "" {
 		again := *opening
-		again.Session = session.AsString()
+		again.Session, again.Prompt = session.AsString(), prompt
 		if accepted.Kind() == value.KindBool && accepted.AsBool() {
 			again.Prompt = continuePrompt
 		}
@@ -116,6 +130,7 @@ func planResumed(t *task, w *wait) status {
 // reopen opens an exchange of the listen after a wait.
 func reopen(t *task, s *scope, r *effect.ExchangeOpen) status {
 	s.messages, s.exchangeEnd, s.next, s.unsent = messages{used: s.used}, exchangeEnd{}, nil, nil
+	s.further.prompt = r.Prompt
 	again := *r
 	again.Within = outerExchanges(t)
 	return t.request(&again, &wait{kind: waitOpen, scope: s})
@@ -144,7 +159,7 @@ func PlanUntil(a *Args) (value.Slot, error) {
 // returns the window and the end of the limit; otherwise the end is 0.
 func BeginPlanWait(a *Args) (value.Slot, error) {
 	x, t := a.hostStreamIn(0), a.run().sched.current
-	p, err := planWaitOf(t, x.decl, x.opening, x.plan, x.window, value.Flatten(a.Slot(1)).Map())
+	p, err := planWaitOf(t, x.decl, x.opening, x.prompt, x.plan, x.window, value.Flatten(a.Slot(1)).Map())
 	if err != nil {
 		return value.Nil, err
 	}
@@ -175,6 +190,7 @@ func ReopenStream(a *Args, fresh bool) (value.Slot, error) {
 		again = *x.plan.fallback
 	}
 	again.Within = outerExchanges(m.sched.current)
+	x.prompt = again.Prompt
 	return a.AskToOpen(&again, Nothing, func(result effect.Result) (int64, effect.Request) {
 		x.messages, x.over, x.err = messages{used: x.used}, false, nil
 		x.id = result.(*effect.ExchangeOpened).ID

@@ -82,7 +82,8 @@ type stormed struct {
 	random *rand.Rand
 	world  *stormWorld
 	dir    string
-	most   int // maximum number of kills
+	most   int   // maximum number of kills
+	stride int64 // maximum number of bytes in the journal between two kills
 	kills  int
 	amid   int // number of kills after the program's first effect and before its end
 	stdout []byte
@@ -94,7 +95,7 @@ type stormed struct {
 }
 
 func newStormed(t *testing.T, seed uint64, most int) *stormed {
-	s := &stormed{T: t, seed: seed, random: rand.New(rand.NewPCG(seed, 1)), world: newStormWorld(t), most: most}
+	s := &stormed{T: t, seed: seed, random: rand.New(rand.NewPCG(seed, 1)), world: newStormWorld(t), most: most, stride: 12 << 10}
 	s.lossy = s.random.IntN(2) == 0
 	s.dir = programs(t, stormFiles(s.world.URL, []string{"resume", "steer"}[s.random.IntN(2)]))
 	t.Cleanup(func() {
@@ -275,7 +276,7 @@ func (s *stormed) waitToKill(ended <-chan struct{}) bool {
 			return true
 		}
 	}
-	for until := s.written() + 1 + s.random.Int64N(12<<10); s.written() < until; {
+	for until := s.written() + 1 + s.random.Int64N(s.stride); s.written() < until; {
 		select {
 		case <-ended:
 			return false

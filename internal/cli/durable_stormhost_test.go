@@ -13,9 +13,13 @@ import (
 // stormMessage is a message from a run to a host of the storm program, in any of the hosts'
 // protocols.
 type stormMessage struct {
-	Type      string `json:"type"`
-	Text      string `json:"text"`
-	InReplyTo string `json:"in_reply_to"`
+	Type      string          `json:"type"`
+	Text      string          `json:"text"`
+	Key       string          `json:"key"`
+	Session   string          `json:"session"`
+	InReplyTo string          `json:"in_reply_to"`
+	AnswerTo  string          `json:"answer_to"`
+	Value     json.RawMessage `json:"value"`
 	Resumed   *struct {
 		Answered stormMessage `json:"answered"`
 	} `json:"resumed"`
@@ -41,8 +45,8 @@ type stormMessage struct {
 }
 
 // stormHost runs the host of the storm program that args names: clerk, watch, coder (Codex's
-// protocol), or agent (ACP). It stores the received messages in a file, so that it can continue an
-// exchange that an earlier process of the same host began.
+// protocol), agent (ACP), or one of the hosts of turnStorm. It stores the received messages in a
+// file, so that it can continue an exchange that an earlier process of the same host began.
 func stormHost(args []string) int {
 	log, err := os.OpenFile(args[0]+".in", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -63,6 +67,8 @@ func stormHost(args []string) int {
 		handle = newCoder()
 	case "agent":
 		handle = newAgent()
+	case "turns0", "turns1":
+		handle = newTurner(args[0])
 	}
 	for in := bufio.NewReader(os.Stdin); ; {
 		line, err := in.ReadBytes('\n')

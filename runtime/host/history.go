@@ -31,7 +31,7 @@ type historyState struct {
 	process  int64                 // number of the host's process that runs the exchange
 	session  string                // session name that the host reported last; "" before the first report
 	pending  []hostRequest         // requests of the host that have no reply
-	answered adapter.Resumption    // the newest reply, in the form that a new process receives
+	answered adapter.Resumption    // the newest reply in the turn, in the form that a new process gets
 	replies  int                   // number of the program's replies
 	lastLine line                  // line of the newest reply
 	last     string                // digest of lastLine; "" before the first reply, or until addSums computes it
@@ -153,6 +153,7 @@ func (c *History) recordTurnEnd(e *endedTurn) {
 		now.Prompts = append(now.Prompts, e.Next)
 	}
 	c.turns = &now
+	c.answered = adapter.Resumption{} // the conversation contains the whole turn
 }
 
 // endedTurns returns the turns that have ended.

@@ -148,8 +148,10 @@ func (ex *exchange) restoreTurns(o *Open, notes []lineNote) (unsent []Steered) {
 			s.current = all[at]
 		}
 	}
-	if continued != nil {
+	if continued != nil || o.Over { // the reader has added the totals of the turn when it ended
 		t.totals.endTurn()
+	}
+	if continued != nil {
 		s.current, o.Over = continued, false
 		ex.history.RecordContinued(continued.ID)
 	}

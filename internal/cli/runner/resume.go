@@ -96,6 +96,9 @@ func (cmd *resumeCommand) resume(parent context.Context, run string, path []stri
 	}
 	if code, over := stored.Finished(); over && !stored.Continued() {
 		cmd.console.Verbosef("the run has already ended")
+		if err := runs.Clear(parent, stored.Dir); err != nil {
+			return err
+		}
 		return console.ExitError(code)
 	}
 	if err := program.RestoreFlags(cmd.durable.command.Flags(), stored.Given); err != nil {

@@ -102,6 +102,16 @@ func Settle(ctx context.Context, run journal.Run) error {
 	return errors.Join(err, store.EndRun(ctx, id))
 }
 
+// Clear ends what an ended run has left because its process was killed before it could do that: its
+// hosts, and what Settle ends.
+func Clear(ctx context.Context, dir string) error {
+	d := rundir.At(dir)
+	if running, err := d.IsRunning(); running || err != nil {
+		return err
+	}
+	return errors.Join(keeper.EndAt(dir), Settle(ctx, d))
+}
+
 // FinishStopped ends a run that no process is running, and closes w.
 func FinishStopped(w journal.Writer) error {
 	code := 1
