@@ -52,7 +52,7 @@ func TestConversationsCoverEveryConstruct(t *testing.T) {
 	}
 	for _, part := range []string{
 		"\ufeff", "\r\n", "\n\n", "\"withdraw\"", fmt.Sprintf("%d signal", Await), fmt.Sprintf("%d said", Signal), fmt.Sprintf("\n%d \n", Exit), fmt.Sprintf("\n%d \n", Hang),
-		`"in two pieces`, `"cancel"`, `"progress","i":199`, `"do":"fail"`, `"id":90071992547409931`, `"id":-`, `{'type'`,
+		`"in two pieces`, `"cancel"`, `"progress","i":199`, `"do":"fail"`, `"id":90071992547409931`, `"id":-`, `{'type'`, `"messages":["m1"]`,
 	} {
 		if !strings.Contains(steps.String(), part) {
 			t.Errorf("no host's steps contain %q", part)

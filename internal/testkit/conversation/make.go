@@ -176,6 +176,11 @@ func (h *host) sendMessage() {
 	switch typ {
 	case "partial":
 		members = append(members, pick(h.Rand, `"text":"a bit, "`, `"chunk":"é\n"`, `"text":"","x":1`, `"text":5`, `"n":1`))
+		if h.IntN(2) == 0 {
+			members = append(members, `"message":`+pick(h.Rand, `"m1"`, `"m2"`, `"é"`, `3`))
+		}
+	case "retract":
+		members = append(members, pick(h.Rand, `"messages":["m1"]`, `"messages":["m2","other","é"]`, `"messages":[3]`, `"messages":[]`, `"messages":"m1"`, `"n":1`))
 	case "typed":
 		members = append(members, pick(h.Rand, `"n":7`, `"n":-1`, `"n":"x"`, `"m":1`))
 	default:

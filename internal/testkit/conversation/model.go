@@ -1,6 +1,7 @@
 package conversation
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -74,7 +75,7 @@ type model struct {
 
 	exchange int        // number of the latest exchange
 	active   bool       // the program has not ended the exchange
-	pieces   string     // parts of the exchange's result
+	pieces   []piece    // parts of the exchange's result
 	queue    []*steered // messages that are prompts of later turns
 	stopping *steered   // the program has interrupted the turn
 	open     []string   // ids of the host's requests without an answer
@@ -126,7 +127,7 @@ func (m *model) next() {
 		return
 	}
 	m.exchange++
-	m.active, m.pieces, m.turn, m.open = true, "", &exchangeState{}, nil
+	m.active, m.pieces, m.turn, m.open = true, nil, &exchangeState{}, nil
 	if m.t.Options.Level == Listen {
 		m.recordReceived("listen:start " + `{"host":"` + Host + `"}`)
 	}
@@ -324,7 +325,12 @@ func (m *model) handleBatch(got []message) {
 		}
 		r := m.t.reactTo(&m.t.Exchanges[m.exchange], x.typ, x.payload)
 		m.out.ProgramReceived[m.exchange] = append(m.out.ProgramReceived[m.exchange], r.emits...)
-		m.pieces += r.piece
+		if hostmsg.Lookup(x.typ).Unhandled == hostmsg.Removed {
+			m.retract(x.payload)
+		}
+		if r.piece.text != "" {
+			m.pieces = append(m.pieces, r.piece)
+		}
 		if r.reply != "" {
 			m.input = append(m.input, r.reply)
 			if r.steer == nil {
@@ -346,6 +352,15 @@ func (m *model) handleBatch(got []message) {
 			return
 		}
 	}
+}
+
+// retract removes the pieces of the messages that a host's message names.
+func (m *model) retract(payload object) {
+	var of []any
+	if json.Unmarshal([]byte(payload.raw("messages")), &of) != nil {
+		return // no list retracts nothing
+	}
+	m.pieces = slices.DeleteFunc(m.pieces, func(p piece) bool { return p.of != "" && slices.Contains(of, any(p.of)) })
 }
 
 // dropWithdrawn removes requests that are withdrawn in the same batch.
@@ -380,8 +395,12 @@ func (m *model) handleTerminal(x *message) {
 		return
 	}
 	payload := x.payload
-	if m.pieces != "" {
-		payload = payload.with("partial_output", quote(m.pieces))
+	var output string
+	for _, p := range m.pieces {
+		output += p.text
+	}
+	if output != "" {
+		payload = payload.with("partial_output", quote(output))
 	}
 	m.recordReceived(`listen:complete {"host":"` + Host + `"}`)
 	m.recordReceived("ok " + payload.String())

@@ -12,10 +12,16 @@ import (
 type reaction struct {
 	emits  []string // emits at level Listen: channel and payload
 	reply  string   // the response's line without its line end, or ""
-	piece  string   // the message's part of the result
+	piece  piece    // the message's part of the result
 	cancel bool     // the program ends the exchange
 	wait   string   // the program sends this signal and handles the message until it is withdrawn
 	steer  *steered // the program sends the host a message
+}
+
+// piece is a part of an exchange's result.
+type piece struct {
+	text string
+	of   string // ID of the host's message to which it belongs, or ""
 }
 
 // steered is a message of the program to the host.
@@ -97,9 +103,12 @@ func (t *Conversation) unhandledReaction(typ string, payload object) reaction {
 	case msg.Unhandled == hostmsg.Gathered:
 		for _, name := range []string{"text", "chunk"} {
 			if s, ok := payload.text(name); ok {
-				return reaction{piece: s}
+				of, _ := payload.text("message")
+				return reaction{piece: piece{s, of}}
 			}
 		}
+		return reaction{}
+	case msg.Unhandled == hostmsg.Removed:
 		return reaction{}
 	case msg.Unhandled == hostmsg.ByTools && t.Tools:
 		n, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimPrefix(payload.raw("args"), `{"n":`), "}"), 10, 64)
