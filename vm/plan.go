@@ -24,12 +24,16 @@ type planWait struct {
 	fallback *effect.ExchangeOpen // the same in a new conversation, if the host cannot resume one; nil for none
 	window   string               // of the limit, as in the host's last plan_limit
 	until    int64                // in milliseconds since 1970
-	late     int                  // number of limits in a row that had ended when the exchange failed
+	late     int                  // number of attempts in a row that failed with a limit that had ended
 }
 
-// mostLate is the maximum of planWait.late. A limit has ended if the run was not running when it
-// did. Without a maximum, a host whose times are always past would be started again and again.
-const mostLate = 5
+// A limit has ended when an exchange fails with it if the run was not running when it did, or if
+// the vendor's clock is behind. After a wait, the next attempt is one minute later. Without the
+// maximum of planWait.late, a host whose times are always past would be started again and again.
+const (
+	mostLate    = 5
+	againMillis = 60_000
+)
 
 // planLimits are the ends of the limits that hosts have reached, by the host's name, in
 // milliseconds since 1970.
@@ -57,16 +61,20 @@ func planWaitOf(t *task, d *Host, opening *effect.ExchangeOpen, prompt string, l
 		return nil, err
 	}
 	p := &planWait{opening: opening, window: window, until: until.AsInt()}
-	if float64(p.until-now) > d.MaxWait*1000 || last != nil && p.until <= last.until {
+	if float64(p.until-now) > d.MaxWait*1000 {
 		return nil, nil
 	}
-	if p.until <= now {
+	isSame := last != nil && p.until <= last.until
+	if isSame || p.until <= now {
 		if p.late = 1; last != nil {
 			p.late += last.late
 		}
 		if p.late > mostLate {
 			return nil, nil
 		}
+	}
+	if isSame {
+		p.until = max(p.until, now+againMillis)
 	}
 	session, _ := m.GetString("session")
 	accepted, _ := m.GetString("accepted")
