@@ -204,7 +204,6 @@ func New(c Config) *Runtime {
 	environment.Session.ID = r.run.ID
 	r.tools.Own = func() (*tool.Session, error) { return r.ownTools(c.Session) }
 	r.log = logs.New(c.Log, c.LogLevel, r.secrets)
-	logger := host.NewLogger(r.log.Remark)
 	r.log.OnLine = c.Listeners.Logged
 	if !c.Emit.Detail.IsZero() {
 		r.log.Records(c.Emit.Detail)
@@ -218,7 +217,7 @@ func New(c Config) *Runtime {
 		r.budget = c.Shared.Budget
 	}
 	r.day = c.Bounds.Day.File
-	r.hosts = host.New(host.Options{Secrets: r.secrets, Configs: c.Hosts, Environ: c.Environ, Run: r.run, Stderr: r.log.Host, Log: logger, MaxMemory: c.Bounds.MaxMemory, Keeper: c.Keeper, Clock: c.Clock, Trace: c.wire(environment.Lookup), Exports: c.Listeners.OnHostStart, Outside: c.Listeners.OnOutside, Directories: workspace.Directories{Store: r.workspaces}, Budget: r.hostBudget(), Sandboxes: hostsandbox.Sandboxes{}, Transports: host.WithFunctions(c.Listeners.Hosts)})
+	r.hosts = host.New(host.Options{Secrets: r.secrets, Configs: c.Hosts, Environ: c.Environ, Run: r.run, Stderr: r.log.Host, Log: r.log.Remark, MaxMemory: c.Bounds.MaxMemory, Keeper: c.Keeper, Clock: c.Clock, Trace: c.wire(environment.Lookup), Exports: c.Listeners.OnHostStart, Outside: c.Listeners.OnOutside, Directories: workspace.Directories{Store: r.workspaces}, Budget: r.hostBudget(), Sandboxes: hostsandbox.Sandboxes{}, Transports: host.WithFunctions(c.Listeners.Hosts)})
 	r.workspaces.OnRemove(r.hosts.LeaveWorkspace)
 	r.chance = random.New(c.Seed)
 	if c.Shared == nil {
@@ -240,7 +239,7 @@ func New(c Config) *Runtime {
 	r.web = httpclient.New(func(address string) string { return policy.Refuse(permit.Net, address, false) }, c.Clock)
 	c.Stores.Clock = c.Clock
 	r.store = sqlitestore.New(c.Stores)
-	r.mcp = mcpport.New(mcpport.Options{Configs: c.Servers, Environ: c.Environ, Run: r.run, Stderr: r.log.Host, Log: logger, Played: c.Played, Clock: c.Clock,
+	r.mcp = mcpport.New(mcpport.Options{Configs: c.Servers, Environ: c.Environ, Run: r.run, Stderr: r.log.Host, Log: r.log.Remark, Played: c.Played, Clock: c.Clock,
 		Refused: func(address string) string { return policy.Refuse(permit.Net, address, true) }})
 	r.world = r.handlerWorld(&c, policy)
 	areas := r.areas(&c, policy, environment)

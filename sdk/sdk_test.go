@@ -131,11 +131,11 @@ func start(t *testing.T, l language, more func(c *host.Config)) *world {
 		w.log = append(w.log, line)
 	}
 	w.hosts = host.New(host.Options{Configs: []host.Config{c}, Environ: os.Environ(), Stderr: note,
-		Log: host.NewLogger(func(level, line string) {
+		Log: func(level, line string) {
 			if level != "debug" { // expected
 				t.Errorf("unexpected log entry: %s: %s", level, line)
 			}
-		})})
+		}})
 	t.Cleanup(func() { w.end(); cancel() })
 	return w
 }

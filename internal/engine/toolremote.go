@@ -11,7 +11,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/text/suggest"
 	"github.com/concerto-lang/concerto/runtime"
-	"github.com/concerto-lang/concerto/runtime/host"
 	"github.com/concerto-lang/concerto/runtime/mcp/mcpport"
 	"github.com/concerto-lang/concerto/runtime/tool"
 	"github.com/concerto-lang/concerto/runtime/world/logs"
@@ -59,7 +58,7 @@ func (s *toolShare) servers(d *definer, configs []mcpport.Config) effect.Perform
 		}
 	}
 	log := logs.New(writer(d.around.Log), d.around.LogLevel, secrets)
-	r := mcpport.New(mcpport.Options{Configs: parties.Servers, Environ: d.around.Environ, Run: s.run, Stderr: log.Host, Log: host.NewLogger(log.Remark)})
+	r := mcpport.New(mcpport.Options{Configs: parties.Servers, Environ: d.around.Environ, Run: s.run, Stderr: log.Host, Log: log.Remark})
 	s.remote = append(s.remote, r)
 	return effect.PerformerFunc(func(ctx context.Context, q effect.Request) (effect.Result, error) {
 		out, err := r.Perform(ctx, q)

@@ -46,7 +46,7 @@ func Run(ctx context.Context, o Options) (code int) {
 	}
 	t.hosts = host.New(host.Options{Configs: []host.Config{c}, Environ: o.Environ, Run: &procgroup.Run{ID: procgroup.NewID()},
 		Stderr: func(_, line string) { t.print(client.Stderr, line+"\n") },
-		Log:    host.NewLogger(t.printRemark)})
+		Log:    t.printRemark})
 	defer func() {
 		t.cancelAll(errors.New("the run has ended"))
 		t.asking.Wait()

@@ -2,7 +2,6 @@ package host
 
 import (
 	"fmt"
-	"log/slog"
 	"runtime"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
@@ -95,7 +94,7 @@ func (d *localBridge) sendLines(all []adapter.BridgeLine) {
 // logUnreadAnswers logs that the bridge closed the connection of a client that did not read its
 // answers.
 func (p *process) logUnreadAnswers() {
-	p.hosts.logf(slog.LevelWarn, p.cfg, "does not read the answers of its tools; their connection was closed")
+	p.hosts.logf("warn", p.cfg, "does not read the answers of its tools; their connection was closed")
 }
 
 // closeBridge closes the bridge and waits until every client is disconnected.

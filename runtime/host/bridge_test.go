@@ -18,7 +18,7 @@ import (
 func bridgedHost(t *testing.T) (p *process, remarks chan string) {
 	t.Helper()
 	remarks = make(chan string, 16)
-	h := New(Options{Run: &procgroup.Run{Executable: "concerto"}, Log: NewLogger(func(level, line string) { remarks <- level + ": " + line })})
+	h := New(Options{Run: &procgroup.Run{Executable: "concerto"}, Log: func(level, line string) { remarks <- level + ": " + line }})
 	p = newProcess(h, &Config{Name: "Coder", MaxLine: 1 << 20})
 	p.translation = &translation{adapter: adapter.Protocols[adapter.TransportACP].New(adapter.Config{})}
 	if err := p.openBridge(""); err != nil {

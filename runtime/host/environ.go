@@ -1,7 +1,6 @@
 package host
 
 import (
-	"log/slog"
 	"maps"
 	"slices"
 	"strconv"
@@ -45,10 +44,10 @@ func (c *Config) buildEnviron(base []string, n int) (env, kept []string) {
 func (h *Hosts) processEnviron(c *Config, n int) []string {
 	env, inherited := c.buildEnviron(h.opts.Environ, n)
 	if n == 1 && len(inherited) > 0 {
-		h.logf(slog.LevelDebug, c, "does not receive %s: to pass a variable on, list it in pass_env of [hosts.%s]", strings.Join(inherited, ", "), c.Connector)
+		h.logf("debug", c, "does not receive %s: to pass a variable on, list it in pass_env of [hosts.%s]", strings.Join(inherited, ", "), c.Connector)
 	}
 	if n == 1 && c.Bounds.process().Any() {
-		h.logf(slog.LevelDebug, c, "has its limits enforced by %s", procgroup.Means())
+		h.logf("debug", c, "has its limits enforced by %s", procgroup.Means())
 	}
 	return env
 }
@@ -76,7 +75,7 @@ func (h *Hosts) exportEnviron(c *Config, env []string) []string {
 func (h *Hosts) warnUnguarded() {
 	h.unguardedOnce.Do(func() {
 		if why := h.opts.Run.Unguarded(); why != "" {
-			h.opts.Log.Debug("if this process is killed, processes started by hosts may continue: " + why)
+			h.opts.Log("debug", "if this process is killed, processes started by hosts may continue: "+why)
 		}
 	})
 }

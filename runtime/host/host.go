@@ -17,11 +17,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -59,8 +57,9 @@ type Options struct {
 	// Stderr receives each line of the hosts' standard error. Many goroutines call it, with one
 	// line a call. nil discards the lines.
 	Stderr func(host, line string)
-	// Log receives messages about hosts; nil discards them.
-	Log *slog.Logger
+	// Log receives messages about hosts with their levels: "debug", "info", "warn" or "error". nil
+	// discards them.
+	Log func(level, message string)
 	// MaxMemory limits the memory of one decoded message, in bytes; 0 means no limit.
 	MaxMemory int
 	// Trace receives each line that a host sends or receives. Many goroutines call it. nil discards
@@ -137,7 +136,7 @@ func New(o Options) *Hosts {
 		o.Stderr = func(string, string) {}
 	}
 	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
+		o.Log = func(string, string) {}
 	}
 	if o.Transports == nil {
 		o.Transports = transports
@@ -189,31 +188,9 @@ func (h *Hosts) Perform(ctx context.Context, r effect.Request) (effect.Result, e
 }
 
 // logf logs a message about a host.
-func (h *Hosts) logf(level slog.Level, c *Config, format string, args ...any) {
-	h.opts.Log.Log(context.Background(), level, "host '"+c.Name+"' "+fmt.Sprintf(format, args...))
+func (h *Hosts) logf(level string, c *Config, format string, args ...any) {
+	h.opts.Log(level, "host '"+c.Name+"' "+fmt.Sprintf(format, args...))
 }
-
-// NewLogger returns a logger for Options.Log that passes each message to a function, with the level
-// "debug", "info", "warn" or "error". It omits attributes.
-func NewLogger(log func(level, message string)) *slog.Logger { return slog.New(lineHandler(log)) }
-
-// lineHandler is the slog.Handler of NewLogger.
-type lineHandler func(level, message string)
-
-// Enabled implements slog.Handler.
-func (lineHandler) Enabled(context.Context, slog.Level) bool { return true }
-
-// Handle implements slog.Handler.
-func (h lineHandler) Handle(_ context.Context, r slog.Record) error {
-	h(strings.ToLower(r.Level.String()), r.Message)
-	return nil
-}
-
-// WithAttrs implements slog.Handler.
-func (h lineHandler) WithAttrs([]slog.Attr) slog.Handler { return h }
-
-// WithGroup implements slog.Handler.
-func (h lineHandler) WithGroup(string) slog.Handler { return h }
 
 // asResult prevents a nil pointer from becoming a non-nil Result.
 func asResult[T any](v *T, err error) (effect.Result, error) {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -107,7 +106,7 @@ func (p *process) initialise(ctx context.Context, text []byte) error {
 			if p.translation == nil || hostmsg.Lookup(m.Type).Terminal() || hostmsg.Lookup(m.Type).Role == hostmsg.Acknowledges {
 				return p.handleInitReply(m)
 			}
-			p.hosts.logf(slog.LevelDebug, p.cfg, "sent before it was ready: %s", stderrlog.Quote(m.Text))
+			p.hosts.logf("debug", p.cfg, "sent before it was ready: %s", stderrlog.Quote(m.Text))
 		}
 		if now == inboxFailed {
 			return p.noAckError(in.failureError())

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"path/filepath"
 	"sync"
 
@@ -164,23 +163,23 @@ func (d *exchangeDir) end() {
 	name, _, branch := d.dir.Names()
 	if session := d.session(); session != "" {
 		if err := d.dir.SaveSession(c.Name, session); err != nil {
-			h.logf(slog.LevelWarn, c, "could not record the directory of its session %s: %v", session, err)
+			h.logf("warn", c, "could not record the directory of its session %s: %v", session, err)
 		}
 		d.pool.workDirs.setSession(session, name)
 	}
 	remains, err := d.dir.End(ctx)
 	switch on := ", on branch " + branch; {
 	case err != nil:
-		h.logf(slog.LevelWarn, c, "leaves %s: %v", workspace.Shown(name), err)
+		h.logf("warn", c, "leaves %s: %v", workspace.Shown(name), err)
 	case !remains:
 	default:
 		if branch == "" {
 			on = ""
 		}
 		if c.Workspace.Keep == "always" {
-			h.logf(slog.LevelInfo, c, "leaves %s%s", workspace.Shown(name), on)
+			h.logf("info", c, "leaves %s%s", workspace.Shown(name), on)
 		} else {
-			h.logf(slog.LevelInfo, c, "has changed files: %s remains%s", workspace.Shown(name), on)
+			h.logf("info", c, "has changed files: %s remains%s", workspace.Shown(name), on)
 		}
 	}
 }
@@ -377,7 +376,7 @@ func (p *process) saveConversation() {
 		return
 	}
 	if err := p.workDir.SaveSession(p.cfg.Name, session); err != nil {
-		p.hosts.logf(slog.LevelWarn, p.cfg, "could not record its session %s in the workspace %s: %v", session, p.workspace, err)
+		p.hosts.logf("warn", p.cfg, "could not record its session %s in the workspace %s: %v", session, p.workspace, err)
 	}
 }
 
@@ -421,7 +420,7 @@ func (h *Hosts) workspacePlace(c *Config) (workspace.Place, error) {
 	from, err := filepath.Abs(c.Dir)
 	at := workspace.Place{Root: root, From: from, Run: h.runID(), Environ: h.opts.Environ, Worktrees: c.Workspace, Processes: h.opts.Run}
 	at.CommandEnviron, _ = procgroup.Inherit{Pass: c.PassEnv, Keys: c.Keys}.Of(h.opts.Environ)
-	at.Log = func(line string) { h.opts.Log.Debug(line) }
+	at.Log = func(line string) { h.opts.Log("debug", line) }
 	return at, err
 }
 

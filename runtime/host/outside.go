@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"sync"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
@@ -112,11 +111,11 @@ func (o *outside) report(d *OutsideDecision, m *effect.HostMessage) {
 		about = what.AsString()
 	}
 	if d.Problem == "" {
-		p.hosts.logf(slog.LevelInfo, p.cfg, "was permitted outside an exchange: %s: allowed by %s", about, d.Rules)
+		p.hosts.logf("info", p.cfg, "was permitted outside an exchange: %s: allowed by %s", about, d.Rules)
 	} else {
-		level := slog.LevelWarn
+		level := "warn"
 		if d.Problem == cancelled { // the program itself has ended the exchange
-			level = slog.LevelDebug
+			level = "debug"
 		}
 		p.hosts.logf(level, p.cfg, "was refused outside an exchange: %s: %s", about, d.Problem)
 	}
@@ -144,7 +143,7 @@ func (r *reader) reportRefused(l ndjson.Line) {
 	r.refused = nil
 	for i := range all {
 		x := &all[i]
-		r.process.hosts.logf(slog.LevelWarn, r.process.cfg, "made a request that was refused: %s", x.Reason)
+		r.process.hosts.logf("warn", r.process.cfg, "made a request that was refused: %s", x.Reason)
 		if !r.isRunning(l) {
 			r.process.outside.refuse(x, l)
 			continue
@@ -165,7 +164,7 @@ func (r *reader) reportOwn(l ndjson.Line) {
 		if x.Allowed {
 			verdict = string(hostpolicy.Allow)
 		}
-		p.hosts.logf(slog.LevelInfo, p.cfg, "decided itself (%s): %s: %s", x.Source, verdict, x.Description)
+		p.hosts.logf("info", p.cfg, "decided itself (%s): %s: %s", x.Source, verdict, x.Description)
 		o := jsonobject.New(effect.Decided)
 		o.Text("host", p.cfg.Name)
 		o.Raw("id", jsonwrite.MustEncode(x.ID))
@@ -184,7 +183,7 @@ func (r *reader) reportOwn(l ndjson.Line) {
 		d := p.outside.decision(l.Number, hostmsg.Approval, jsonwrite.MustEncode(x.ID), x.Asked, x.Reason)
 		d.Verdict, d.Source = verdict, x.Source
 		if err := p.outside.record(d); err != nil {
-			p.hosts.logf(slog.LevelWarn, p.cfg, "made a decision that could not be recorded: %v", err)
+			p.hosts.logf("warn", p.cfg, "made a decision that could not be recorded: %v", err)
 		}
 	}
 }
@@ -195,7 +194,7 @@ func (o *outside) refuse(x *adapter.RefusedRequest, l ndjson.Line) {
 	d := o.decision(l.Number, effect.RefusedRequest, jsonwrite.MustEncode(x.ID), x.Request, x.Reason)
 	d.Session = x.Session
 	if err := o.record(d); err != nil {
-		p.hosts.logf(slog.LevelWarn, p.cfg, "made a request whose refusal could not be recorded: %v", err)
+		p.hosts.logf("warn", p.cfg, "made a request whose refusal could not be recorded: %v", err)
 	}
 	notice := refusedMessage(p.cfg.Name, x)
 	notice.Payload.Map().Delete(value.String(effect.DecidedAsked))
@@ -222,7 +221,7 @@ func refusedMessage(host string, x *adapter.RefusedRequest) effect.HostMessage {
 func (o *outside) lose(x adapter.Undelivered, line int64) {
 	d := o.decision(line, effect.UndeliveredDecision, jsonwrite.MustEncode(x.ID), nil, x.Reason)
 	if err := o.record(d); err != nil {
-		o.process.hosts.logf(slog.LevelWarn, o.process.cfg, "did not receive a decision, which could not be recorded: %v", err)
+		o.process.hosts.logf("warn", o.process.cfg, "did not receive a decision, which could not be recorded: %v", err)
 	}
 }
 
@@ -271,7 +270,7 @@ func (o *outside) recordDropped(all []effect.HostMessage) {
 			_ = json.Unmarshal(member("decision"), &d.Verdict) // decisionMessage has written a text
 		}
 		if err := o.record(d); err != nil {
-			p.hosts.logf(slog.LevelWarn, p.cfg, "has the decision %s on its request %s, which could not be recorded: %v", d.Verdict, d.ID, err)
+			p.hosts.logf("warn", p.cfg, "has the decision %s on its request %s, which could not be recorded: %v", d.Verdict, d.ID, err)
 		}
 	}
 }
@@ -283,7 +282,7 @@ func (o *outside) recordUnread(m *effect.HostMessage) {
 		d.Verdict = string(hostpolicy.Deny)
 	}
 	if err := o.record(d); err != nil {
-		o.process.hosts.logf(slog.LevelWarn, o.process.cfg, "made a request whose refusal could not be recorded: %v", err)
+		o.process.hosts.logf("warn", o.process.cfg, "made a request whose refusal could not be recorded: %v", err)
 	}
 }
 
@@ -311,7 +310,7 @@ func (o *outside) inject() {
 }
 
 func logUndelivered(p *process, x adapter.Undelivered) {
-	p.hosts.logf(slog.LevelWarn, p.cfg, "did not receive the decision on its request %s: %s", x.ID, x.Reason)
+	p.hosts.logf("warn", p.cfg, "did not receive the decision on its request %s: %s", x.ID, x.Reason)
 }
 
 func undeliveredMessage(host string, x adapter.Undelivered) effect.HostMessage {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -119,7 +118,7 @@ func (h *Hosts) warnOfRoots(c *Config) {
 		for _, root := range key.roots {
 			if at := c.rootPath(root); !strings.HasPrefix(at, "~") {
 				if _, err := os.Stat(at); errors.Is(err, fs.ErrNotExist) {
-					h.logf(slog.LevelWarn, c, "may use '%s' by `%s` of [hosts.%s.permissions], but %s does not exist: paths start at the manifest", root, key.name, c.Connector, at)
+					h.logf("warn", c, "may use '%s' by `%s` of [hosts.%s.permissions], but %s does not exist: paths start at the manifest", root, key.name, c.Connector, at)
 				}
 			}
 		}

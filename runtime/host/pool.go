@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -166,7 +165,7 @@ func (s *slot) acquireOnce(ctx context.Context, w acquireSpec) (*process, error)
 			if err := s.proc.settling.await(ctx); err != nil {
 				return nil, err
 			}
-			s.pool.hosts.logf(slog.LevelDebug, s.pool.cfg, "is restarted: %s", why)
+			s.pool.hosts.logf("debug", s.pool.cfg, "is restarted: %s", why)
 		}
 		s.proc.retire(closeInputWait)
 		select {

@@ -3,7 +3,6 @@ package host
 import (
 	"errors"
 	"io"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -212,7 +211,7 @@ func (p *process) handleOutputEnd(err error, last ndjson.Line) {
 	case in != nil:
 		p.notifyInbox(in)
 	case !exited && !retiring && !p.hosts.suspended.Load():
-		p.hosts.logf(slog.LevelWarn, p.cfg, "was stopped, and will be restarted when needed: %s", failure.Message)
+		p.hosts.logf("warn", p.cfg, "was stopped, and will be restarted when needed: %s", failure.Message)
 	}
 	p.retire(0)
 }

@@ -3,7 +3,6 @@ package host
 import (
 	"bytes"
 	"errors"
-	"log/slog"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -350,7 +349,7 @@ func (r *reader) acceptMessage(x *incomingLine) (wanted bool, err error) {
 		}
 		return false, x.decodeErr
 	case r.hasSpoken.Load():
-		r.process.hosts.logf(slog.LevelWarn, r.process.cfg, "sent a line that is not a message; it is skipped: %s", stderrlog.Quote(x.line.Text))
+		r.process.hosts.logf("warn", r.process.cfg, "sent a line that is not a message; it is skipped: %s", stderrlog.Quote(x.line.Text))
 		return false, nil
 	default:
 		setPlainResult(x.msg, x.line.Text)
@@ -472,9 +471,9 @@ func (r *reader) logPlainResult(x *incomingLine) {
 		return
 	}
 	r.process.hosts.pools[r.process.cfg.Name].plainOnce.Do(func() {
-		level := slog.LevelDebug
+		level := "debug"
 		if r.process.cfg.OutputFormat == "json" {
-			level = slog.LevelWarn
+			level = "warn"
 		}
 		r.process.hosts.logf(level, r.process.cfg, "sent a line that is not a message; it counts as the result: %s", stderrlog.Quote(x.line.Text))
 	})
@@ -491,5 +490,5 @@ func (r *reader) logOutside(x *incomingLine) {
 	if x.decodeErr != nil {
 		what = "a line that is not a message"
 	}
-	r.process.hosts.logf(slog.LevelWarn, r.process.cfg, "sent %s outside an exchange; it is ignored: %s", what, stderrlog.Quote(x.line.Text))
+	r.process.hosts.logf("warn", r.process.cfg, "sent %s outside an exchange; it is ignored: %s", what, stderrlog.Quote(x.line.Text))
 }

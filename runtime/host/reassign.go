@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"slices"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
@@ -48,7 +47,7 @@ func (ex *exchange) handOver(ctx context.Context, lost *effect.Error) error {
 	if err == nil || ctx.Err() != nil || errors.Is(err, ErrClosed) {
 		return err
 	}
-	ex.pool.hosts.logf(slog.LevelWarn, ex.pool.cfg, "was lost, and could not continue session '%s': %v", w.session, err)
+	ex.pool.hosts.logf("warn", ex.pool.cfg, "was lost, and could not continue session '%s': %v", w.session, err)
 	ex.inbox.setFailure(lost)
 	return nil
 }

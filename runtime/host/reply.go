@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"log/slog"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
@@ -60,7 +59,7 @@ func (h *Hosts) replyToHost(ctx context.Context, r *effect.ExchangeReply) error 
 				return f
 			}
 			if !ex.tryReply(r, line) {
-				h.logf(slog.LevelWarn, ex.pool.cfg, "does not read its input; a response to its '%s' is dropped", r.InReplyTo)
+				h.logf("warn", ex.pool.cfg, "does not read its input; a response to its '%s' is dropped", r.InReplyTo)
 			}
 			return nil
 		default:
@@ -135,7 +134,7 @@ func refuseInput(p *process, text []byte) []byte {
 		return text
 	}
 	why := "the changed input is " + p.cfg.denialReason()
-	p.hosts.logf(slog.LevelWarn, p.cfg, "does not receive the approval of %s: %s", sent.AnswerTo, why)
+	p.hosts.logf("warn", p.cfg, "does not receive the approval of %s: %s", sent.AnswerTo, why)
 	return appendReply(nil, &effect.ExchangeReply{InReplyTo: hostmsg.Approval, AnswerTo: string(sent.AnswerTo), Value: value.AppendString(nil, why)})
 }
 

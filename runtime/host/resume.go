@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"slices"
 	"time"
 
@@ -312,7 +311,7 @@ func (r *restoredProcess) prepareFromNote(c *Config, text []byte) error {
 		own.Dir, own.Original = note.Work.Path, c.Dir
 		r.process.cfg = &own
 		if err := r.restoreWorkDir(c, note.Work); err != nil {
-			r.process.hosts.logf(slog.LevelWarn, c, "works in a directory that is not available: %v", err)
+			r.process.hosts.logf("warn", c, "works in a directory that is not available: %v", err)
 		}
 	}
 	r.process.box, r.process.seed = note.Box, note.Seed
@@ -350,7 +349,7 @@ func (h *Hosts) lostDir(pl *pool, key string) *exchangeDir {
 	}
 	if name := pl.workDirs.find(d, ""); name != "" {
 		if err := d.adopt(name); err != nil {
-			h.logf(slog.LevelWarn, pl.cfg, "worked in a directory that is not available: %v", err)
+			h.logf("warn", pl.cfg, "worked in a directory that is not available: %v", err)
 		}
 	}
 	return d

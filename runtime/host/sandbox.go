@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -124,7 +123,7 @@ func (p *process) confine(run *Config, env []string) error {
 		if c.Access.Sandbox.Missing != sandbox.MissingWarn {
 			return c.sandboxError(errors.New(why))
 		}
-		h.pools[c.Name].sandboxOnce.Do(func() { h.logf(slog.LevelWarn, c, "runs without a complete sandbox: %s", why) })
+		h.pools[c.Name].sandboxOnce.Do(func() { h.logf("warn", c, "runs without a complete sandbox: %s", why) })
 	}
 	p.box = b
 	return nil
@@ -187,9 +186,9 @@ func (p *process) reportBlocked(address string) {
 // logBlocked logs an address that the process may not reach. emitted reports whether an exchange
 // was notified of it.
 func logBlocked(p *process, address string, emitted bool) {
-	level, when := slog.LevelDebug, ""
+	level, when := "debug", ""
 	if !emitted {
-		level, when = slog.LevelWarn, ", while no exchange was running"
+		level, when = "warn", ", while no exchange was running"
 	}
 	p.hosts.logf(level, p.cfg, "was refused the address %s, which [hosts.%s.sandbox] does not allow%s", address, p.cfg.Connector, when)
 }
@@ -251,10 +250,10 @@ func guardLink(p *process) (restored bool) {
 	restored, err := p.box.Layout.RestoreLink()
 	switch {
 	case err != nil:
-		p.hosts.logf(slog.LevelWarn, p.cfg, "has replaced the file %s, which could not be restored: %v", p.box.Layout.Link(), err)
+		p.hosts.logf("warn", p.cfg, "has replaced the file %s, which could not be restored: %v", p.box.Layout.Link(), err)
 		return true
 	case restored:
-		p.hosts.logf(slog.LevelWarn, p.cfg, "has replaced the file %s, which was restored", p.box.Layout.Link())
+		p.hosts.logf("warn", p.cfg, "has replaced the file %s, which was restored", p.box.Layout.Link())
 	}
 	return restored
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -164,7 +163,7 @@ func (s *settling) canServe() bool {
 	if len(all) == 0 || p.cfg.background() == adapter.BackgroundDetach && p.dir == nil {
 		return true
 	}
-	p.hosts.logf(slog.LevelWarn, p.cfg, "is stopped, because it still works in the background: %s", adapter.Titles(all))
+	p.hosts.logf("warn", p.cfg, "is stopped, because it still works in the background: %s", adapter.Titles(all))
 	return false
 }
 
@@ -181,7 +180,7 @@ func (s *settling) await(ctx context.Context) error {
 			return nil
 		}
 		if isFirst {
-			h.logf(slog.LevelInfo, s.process.cfg, "is replaced when its background tasks have ended: %s", adapter.Titles(all))
+			h.logf("info", s.process.cfg, "is replaced when its background tasks have ended: %s", adapter.Titles(all))
 		}
 		select {
 		case <-changed:
@@ -202,9 +201,9 @@ func (s *settling) warnOfTasks() {
 	all := p.translation.work().Tasks
 	switch {
 	case len(all) == 1:
-		p.hosts.logf(slog.LevelWarn, p.cfg, "ended: 1 background task was stopped when the run ended: %s", adapter.Titles(all))
+		p.hosts.logf("warn", p.cfg, "ended: 1 background task was stopped when the run ended: %s", adapter.Titles(all))
 	case len(all) > 1:
-		p.hosts.logf(slog.LevelWarn, p.cfg, "ended: %d background tasks were stopped when the run ended: %s", len(all), adapter.Titles(all))
+		p.hosts.logf("warn", p.cfg, "ended: %d background tasks were stopped when the run ended: %s", len(all), adapter.Titles(all))
 	}
 }
 

@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"maps"
 	"sync/atomic"
 
@@ -134,7 +133,7 @@ func (h *Hosts) openSlot(ctx context.Context, r *effect.ExchangeOpen, at *waiter
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	waits := func(why string) {
-		h.logf(slog.LevelInfo, pool.cfg, "%s", why)
+		h.logf("info", pool.cfg, "%s", why)
 		go func() {
 			select {
 			case <-h.closing:
@@ -164,7 +163,7 @@ func (ex *exchange) resumeMeter(o *Open) {
 	}
 	reservation, err := h.opts.Budget.Resume(o.Request.Host, o.Key, o.Used)
 	if err != nil {
-		h.logf(slog.LevelWarn, ex.pool.cfg, "continues an exchange whose reservation is not stored: %v", err)
+		h.logf("warn", ex.pool.cfg, "continues an exchange whose reservation is not stored: %v", err)
 	}
 	ex.inbox.meter = &meter{reservation: reservation, used: o.Used}
 	ex.inbox.meter.noteReported(ex.pool.cfg.Bounds.Prices)
@@ -179,7 +178,7 @@ func (t *meter) readMessage(m *effect.HostMessage, p *process) *effect.Error {
 	changed, invalid := t.used.AddMessage(m)
 	if invalid != "" && !t.warned {
 		t.warned = true
-		p.hosts.logf(slog.LevelWarn, p.cfg, "reported a value that cannot be true and is ignored: %s", invalid)
+		p.hosts.logf("warn", p.cfg, "reported a value that cannot be true and is ignored: %s", invalid)
 	}
 	switch m.Type {
 	case hostmsg.Result, hostmsg.Progress:

@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strconv"
 	"sync"
@@ -475,7 +474,7 @@ func (ex *exchange) logUnsent() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.steering != nil && len(t.queue) > 0 && !ex.pool.hosts.suspended.Load() {
-		ex.pool.hosts.logf(slog.LevelWarn, ex.pool.cfg, "ended its exchange: %s", notSent(t.queue))
+		ex.pool.hosts.logf("warn", ex.pool.cfg, "ended its exchange: %s", notSent(t.queue))
 	}
 }
 

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"log/slog"
 	"maps"
 	"slices"
 
@@ -204,7 +203,7 @@ func (ex *exchange) resendPrompt(p *process, m *steerMessage, notes []lineNote) 
 	if m == nil || m.Key == "" || slices.ContainsFunc(notes, func(n lineNote) bool { return n.Sum == promptSum(m.Key) }) {
 		return
 	}
-	ex.pool.hosts.logf(slog.LevelDebug, ex.pool.cfg, "receives the prompt of a turn that its earlier process has not sent")
+	ex.pool.hosts.logf("debug", ex.pool.cfg, "receives the prompt of a turn that its earlier process has not sent")
 	offset, _ := p.sendLine(p.nextPrompt(ex.request, m), true)
 	p.lifecycle.beginTurn(offset)
 }

@@ -186,7 +186,7 @@ func TestQueuedAndFailed(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBubble(t, Config{Timeout: 5}, c.play)
 				var log []string
-				b.opts.Log = NewLogger(func(level, line string) { log = append(log, level+": "+line) })
+				b.opts.Log = func(level, line string) { log = append(log, level+": "+line) }
 				id := b.openExchange()
 				b.steer(effect.ExchangeSteer{ID: id, Text: "more"}, effect.SteerQueued)
 				if all := b.readAll(id); all[len(all)-1] != c.want {

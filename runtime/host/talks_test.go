@@ -46,11 +46,11 @@ func newProgram(t *conversation.Conversation, c Config, transport Transport) *pr
 	// The hosts would log variables that they do not pass on, so only variables that are passed on
 	// remain.
 	inherited, _ := procgroup.Inherit{}.Of(os.Environ())
-	o := Options{Configs: []Config{c}, Environ: inherited, Log: NewLogger(func(level, line string) {
+	o := Options{Configs: []Config{c}, Environ: inherited, Log: func(level, line string) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.remarks = append(p.remarks, level+": "+line)
-	})}
+	}}
 	if transport != nil {
 		c.Transport = "memory"
 		o.Configs, o.Transports = []Config{c}, map[string]Transport{"memory": transport}

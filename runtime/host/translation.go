@@ -2,7 +2,6 @@ package host
 
 import (
 	"encoding/json"
-	"log/slog"
 	"path/filepath"
 	"sync"
 
@@ -115,7 +114,7 @@ func (r *reader) translateLine(l ndjson.Line) ([][]byte, error) {
 	r.steered, r.refused, r.lost = append(r.steered, s.Steered...), append(r.refused, s.Refused...), append(r.lost, s.Lost...)
 	r.own = append(r.own, s.Own...)
 	if s.Quiet != "" {
-		r.process.hosts.logf(slog.LevelDebug, r.process.cfg, "sends %s", s.Quiet)
+		r.process.hosts.logf("debug", r.process.cfg, "sends %s", s.Quiet)
 	}
 	return s.Messages, nil
 }

@@ -98,7 +98,7 @@ func TestTotalsOfTurns(t *testing.T) {
 				budget := &tokenBudget{limit: c.limit}
 				b.opts.Budget = budget
 				var log []string
-				b.opts.Log = NewLogger(func(_, line string) { log = append(log, strings.TrimPrefix(line, "host 'w' ended its exchange: ")) })
+				b.opts.Log = func(_, line string) { log = append(log, strings.TrimPrefix(line, "host 'w' ended its exchange: ")) }
 				id := b.openExchange()
 				outcome := effect.SteerQueued
 				if c.interrupt {

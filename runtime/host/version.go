@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"log/slog"
 	"regexp"
 	"strings"
 	"sync"
@@ -110,7 +109,7 @@ func (p *process) checkVersion(ctx context.Context) error {
 	version := versionPattern().FindString(check.output)
 	switch {
 	case version == "":
-		p.hosts.logf(slog.LevelWarn, p.cfg, "does not report its version: %s", stderrlog.Quote([]byte(check.output)))
+		p.hosts.logf("warn", p.cfg, "does not report its version: %s", stderrlog.Quote([]byte(check.output)))
 	case !adapter.Older(version, proto.Oldest):
 		p.announced.result.Version = version
 	default:

@@ -299,7 +299,7 @@ func (s *server) transport(ctx context.Context, l *link) (sdk.Transport, error) 
 	env, withheld := procgroup.Inherit{Pass: c.PassEnv, Keys: c.Keys}.Of(s.options.Environ)
 	if s.options.Log != nil && len(withheld) > 0 {
 		s.warnOnce.Do(func() {
-			s.options.Log.Debug(fmt.Sprintf("MCP server '%s' does not receive %s: to pass a variable on, list it in pass_env of [mcp.%s]", c.Name, strings.Join(withheld, ", "), c.Name))
+			s.options.Log("debug", fmt.Sprintf("MCP server '%s' does not receive %s: to pass a variable on, list it in pass_env of [mcp.%s]", c.Name, strings.Join(withheld, ", "), c.Name))
 		})
 	}
 	for name, v := range c.Env {

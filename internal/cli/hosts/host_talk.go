@@ -67,7 +67,7 @@ func (cmd *talkCommand) talk(parent context.Context, name string) (failed error)
 		return err
 	}
 	defer func() { failed = end(failed) }()
-	hosts := host.New(host.Options{Configs: []host.Config{c}, Environ: cmd.console.Environ, Run: cmd.console.Processes(), Trace: record, Log: host.NewLogger(cmd.logRemark), Directories: workspace.Directories{}, Sandboxes: hostsandbox.Sandboxes{},
+	hosts := host.New(host.Options{Configs: []host.Config{c}, Environ: cmd.console.Environ, Run: cmd.console.Processes(), Trace: record, Log: cmd.logRemark, Directories: workspace.Directories{}, Sandboxes: hostsandbox.Sandboxes{},
 		Stderr: func(host, line string) {
 			cmd.console.Notef("%s: %s\n", host, console.Printable(line))
 		}})

@@ -79,7 +79,7 @@ func (o *Options) newWorld(p *ir.Program) (*world, error) {
 			o.Notice(noCommands)
 			return "", errors.New(noCommands)
 		}})
-	w.hosts = host.New(host.Options{Configs: hosts, Environ: o.Environ, Stderr: log.Host, Log: host.NewLogger(log.Remark), MaxMemory: int(p.Limits.MaxMemoryMB) << 20,
+	w.hosts = host.New(host.Options{Configs: hosts, Environ: o.Environ, Stderr: log.Host, Log: log.Remark, MaxMemory: int(p.Limits.MaxMemoryMB) << 20,
 		Transports: o.transports(), Budget: hostbudget.Budget{Budget: spending, Cost: costOf(hosts)}, Trace: func(hosttrace.Line) {}})
 	w.files = files.New(files.Options{Dir: o.Dir, Read: policy.Roots(permit.Read), Write: policy.Roots(permit.Write), Refused: func(write bool, path string) string {
 		if write {

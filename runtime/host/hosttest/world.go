@@ -80,7 +80,7 @@ func (w *world) startIn(environ []string, configs ...host.Config) {
 			*to = append(*to, a+": "+b)
 		}
 	}
-	o := host.Options{Configs: configs, Environ: environ, Run: &procgroup.Run{ID: "r_test"}, Stderr: note(&w.log), Log: host.NewLogger(note(&w.remarks)), Directories: workspace.Directories{}}
+	o := host.Options{Configs: configs, Environ: environ, Run: &procgroup.Run{ID: "r_test"}, Stderr: note(&w.log), Log: note(&w.remarks), Directories: workspace.Directories{}}
 	for _, change := range w.with {
 		change(w.T, &o)
 	}

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"path/filepath"
 	"strings"
 	"time"
@@ -87,8 +86,8 @@ type Options struct {
 	Run     *procgroup.Run // run that the servers' processes belong to, or nil
 	// Stderr receives the lines of the servers' standard error; nil discards them.
 	Stderr func(server, line string)
-	// Log receives messages about servers; nil discards them.
-	Log *slog.Logger
+	// Log receives messages about servers, as in host.Options; nil discards them.
+	Log func(level, message string)
 	// Clock measures the time limits of calls; nil means the system's clock.
 	Clock *clock.PausableClock
 	// Played means that all models are replayed. In that case a server that cannot be reached
