@@ -28,7 +28,7 @@ type planWait struct {
 }
 
 // A limit has ended when an exchange fails with it if the run was not running when it did, or if
-// the vendor's clock is behind. After a wait, the next attempt is one minute later. Without the
+// the vendor's clock is slow. After a wait, the next attempt is one minute later. Without the
 // maximum of planWait.late, a host whose times are always past would be started again and again.
 const (
 	mostLate    = 5
