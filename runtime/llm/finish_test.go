@@ -1,6 +1,9 @@
 package llm
 
 import (
+	"context"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/concerto-lang/concerto/internal/agents/modelserver"
@@ -23,5 +26,41 @@ func TestFinishReasons(t *testing.T) {
 			_, got, err := streamed(t.Context(), c, effect.AgentCall{})
 			check(got, err)
 		})
+	}
+}
+
+// TestEmptyReplies checks that a reply that ends before any text is an error, also if it was
+// streamed, whose tokens the budget counts, and that no other attempt follows.
+func TestEmptyReplies(t *testing.T) {
+	for _, c := range []struct{ provider, stop, reason, message string }{
+		{"openai", "length", "length", "the reply was cut off before any text, after 7 tokens (raise max_tokens, or lower reasoning_effort)"},
+		{"anthropic", "max_tokens", "length", "cut off before any text, after 7 tokens"},
+		{"gemini", "MAX_TOKENS", "length", "cut off before any text, after 7 tokens"},
+		{"ollama", "length", "length", "cut off before any text, after 7 tokens"},
+		{"bedrock", "max_tokens", "length", "cut off before any text, after 7 tokens"},
+		{"openai", "content_filter", "content_filter", "the provider has withheld the whole reply: content_filter"},
+		{"anthropic", "refusal", "content_filter", "the provider has withheld the whole reply: refusal"},
+		{"gemini", "SAFETY", "content_filter", "the provider has withheld the whole reply: SAFETY"},
+	} {
+		s, conn := server(t, c.provider, modelserver.Reply{Stop: c.stop, TokensIn: 3, TokensOut: 7, Repeat: true})
+		cl, _ := client(t, conn)
+		var charged []int64
+		cl.cfg.Meter = func(context.Context, Metered) (int64, func(int64, int64, bool, bool), error) {
+			return 0, func(in, out int64, _, _ bool) { charged = append(charged, in, out) }, nil
+		}
+		check := func(err error) {
+			t.Helper()
+			if e := agentError(t, err); e.Fields["reason"] != c.reason || !strings.Contains(e.Message, c.message) || e.Fields["retryable"] != false {
+				t.Errorf("%s: error %s, fields %v", c.provider, e.Message, e.Fields)
+			}
+		}
+		call := effect.AgentCall{Retry: &effect.Retry{MaxAttempts: 3}}
+		_, err := ask(cl, call)
+		check(err)
+		_, _, err = streamed(t.Context(), cl, call)
+		check(err)
+		if want := []int64{3, 7, 3, 7}; !slices.Equal(charged, want) || len(s.Requests()) != 2 {
+			t.Errorf("%s: tokens %v are charged for %d requests, want %v", c.provider, charged, len(s.Requests()), want)
+		}
 	}
 }

@@ -106,7 +106,7 @@ func TestOpenAIReplies(t *testing.T) {
 		want  effect.AgentReply
 	}{
 		"length": {modelserver.Reply{Text: "x", Stop: "length"}, effect.AgentReply{Text: "x", Model: "m", StopReason: "length"}},
-		"filter": {modelserver.Reply{Text: "", Stop: "content_filter"}, effect.AgentReply{Model: "m", StopReason: "filter"}},
+		"filter": {modelserver.Reply{Text: "x", Stop: "content_filter"}, effect.AgentReply{Text: "x", Model: "m", StopReason: "filter"}},
 		"tools": {modelserver.Reply{ToolCalls: []modelserver.Call{{ID: "c1", Name: "f", Args: []byte(`{"a": 1}`)}}},
 			effect.AgentReply{Model: "m", StopReason: "tool", ToolCalls: []effect.ToolCall{{ID: "c1", Name: "f", Args: `{"a": 1}`}}}},
 		"tools without id, arguments as an object": {raw(`{"message":{"content":null,"tool_calls":[{"function":{"name":"f","arguments":{"a":1}}}]},"finish_reason":"stop"}`),

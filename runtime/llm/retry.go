@@ -148,7 +148,34 @@ func (c *Client) sendOnce(ctx context.Context, l *route, req *Request, piece fun
 	}
 	settleBudget(reply.TokensIn, reply.TokensOut, true, reply.Estimated)
 	used = reply.TokensIn + reply.TokensOut
-	return reply, err
+	if l.Provider != models.Scripted { // its script has the reply that the test needs
+		err = emptyReply(reply)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return reply, nil
+}
+
+// emptyReply returns the failure of a reply that ended before the model gave any part of its
+// answer, or nil. Its tokens are charged.
+func emptyReply(r *effect.AgentReply) error {
+	if r.Text != "" || len(r.ToolCalls) > 0 {
+		return nil
+	}
+	f := &Failure{Class: ClassContentFilter, Message: "the provider has withheld the whole reply: " + r.FinishReason, RequestID: r.RequestID}
+	switch r.StopReason {
+	default:
+		return nil
+	case "filter":
+	case "length":
+		f.Class, f.Message = ClassLength, fmt.Sprintf("the reply was cut off before any text, after %d tokens", r.TokensOut)
+		if n := r.Parts.Reasoning; n > 0 {
+			f.Message += fmt.Sprintf(", of which %d were reasoning", n)
+		}
+	}
+	f.Message += " (" + classes[f.Class].hint + ")"
+	return f
 }
 
 // estimateUsage sets the numbers of tokens that the provider did not report, so that limits count
