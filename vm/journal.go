@@ -176,6 +176,7 @@ type journaled struct {
 	now        Moment
 	begun      map[int64]int // for effects whose end the past contains: request number, by effect
 	unfinished map[int64]int // for effects that begin at the end of the past: request number, by effect
+	dropped    int           // number of cancelled effects whose completions precede the next event of an IdlePast
 	rest       []completion  // recorded results that the run consumes after it has left the past
 	over       bool          // the context has ended, and the journal was notified
 	stop       context.CancelCauseFunc
@@ -346,6 +347,9 @@ func (m *VM) dropPending(e int64) {
 	if seq, ok := m.journaled.unfinished[e]; ok {
 		delete(m.journaled.unfinished, e)
 		m.requests.inbox.put(completion{seq: seq, err: context.Canceled})
+		if _, can := m.journaled.past.(IdlePast); can {
+			m.journaled.dropped++
+		}
 	}
 }
 
@@ -419,6 +423,10 @@ func (m *VM) nextPast() (c completion, ok bool) {
 		}
 		if m.ending.fatal != nil {
 			m.abandonPast()
+			return c, false
+		}
+		if m.journaled.dropped > 0 { // otherwise hosts would send more before a handler has ended
+			m.journaled.dropped--
 			return c, false
 		}
 		x, ok := m.journaled.past.NextEvent()

@@ -162,7 +162,7 @@ func changedTapes(t *testing.T, files map[string]string, diverged *counts) {
 		return policy.Compare("tape", r)
 	}
 	if s := compare(tape.String()); s == nil || s.State != policy.Same {
-		t.Errorf("with the unchanged tape, the comparison is %+v, want the state same\n%s", s, &tape)
+		t.Errorf("with the unchanged tape, the comparison is %+v (%+v), want the state same\n%s", s, s.Problem, &tape)
 	}
 	lines := strings.SplitAfter(tape.String(), "\n")
 	for i := 1; i+2 < len(lines); i++ { // skip the header and the end of the tape
