@@ -45,11 +45,7 @@ function Request({ item, selected }) {
 }
 
 function Emit({ item }) {
-  const { channel, payload } = item.data;
-  if (channel === "host:gate" && payload?.gate) {
-    const { host, gate, turn, passed, error } = payload;
-    return html`<p class=${"event " + (passed ? "tone-done" : "tone-bad")}><${Icon} name=${passed ? "ok" : "bad"} />${plain(passed ? `${host}: proved by ${gate} (turn ${turn})` : `${host}: not proved (turn ${turn}): ${error}`)}</p>`;
-  }
+  const { payload } = item.data;
   return html`<div class="event-data"><p class="label">${plain(item.title)}</p>${typeof payload === "string" ? html`<${Markdown} text=${payload} />` : payload?.$truncated ? html`<pre>${plain(payload.preview)}</pre><p class="quiet">Only the first part of ${payload.$truncated} bytes.</p>`
     : payload === null || typeof payload !== "object" ? html`<p class="text">${String(payload)}</p>` : html`<${JsonTree} value=${payload} open=${2} />`}</div>`;
 }
