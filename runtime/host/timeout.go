@@ -57,7 +57,7 @@ func (ex *exchange) pauseTimeout() {
 	}
 	l.paused = true
 	if !l.since.IsZero() { // otherwise it has not begun
-		ex.limit.timer.Stop()
+		l.timer.Stop()
 		l.left -= ex.pool.hosts.opts.Clock.Now().Sub(l.since)
 	}
 }
@@ -69,7 +69,7 @@ func (ex *exchange) continueTimeout() bool {
 	defer l.mu.Unlock()
 	if l.paused && l.left > 0 {
 		l.paused, l.since = false, ex.pool.hosts.opts.Clock.Now()
-		ex.limit.timer.Reset(l.left)
+		l.timer.Reset(l.left)
 	}
 	return !l.paused
 }

@@ -48,8 +48,10 @@ func openAnthropic(c *Connection, w *world) (Provider, error) {
 }
 
 func (anthropic) Capabilities() Capabilities {
-	return Capabilities{Schema: SchemaTool, SchemaTools: SchemaTool, MaxTemperature: 1, NoSeed: true}
+	return Capabilities{Schema: SchemaTool, SchemaTools: SchemaTool, MaxTemperature: 1, NoSeed: true, IsLong: isLong}
 }
+
+func isLong(req *Request) bool { return anthropicLimit(req) > maxWhole }
 
 func (anthropic) path(*Request, bool) string { return "/messages" }
 

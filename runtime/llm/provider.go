@@ -36,6 +36,9 @@ type Capabilities struct {
 	NoEffort       bool // a reasoning effort is not supported
 	// NoFiles lists the media types of files that are not supported.
 	NoFiles []string
+	// IsLong reports whether the reply to a request may be so long that it must be streamed; nil
+	// for never.
+	IsLong func(*Request) bool
 }
 
 // SchemaBy is the way in which a provider makes a model answer in the form of a schema.

@@ -143,23 +143,21 @@ func (c *Client) sendOnce(ctx context.Context, l *route, req *Request, piece fun
 		settleBudget(0, 0, false, false)
 		return nil, err
 	}
-	if l.Provider != models.Scripted { // its script states the tokens
+	isReal := l.Provider != models.Scripted // a script states the tokens, and has the reply that a test needs
+	if isReal {
 		estimateUsage(reply, in, out)
 	}
 	settleBudget(reply.TokensIn, reply.TokensOut, true, reply.Estimated)
 	used = reply.TokensIn + reply.TokensOut
-	if l.Provider != models.Scripted { // its script has the reply that the test needs
-		err = emptyReply(reply)
+	if f := emptyReply(reply); f != nil && isReal {
+		return nil, f
 	}
-	if err != nil {
-		return nil, err
-	}
-	return reply, nil
+	return reply, err
 }
 
 // emptyReply returns the failure of a reply that ended before the model gave any part of its
 // answer, or nil. Its tokens are charged.
-func emptyReply(r *effect.AgentReply) error {
+func emptyReply(r *effect.AgentReply) *Failure {
 	if r.Text != "" || len(r.ToolCalls) > 0 {
 		return nil
 	}
@@ -197,10 +195,11 @@ func estimateUsage(reply *effect.AgentReply, in, out int64) {
 // sendRequest sends a request to the provider. It streams the reply even if piece is nil if a
 // FirstTokenTimeout must detect when the reply begins, or if the reply may be long.
 func (l *route) sendRequest(ctx context.Context, req *Request, piece func(string)) (*effect.AgentReply, error) {
+	isLong := l.provider.Capabilities().IsLong
 	switch {
 	case piece != nil:
 		return l.provider.Stream(ctx, req, piece)
-	case l.FirstTokenTimeout > 0, l.Connection.Provider == "anthropic" && anthropicLimit(req) > maxWhole:
+	case l.FirstTokenTimeout > 0, isLong != nil && isLong(req):
 		reply, err := l.provider.Stream(ctx, req, func(string) {})
 		var f *Failure
 		if errors.As(err, &f) {

@@ -94,16 +94,23 @@ func formKey(req *Request) string {
 	return req.Model
 }
 
-// unenforced matches errors about the form of a schema, not about the rest of a request.
-var unenforced = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)output_config|outputConfig|output_format|structured output|compiled grammar|union types|tool_choice|toolChoice`)
+// unenforced contains, for each form of a schema that may be refused, what matches the errors about
+// it. Errors about the rest of the request, such as output_config.effort, are no such errors.
+var unenforced = sync.OnceValue(func() map[SchemaBy]*regexp.Regexp {
+	return map[SchemaBy]*regexp.Regexp{
+		SchemaNative: regexp.MustCompile(`(?i)output_config\.format|outputConfig|output_format|structured output|compiled grammar|union types`),
+		SchemaTool:   regexp.MustCompile(`(?i)tool_choice|toolChoice`),
+	}
 })
 
 // repairForm lets further requests use the next form of a schema if a failure shows that the
 // provider refuses that of w. The failure is then repaired, and the request is sent again.
 func (p *remote) repairForm(req *Request, w *replySchema, err error) {
 	f, ok := err.(*Failure)
-	if !ok || w == nil || w.rest == 0 || f.HTTPStatus != 400 || !unenforced().MatchString(f.Message) {
+	if !ok || w == nil || w.rest == 0 || f.HTTPStatus != 400 {
+		return
+	}
+	if about := unenforced()[w.by]; about == nil || !about.MatchString(f.Message) {
 		return
 	}
 	p.refusedForms.Store(formKey(req), len(p.forms(req))-w.rest)

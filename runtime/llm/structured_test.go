@@ -116,6 +116,8 @@ func TestRefusedForm(t *testing.T) {
 	}
 	for _, c := range []struct{ model, error string }{
 		{"claude-opus-4-8", "max_tokens: 100 is too small"},
+		{"claude-opus-4-8", "output_config.effort: not supported"},
+		{"claude-opus-4-8", "tool_choice: not supported"}, // the request has none
 		{"deepseek-chat", "tool_choice: not supported"},
 	} {
 		s, conn := server(t, "anthropic", modelserver.Reply{Status: 400, Error: c.error}, fits)
