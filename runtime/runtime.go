@@ -217,7 +217,7 @@ func New(c Config) *Runtime {
 		r.budget = c.Shared.Budget
 	}
 	r.day = c.Bounds.Day.File
-	r.hosts = host.New(host.Options{Secrets: r.secrets, Configs: c.Hosts, Environ: c.Environ, Run: r.run, Stderr: r.log.Host, Log: r.log.Remark, MaxMemory: c.Bounds.MaxMemory, Keeper: c.Keeper, Clock: c.Clock, Trace: c.wire(environment.Lookup), Exports: c.Listeners.OnHostStart, Outside: c.Listeners.OnOutside, Directories: workspace.Directories{Store: r.workspaces}, Budget: r.hostBudget(), Sandboxes: hostsandbox.Sandboxes{}, Transports: host.WithFunctions(c.Listeners.Hosts)})
+	r.hosts = host.New(host.Options{Secrets: r.secrets, Configs: c.Hosts, Environ: c.Environ, Run: r.run, Stderr: r.log.Host, Log: r.log.Remark, MaxMemory: c.Bounds.MaxMemory, Keeper: c.Keeper, Clock: c.Clock, Trace: c.wire(environment.Lookup), Exports: c.Listeners.OnHostStart, Outside: c.Listeners.OnOutside, Ask: r.askApplication, Directories: workspace.Directories{Store: r.workspaces}, Budget: r.hostBudget(), Sandboxes: hostsandbox.Sandboxes{}, Transports: host.WithFunctions(c.Listeners.Hosts)})
 	r.workspaces.OnRemove(r.hosts.LeaveWorkspace)
 	r.chance = random.New(c.Seed)
 	if c.Shared == nil {
@@ -338,6 +338,15 @@ func (r *Runtime) meter(ctx context.Context, m llm.Metered) (granted int64, sett
 		call.Priced, call.Input, call.Output = true, m.Price.Input, m.Price.Output
 	}
 	return r.budget.Reserve(ctx, call)
+}
+
+// askApplication asks the application about a request of a host for which no task of the program
+// waits.
+func (r *Runtime) askApplication(ctx context.Context, q *effect.AwaitEmit, done func(*effect.Answer, error)) {
+	r.sink.Start(ctx, q, func(result effect.Result, err error) {
+		answer, _ := result.(*effect.Answer) // nil after an error
+		done(answer, err)
+	})
 }
 
 // Remark writes a line to the log of the run.

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/testkit/complexity"
 )
 
@@ -33,14 +34,14 @@ func TestHostQuestions(t *testing.T) {
 		if got != want {
 			t.Errorf("find(%d) returned the message with index %d, want %d", id, got, want)
 		}
-		if got >= 0 && !x.withdraw(strconv.Itoa(id)) {
+		if got >= 0 && !x.withdraw(&effect.HostMessage{ID: strconv.Itoa(id)}) {
 			t.Errorf("withdraw(%d) = false, want true", id)
 		}
 		if want := left(); !slices.Equal(x.asks.open(), want) || x.asks.live != len(want) {
 			t.Fatalf("open() has %d messages and live = %d, want %d for both", len(x.asks.open()), x.asks.live, len(want))
 		}
 	}
-	if x.asks.find("none") != nil || x.withdraw("") {
+	if x.asks.find("none") != nil || x.withdraw(&effect.HostMessage{}) {
 		t.Error("find or withdraw found a message that was never added")
 	}
 	(&ask{of: x, typ: "odd", id: "1"}).markSettled(askAnswered) // no one waits for the answer
@@ -84,7 +85,7 @@ func TestManyUnansweredQuestions(t *testing.T) {
 			x, _ := many(n, strconv.Itoa)
 			return complexity.CPUTime(func() {
 				for i := range n {
-					x.withdraw(strconv.Itoa(n - 1 - i))
+					x.withdraw(&effect.HostMessage{ID: strconv.Itoa(n - 1 - i)})
 				}
 			})
 		},
@@ -95,7 +96,7 @@ func TestManyUnansweredQuestions(t *testing.T) {
 					k.markSettled(askAnswered)
 				}
 				for range n / 2 {
-					x.withdraw("q")
+					x.withdraw(&effect.HostMessage{ID: "q"})
 				}
 			})
 		},

@@ -380,6 +380,14 @@ func (t *task) recordUnanswered(host *Host, x *effect.HostMessage, h *openDecisi
 	t.m.recordDecision(d.addTiming(h, t.m.observed.decisions.Now()))
 }
 
+// recordWithdrawn reports that the host has withdrawn the message x by the message w. A request that
+// stays open has its record when it is decided.
+func (t *task) recordWithdrawn(host *Host, w, x *effect.HostMessage, h *openDecision, e int64) {
+	if !w.IsMoved() {
+		t.recordUnanswered(host, x, h, e, errWithdrawn.Error())
+	}
+}
+
 // abandon reports that neither the message that is being handled nor the queued ones will be
 // answered, except for the one with the ID answered; "" for none.
 func (s *scope) abandon(why, answered string) {

@@ -279,7 +279,7 @@ func (x *hostStream) enqueue(t *task, c completion) {
 	for i := range all {
 		m := &all[i]
 		recordOwn(t.m, x.decl, m, x.effect)
-		if hostmsg.Lookup(m.Type).Role != hostmsg.Withdraws || !x.withdraw(m.ID) {
+		if hostmsg.Lookup(m.Type).Role != hostmsg.Withdraws || !x.withdraw(m) {
 			x.add(m)
 		}
 	}
@@ -288,20 +288,20 @@ func (x *hostStream) enqueue(t *task, c completion) {
 	}
 }
 
-// withdraw withdraws the message with this ID, whether the program has received it or it is still
+// withdraw withdraws the message that w names, whether the program has received it or it is still
 // queued. It reports whether there was such a message.
-func (x *hostStream) withdraw(id string) bool {
-	if id == "" {
+func (x *hostStream) withdraw(w *effect.HostMessage) bool {
+	if w.ID == "" {
 		return false
 	}
-	if k := x.asks.find(id); k != nil {
+	if k := x.asks.find(w.ID); k != nil {
 		k.markSettled(askWithdrawn)
-		x.by.recordUnanswered(x.decl, &effect.HostMessage{Type: k.typ, ID: k.id}, k.decision, x.effect, errWithdrawn.Error())
+		x.by.recordWithdrawn(x.decl, w, &effect.HostMessage{Type: k.typ, ID: k.id}, k.decision, x.effect)
 		return true
 	}
-	m, found := x.removeByID(id)
+	m, found := x.removeByID(w.ID)
 	if found {
-		x.by.recordUnanswered(x.decl, &m, nil, x.effect, errWithdrawn.Error())
+		x.by.recordWithdrawn(x.decl, w, &m, nil, x.effect)
 	}
 	return found
 }

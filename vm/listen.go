@@ -277,7 +277,7 @@ func (s *scope) enqueueMessages(c completion) {
 		m.Number = s.received
 		row := hostmsg.Lookup(m.Type)
 		s.further.window = cmp.Or(windowOf(m), s.further.window)
-		if row.Role == hostmsg.Withdraws && s.withdraw(m.ID) {
+		if row.Role == hostmsg.Withdraws && s.withdraw(m) {
 			continue
 		}
 		s.over = s.over || row.Terminal()
@@ -350,20 +350,20 @@ func timedOut(e *effect.Error) bool {
 	return e.Kind == "TimeoutError" || code == "timeout" || code == "heartbeat"
 }
 
-// withdraw withdraws the message with this ID, whether it is being handled or queued. It reports
+// withdraw withdraws the message that w names, whether it is being handled or queued. It reports
 // whether there was such a message.
-func (s *scope) withdraw(id string) bool {
-	if id == "" {
+func (s *scope) withdraw(w *effect.HostMessage) bool {
+	if w.ID == "" {
 		return false
 	}
-	if s.run != nil && s.run.message.ID == id {
+	if s.run != nil && s.run.message.ID == w.ID {
 		s.run.cancel(errWithdrawn)
-		s.t.recordUnanswered(s.decl, &s.run.message, s.run.decision, s.effect, errWithdrawn.Error())
+		s.t.recordWithdrawn(s.decl, w, &s.run.message, s.run.decision, s.effect)
 		return true
 	}
-	m, found := s.removeByID(id)
+	m, found := s.removeByID(w.ID)
 	if found {
-		s.t.recordUnanswered(s.decl, &m, nil, s.effect, errWithdrawn.Error())
+		s.t.recordWithdrawn(s.decl, w, &m, nil, s.effect)
 	}
 	return found
 }

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/concerto-lang/concerto/internal/data/decision"
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/hostpolicy"
 	"github.com/concerto-lang/concerto/internal/record/ledger"
 	"github.com/concerto-lang/concerto/runtime/host"
 	"github.com/concerto-lang/concerto/vm"
@@ -32,22 +34,43 @@ func (x *outsideDecisions) record(d *host.OutsideDecision) error {
 		return errors.New("the run has no ledger yet")
 	}
 	decided := &vm.Decision{Kind: d.Kind, Host: d.Host, ID: d.ID, Asked: d.Asked, Problem: d.Problem, Session: d.Session, By: effect.ByRules, Name: d.Rules}
+	if d.By != "" {
+		decided.By = d.By
+	}
 	if d.Source != "" {
 		decided.By, decided.Name, decided.Source = effect.ByAgent, d.Host, d.Source
 	}
 	if d.Kind == effect.UndeliveredDecision {
 		decided.By, decided.Name = effect.ByHost, d.Host
 	}
-	if d.Verdict != "" {
+	if decided.Answer = d.Answer; d.Verdict != "" && d.Answer == nil {
 		decided.Answer = []byte(`"` + d.Verdict + `"`)
 	}
+	made := string(decided.Answer) + decided.Problem
 	for _, l := range x.ledgers {
 		if err := l.DecidedOutside(decided, d.Line); err != nil {
 			return err
 		}
 	}
+	if string(decided.Answer)+decided.Problem != made { // the run was killed before the host received it
+		replaceAnswer(d, decided)
+	}
 	if x.store != nil {
 		return x.store()
 	}
 	return nil
+}
+
+// replaceAnswer replaces the answer of a decision by the one that the run has recorded before.
+func replaceAnswer(d *host.OutsideDecision, recorded *vm.Decision) {
+	if d.Answer, d.Problem = recorded.Answer, recorded.Problem; d.Problem != "" {
+		d.Answer = nil
+	}
+	if d.Verdict == "" {
+		return
+	}
+	d.Verdict = string(hostpolicy.Deny)
+	if d.Problem == "" && decision.Parse(d.Answer).Allow {
+		d.Verdict = string(hostpolicy.Allow)
+	}
 }

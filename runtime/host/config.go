@@ -37,6 +37,7 @@ type Config struct {
 	Instances int `json:"instances"`
 	Initialisation
 	Upkeep
+	Unattended
 	Vendor adapter.Vendor `json:"-"` // additional keys of a vendor's agent
 	// whether it receives Options.Exports; nil means only a vendor's agent does
 	Telemetry *bool  `json:"telemetry"`
@@ -52,6 +53,13 @@ type Access struct {
 	Permissions *hostpolicy.Rules `json:"permissions"`
 	// what the processes may access; nil means the same as this process
 	Sandbox *Sandbox `json:"sandbox"`
+}
+
+// Unattended contains the keys of [hosts.X] about requests that nobody answers.
+type Unattended struct {
+	QuestionTimeout float64         `json:"question_timeout"` // seconds for an answer; 0 means no limit
+	QuestionDefault json.RawMessage `json:"question_default"` // nil means ""
+	ApprovalDefault json.RawMessage `json:"approval_default"` // nil means a denial
 }
 
 // ParamEnv sets the parameter Param to the value of the environment variable Env.

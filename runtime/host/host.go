@@ -74,9 +74,15 @@ type Options struct {
 	// that hosts work in their configured directory only.
 	Directories Directories
 	// Outside records a decision on a request that an agent made while no exchange could decide it,
-	// before the agent receives the answer. An error denies the request. Many goroutines call it.
+	// before the agent receives the answer. If the run has recorded a decision on the same line
+	// before, Outside replaces the answer by that one. An error denies the request. Many goroutines
+	// call it.
 	// nil means that such decisions are not recorded.
 	Outside func(*OutsideDecision) error
+	// Ask begins to ask the application about a request that detached work made while no exchange
+	// was running, and calls done with the answer. Many goroutines call it. nil means that such
+	// requests are refused.
+	Ask func(ctx context.Context, q *effect.AwaitEmit, done func(*effect.Answer, error))
 	// Budget limits what exchanges use; nil means that they are neither limited nor counted.
 	Budget Budget
 	// Sandboxes starts the processes of hosts that have a sandbox. nil means that such hosts are

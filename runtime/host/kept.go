@@ -293,6 +293,11 @@ func (h *Hosts) Suspend() {
 		return
 	}
 	h.suspended.Store(true)
+	h.mu.Lock()
+	for p := range h.processes {
+		p.outside.endRequests()
+	}
+	h.mu.Unlock()
 	h.opts.Keeper.Leave()
 }
 

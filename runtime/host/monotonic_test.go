@@ -41,6 +41,9 @@ func TestMonotonic(t *testing.T) {
 				if !ok || !loses[s.Sel.Name] {
 					return true
 				}
+				if of, ok := s.X.(*ast.Ident); ok && of.Name == "decision" { // it parses an answer
+					return true
+				}
 				// time.Unix(1, 0) is a deadline that is in the past on any clock.
 				if len(call.Args) == 2 && literal(call.Args[0], "1") && literal(call.Args[1], "0") {
 					return true

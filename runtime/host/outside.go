@@ -2,10 +2,13 @@ package host
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 
+	"github.com/concerto-lang/concerto/internal/data/decision"
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/internal/data/hostpolicy"
@@ -14,6 +17,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
+	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
 // OutsideDecision is the answer to a request that a vendor's agent made while no exchange could
@@ -26,6 +30,8 @@ type OutsideDecision struct {
 	Verdict string          // of an approval: "allow" or "deny"
 	Problem string          // why the request was denied or refused; "" if it was allowed
 	Rules   string          // who decided: the section of the rules, or "concerto"
+	By      string          // kind of the decider, as in effect.ActorOf; "" for rules
+	Answer  json.RawMessage // of the application or a default; nil means the verdict
 	Source  string          // what has decided in the agent itself; "" for other decisions
 	Line    string          // "PROCESS:LINE", which identifies the agent's line in the run
 	Session string          // of a refused request: the agent's conversation
@@ -36,7 +42,9 @@ type outside struct {
 	process *process
 
 	mu      sync.Mutex
-	notices []effect.HostMessage // messages of Concerto for the process's next exchange
+	notices []effect.HostMessage               // messages of Concerto for the process's next exchange
+	open    map[string]context.CancelCauseFunc // requests about which the application is being asked, by ID
+	lines   map[string]int64                   // numbers of the lines in which such requests arrived, by ID
 }
 
 // Reasons for which requests are refused outside an exchange.
@@ -46,8 +54,9 @@ const (
 )
 
 // answerOutside answers a request that no exchange can decide. The rules decide about an approval,
-// unless the exchange was cancelled; what they leave open is denied, as is everything that could
-// not be recorded. Everything else is refused.
+// unless the exchange was cancelled. The application is asked about what they leave open and about
+// questions, if the request is one of detached work. Everything else is refused, as is what could
+// not be recorded.
 func (r *reader) answerOutside(m *effect.HostMessage, l ndjson.Line, reason string) error {
 	p := r.process
 	d := p.outside.decision(l.Number, m.Type, json.RawMessage(m.ID), l.Text, reason)
@@ -64,17 +73,35 @@ func (r *reader) answerOutside(m *effect.HostMessage, l ndjson.Line, reason stri
 			}
 		}
 	}
-	if err := p.outside.record(d); err != nil {
-		d.Problem = fmt.Sprintf("its decision could not be recorded: %v", err)
+	if reason == undecidable && d.Rules == "concerto" && r.isDetached() && hostmsg.Lookup(m.Type).ByPerson() {
+		p.outside.ask(*m, d, l.Number)
+		return nil
+	}
+	return p.outside.answer(m, d)
+}
+
+// isDetached reports whether a request outside of exchanges is one of detached work.
+func (r *reader) isDetached() bool {
+	p := r.process
+	return p.hosts.opts.Ask != nil && p.cfg.background() == adapter.BackgroundDetach && (r.sawTerminal || p.lifecycle.hasServed())
+}
+
+// answer records and reports the decision on a request, and answers the request.
+func (o *outside) answer(m *effect.HostMessage, d *OutsideDecision) error {
+	p := o.process
+	if err := o.record(d); err != nil {
+		d.Problem, d.Answer = fmt.Sprintf("its decision could not be recorded: %v", err), nil
 		if d.Verdict != "" {
 			d.Verdict = string(hostpolicy.Deny)
 		}
 	}
-	p.outside.report(d, m)
+	o.report(d, m)
 	var reply *effect.ExchangeReply
 	switch {
+	case d.Answer != nil:
+		reply = &effect.ExchangeReply{InReplyTo: m.Type, AnswerTo: m.ID, Value: d.Answer}
 	case d.Problem == "":
-		reply = textReply(m, r.allowAnswer())
+		reply = textReply(m, p.reader.allowAnswer())
 	case m.Type == hostmsg.Approval:
 		reply = textReply(m, d.Problem)
 	default:
@@ -84,6 +111,157 @@ func (r *reader) answerOutside(m *effect.HostMessage, l ndjson.Line, reason stri
 		return errNotReading
 	}
 	return nil
+}
+
+// Causes for which the application's answer to a request is no longer needed.
+var (
+	errRequestWithdrawn = errors.New("withdrawn by the host")
+	errRequestExited    = errors.New(adapter.ReasonExited)
+	errRequestLate      = errors.New("nobody has answered in time")
+)
+
+// ask asks the application about a request of detached work. The answer may arrive during a later
+// exchange of the process.
+func (o *outside) ask(m effect.HostMessage, d *OutsideDecision, line int64) {
+	h := o.process.hosts
+	ctx, cancel := context.WithCancelCause(context.Background())
+	o.mu.Lock()
+	_, isRepeated := o.open[m.ID]
+	if !isRepeated {
+		if o.open == nil {
+			o.open, o.lines = map[string]context.CancelCauseFunc{}, map[string]int64{}
+		}
+		o.open[m.ID], o.lines[m.ID] = cancel, line
+	}
+	o.mu.Unlock()
+	if isRepeated || !h.trackRunning() {
+		cancel(nil)
+		return
+	}
+	late := clock.Timer{}
+	if limit := orSeconds(0, o.process.cfg.QuestionTimeout); limit > 0 {
+		late = h.opts.Clock.AfterFunc(limit, func() { cancel(errRequestLate) })
+	}
+	asks := &effect.Asking{Host: d.Host, Type: m.Type, Within: int64(o.process.cfg.QuestionTimeout * 1000)}
+	h.opts.Ask(ctx, &effect.AwaitEmit{Channel: hostmsg.Lookup(m.Type).Channel, Payload: value.AppendJSON(nil, m.Payload), Asks: asks}, func(answer *effect.Answer, err error) {
+		defer h.running.Done()
+		late.Stop()
+		why := context.Cause(ctx)
+		cancel(nil)
+		o.mu.Lock()
+		delete(o.open, m.ID)
+		o.mu.Unlock()
+		if h.suspended.Load() {
+			return // the resumed run asks again
+		}
+		o.conclude(&m, d, answer, cmp.Or(why, err))
+	})
+}
+
+// conclude answers a request about which the application was asked. err is the reason why there is
+// no answer.
+func (o *outside) conclude(m *effect.HostMessage, d *OutsideDecision, answer *effect.Answer, err error) {
+	c := o.process.cfg
+	d.Problem = ""
+	switch {
+	case errors.Is(err, errRequestWithdrawn):
+		d.By, d.Rules = effect.ByHost, c.Name
+		o.close(m, d, err)
+		return
+	case errors.Is(err, errRequestExited):
+		o.close(m, d, err)
+		return
+	case err == nil:
+		d.By, d.Rules, d.Answer = answer.By, answer.Name, answer.Value
+	default:
+		d.By, d.Rules = effect.ByDefault, hostmsg.Lookup(m.Type).Default
+		o.process.hosts.logf("warn", c, "receives the default answer to a request of detached work: %v", err)
+	}
+	isApproval := m.Type == hostmsg.Approval
+	if len(d.Answer) == 0 || string(d.Answer) == "null" {
+		d.Answer = c.unattendedAnswer(m)
+	}
+	if isApproval {
+		if v := decision.Parse(d.Answer); v.Allow {
+			d.Verdict = string(hostpolicy.Allow)
+		}
+	}
+	if err := o.answer(m, d); err != nil {
+		o.process.hosts.logf("warn", c, "does not receive the answer to its request %s: %v", d.ID, err)
+	}
+}
+
+// close records that a request needs no answer.
+func (o *outside) close(m *effect.HostMessage, d *OutsideDecision, why error) {
+	d.Problem = why.Error()
+	if err := o.record(d); err != nil {
+		o.process.hosts.logf("warn", o.process.cfg, "made a request whose end could not be recorded: %v", err)
+	}
+	o.report(d, m)
+}
+
+// unattendedAnswer returns the answer to a request that nobody answers.
+func (c *Config) unattendedAnswer(m *effect.HostMessage) json.RawMessage {
+	if m.Type != hostmsg.Approval {
+		return json.RawMessage(cmp.Or(string(c.QuestionDefault), `""`))
+	}
+	if person, _ := m.Payload.Map().GetString("person"); person.Kind() == value.KindBool && person.AsBool() {
+		return json.RawMessage(`"no"`)
+	}
+	return json.RawMessage(cmp.Or(string(c.ApprovalDefault), `"no"`))
+}
+
+// withdraw ends the question to the application about the request that m withdraws, if there is one.
+// A request that moves has arrived before the exchange that ends, for the agent during it.
+func (o *outside) withdraw(m *effect.HostMessage) bool {
+	o.mu.Lock()
+	cancel := o.open[m.ID]
+	o.mu.Unlock()
+	if cancel != nil && !m.IsMoved() {
+		cancel(errRequestWithdrawn)
+	}
+	return cancel != nil
+}
+
+// endRequests ends all questions to the application, because the process has ended.
+func (o *outside) endRequests() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, cancel := range o.open {
+		cancel(errRequestExited)
+	}
+}
+
+// noteRequests notes in which line requests of detached work arrived before the run was resumed.
+func (o *outside) noteRequests(all [][]byte, line int64) {
+	if o.lines == nil {
+		o.open, o.lines = map[string]context.CancelCauseFunc{}, map[string]int64{}
+	}
+	for _, text := range all {
+		if m := mustMessage(text); hostmsg.Lookup(m.Type).ByPerson() {
+			o.lines[m.ID] = line
+		}
+	}
+}
+
+// askAgain asks the application again about the requests that were open when the run was resumed.
+func (o *outside) askAgain(a adapter.Adapter) {
+	w, ok := a.(adapter.Worker)
+	if !ok || o.process.hosts.opts.Ask == nil {
+		return
+	}
+	for _, text := range w.Requests() {
+		m := mustMessage(text)
+		line, known := o.lines[m.ID]
+		if !known {
+			continue // the exchange handles it
+		}
+		d := o.decision(line, m.Type, json.RawMessage(m.ID), text, undecidable)
+		if m.Type == hostmsg.Approval {
+			d.Verdict = string(hostpolicy.Deny)
+		}
+		o.ask(m, d, line)
+	}
 }
 
 // decision returns a decision that Concerto itself has made about a request in the line with a
@@ -110,9 +288,15 @@ func (o *outside) report(d *OutsideDecision, m *effect.HostMessage) {
 	if what.Kind() == value.KindString {
 		about = what.AsString()
 	}
-	if d.Problem == "" {
-		p.hosts.logf("info", p.cfg, "was permitted outside an exchange: %s: allowed by %s", about, d.Rules)
-	} else {
+	switch {
+	case d.Problem == "" && m.Type == hostmsg.Question:
+		p.hosts.logf("info", p.cfg, "received an answer outside an exchange: %s: answered by %s", about, cmp.Or(d.Rules, d.By))
+		return // the application itself has answered
+	case d.Problem == "" && d.Verdict == string(hostpolicy.Deny):
+		p.hosts.logf("info", p.cfg, "was refused outside an exchange: %s: denied by %s", about, cmp.Or(d.Rules, d.By))
+	case d.Problem == "":
+		p.hosts.logf("info", p.cfg, "was permitted outside an exchange: %s: allowed by %s", about, cmp.Or(d.Rules, d.By))
+	default:
 		level := "warn"
 		if d.Problem == cancelled { // the program itself has ended the exchange
 			level = "debug"

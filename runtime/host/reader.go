@@ -65,6 +65,7 @@ type reader struct {
 	own         []adapter.OwnDecision    // decisions of the agent itself in this line
 	lost        []adapter.Undelivered    // decisions that this line shows not to have arrived
 
+	flushed  bool // a batch was delivered in the middle of a line
 	closed   bool // the output has ended
 	err      error
 	lastLine ndjson.Line
@@ -104,6 +105,7 @@ func (r *reader) readBatch(own bool) (interrupted bool) {
 			r.batch.lines = nil
 		}
 		large := false
+		r.flushed = false
 		if err == nil {
 			if large = r.batch.size > 0 && r.batch.size+len(l.Text) > batchBytes; large {
 				r.flushBatch(own) // the line that follows belongs to the next batch
@@ -115,7 +117,7 @@ func (r *reader) readBatch(own bool) (interrupted bool) {
 			r.process.traceUnreadable(err)
 			r.closed, r.err, r.lastLine = true, err, l
 		}
-		if large || r.closed {
+		if large || r.closed || r.flushed && len(r.batch.msgs) == 0 { // the exchange has messages to handle
 			return false
 		}
 	}
@@ -151,6 +153,7 @@ func (r *reader) flushBatch(own bool) {
 	if n == 0 {
 		return
 	}
+	r.flushed = true
 	r.lease.noteBatch(&r.batch)
 	in, stop := r.current.inbox, r.batch.stop
 	if !in.addBatch(r.batch, own && stop == nil) { // the exchange has failed or is cancelled
@@ -214,6 +217,9 @@ type incomingLine struct {
 func (r *reader) handleMessage(l ndjson.Line) error {
 	x := incomingLine{line: l}
 	r.decodeLine(&x)
+	if x.decodeErr == nil && hostmsg.Lookup(x.msg.Type).Role == hostmsg.Withdraws && r.process.outside.withdraw(x.msg) {
+		return nil
+	}
 	if !r.routeLine(&x) {
 		return r.handleOutside(&x)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/runtime/host/adapter"
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
@@ -439,6 +440,7 @@ func (r *restoredProcess) continueExchange(ex *exchange, o *Open) {
 	unsent := ex.restoreTurns(o, r.notes[r.lastBeginIndex:])
 	prompt := ex.inbox.turns.currentPrompt() // before the reader handles the end of the turn
 	p.requests.ids = o.History.openRequests()
+	t.ended = o.Over && p.cfg.background() == adapter.BackgroundDetach // what follows is not handled by the exchange
 	r.replayAdapter(t, journaled)
 	r.skipJournaled(t, journaled)
 	if t.handover != nil {
@@ -475,7 +477,7 @@ func (r *restoredProcess) markIdle() {
 	r.process.lifecycle.segment.Store(t)
 	r.replayAdapter(t, 0)
 	r.skipJournaled(t, r.lineCount)
-	if r.process.bridgeEntry != nil {
-		r.process.stages.requestReading() // reading must run so that the clients of the tool bridge are answered
+	if r.process.bridgeEntry != nil || r.process.cfg.background() == adapter.BackgroundDetach {
+		r.process.stages.requestReading() // the clients of the tool bridge, and requests of detached work, are answered
 	}
 }

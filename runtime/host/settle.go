@@ -28,7 +28,8 @@ const settlePoll = 2 * time.Second
 type settling struct {
 	process *process
 	mu      sync.Mutex
-	on      bool
+	polls   bool   // the timer poll runs
+	waits   bool   // the exchange waits for tasks
 	stops   bool   // the agent must stop its tasks
 	late    string // what is wrong with the tasks, if background_timeout has passed; "" otherwise
 	poll    clock.Timer
@@ -58,9 +59,9 @@ func (t *translation) work() adapter.Work {
 	return adapter.Work{}
 }
 
-// set starts or stops the timers. stops is described at settling. The caller may hold the adapter's
-// lock.
-func (s *settling) set(on, stops bool) {
+// set starts or stops the timers. The arguments are described at settling. The caller may hold the
+// adapter's lock.
+func (s *settling) set(polls, waits, stops bool) {
 	if inPage {
 		return
 	}
@@ -72,17 +73,20 @@ func (s *settling) set(on, stops bool) {
 		s.limit = p.hosts.opts.Clock.AfterFunc(p.cfg.cancelGrace(), s.abort)
 	}
 	s.stops = stops
-	if on == s.on {
+	if polls != s.polls {
+		s.polls = polls
+		if s.poll.Stop(); polls {
+			s.poll = p.hosts.opts.Clock.AfterFunc(settlePoll, s.check)
+		}
+	}
+	if waits == s.waits {
 		return
 	}
-	s.on = on
-	s.poll.Stop()
-	if !on {
+	if s.waits = waits; !waits {
 		s.limit.Stop()
 		return
 	}
 	s.late = ""
-	s.poll = p.hosts.opts.Clock.AfterFunc(settlePoll, s.check)
 	if limit := orSeconds(0, p.cfg.Vendor.BackgroundTimeout); limit > 0 && !stops {
 		s.limit = p.hosts.opts.Clock.AfterFunc(limit, s.expire)
 	}
@@ -91,7 +95,7 @@ func (s *settling) set(on, stops bool) {
 func (s *settling) isOn() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.on
+	return s.waits
 }
 
 // check lets the adapter check whether the agent still works.
@@ -101,7 +105,7 @@ func (s *settling) check() {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.on {
+	if s.polls {
 		s.poll.Reset(settlePoll)
 	}
 }
@@ -118,7 +122,7 @@ func (s *settling) expire() {
 // abort fails the exchange, because its agent has not stopped its tasks within cancel_grace.
 func (s *settling) abort() {
 	s.mu.Lock()
-	on, late := s.on, s.late
+	waits, late := s.waits, s.late
 	s.mu.Unlock()
 	p := s.process
 	what := "did not stop its background work"
@@ -127,7 +131,7 @@ func (s *settling) abort() {
 	} else if problem := p.translation.work().Problem; problem != "" {
 		what += " when its turn had failed: " + problem
 	}
-	if in, _ := p.lifecycle.currentExchange(); on && in != nil && in.exchange != nil {
+	if in, _ := p.lifecycle.currentExchange(); waits && in != nil && in.exchange != nil {
 		in.exchange.abort(p.cfg.unknownErrorf("%s", what).With("code", "background"), "background")
 	}
 }
@@ -308,7 +312,8 @@ func (s *settling) note(a adapter.Adapter) {
 	if !ok {
 		return
 	}
-	s.set(w.Settles())
+	waits, stops := w.Settles()
+	s.set(waits || w.Polls(), waits, stops)
 	if n := w.Count(); n != s.tasks {
 		s.tasks = n
 		s.process.hosts.tasks.notify()

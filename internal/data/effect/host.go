@@ -184,6 +184,19 @@ func (m *HostMessage) IsOutside() bool {
 	return outside.Kind() == value.KindBool && outside.AsBool()
 }
 
+// IsMoved reports whether the withdrawn request stays open, because another part of the run decides
+// it.
+func (m *HostMessage) IsMoved() bool {
+	if m.Payload.Map() == nil {
+		return false
+	}
+	moved, _ := m.Payload.Map().GetString(WithdrawMoved)
+	return moved.Kind() == value.KindBool && moved.AsBool()
+}
+
+// WithdrawMoved is the member of a withdraw message whose request stays open.
+const WithdrawMoved = "moved"
+
 // IsSteered reports whether the message records a message of another process to the host.
 func (m *HostMessage) IsSteered() bool { return m.Decided && m.Type == Steered }
 

@@ -56,7 +56,11 @@ func (r *Run) readExisting() error {
 			continue
 		}
 		if key, s := outsideKeyOf(line.Kind, line.Subject); key != "" {
-			r.outside[key], r.answered[answerKey(s.Host, s.ID)] = true, line.Seq
+			var data outsideAnswer
+			if err := json.Unmarshal(line.Data, &data); err != nil {
+				return fmt.Errorf("record %d of a %s: %w", line.Seq, Name, err)
+			}
+			r.outside[key], r.answered[answerKey(s.Host, s.ID)] = data, line.Seq
 			continue
 		}
 		e := effectOf(line.Subject)

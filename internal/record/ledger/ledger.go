@@ -69,10 +69,10 @@ type Run struct {
 	o RunOptions
 
 	mu       sync.Mutex
-	seen     map[int64]int    // number of records by effect
-	existing existingRecords  // existing records of a resumed run
-	outside  map[string]bool  // decisions outside of exchanges; see OutsideSubject.key
-	answered map[string]int64 // number of the last record about a request; see answerKey
+	seen     map[int64]int            // number of records by effect
+	existing existingRecords          // existing records of a resumed run
+	outside  map[string]outsideAnswer // of the decisions outside of exchanges; see OutsideSubject.key
+	answered map[string]int64         // number of the last record about a request; see answerKey
 }
 
 // Begin starts to record the decisions of a run.
@@ -83,7 +83,7 @@ func Begin(l *Ledger, o RunOptions) (*Run, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	r := &Run{l: l, o: o, seen: map[int64]int{}, outside: map[string]bool{}, answered: map[string]int64{}}
+	r := &Run{l: l, o: o, seen: map[int64]int{}, outside: map[string]outsideAnswer{}, answered: map[string]int64{}}
 	if !o.Resumed {
 		return r, nil
 	}

@@ -116,14 +116,22 @@ func (r *Run) data(d *vm.Decision, path []Part) Data {
 	return data
 }
 
+// outsideAnswer is the part of a Data that the host has received.
+type outsideAnswer struct {
+	Answer json.RawMessage `json:"answer"`
+	Error  string          `json:"error"`
+}
+
 // DecidedOutside records a decision on a request that a host made in a line while no exchange was
-// running, unless the ledger contains it. It may be called concurrently with the other methods.
+// running, unless the ledger contains one: its answer then replaces that of d. It may be called
+// concurrently with the other methods.
 func (r *Run) DecidedOutside(d *vm.Decision, at string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	subject := OutsideSubject{Host: d.Host, ID: d.ID, Line: at}
 	key := subject.key(d.Kind)
-	if r.outside[key] {
+	if earlier, known := r.outside[key]; known {
+		d.Answer, d.Problem = earlier.Answer, earlier.Error
 		return nil
 	}
 	who, _ := Decider(d)
@@ -131,7 +139,8 @@ func (r *Run) DecidedOutside(d *vm.Decision, at string) error {
 	if err != nil {
 		return fmt.Errorf("record of a %s: %w", Name, err)
 	}
-	text, err := jsonwrite.Encode(r.data(d, nil))
+	data := r.data(d, nil)
+	text, err := jsonwrite.Encode(data)
 	if err != nil {
 		return fmt.Errorf("record of a %s: %w", Name, err)
 	}
@@ -140,7 +149,7 @@ func (r *Run) DecidedOutside(d *vm.Decision, at string) error {
 	if err != nil {
 		return err
 	}
-	r.outside[key] = true
+	r.outside[key] = outsideAnswer{data.Answer, data.Error}
 	r.answered[answerKey(d.Host, d.ID)] = line.Seq
 	return nil
 }

@@ -76,6 +76,7 @@ type claudeRequest struct {
 	Call        json.RawMessage `json:",omitempty"` // JSON-RPC id of a call of one of our tools
 	Elicits     *elicitation    `json:",omitempty"` // request of an MCP server of Claude Code; nil for others
 	Agent       string          `json:",omitempty"` // ID of the subagent that asks; "" for none
+	detached
 }
 
 // Names that Claude Code uses: for the server of the program's tools, and for the tool that asks

@@ -52,6 +52,10 @@ func (c *claude) request(s *Output, id string, request, line []byte) {
 		if err := row.handle(c, s, id, request, line); err != nil {
 			c.refuse(s, id, head.Subtype, problem(err), line)
 		}
+		if q, isOpen := c.Open[id]; isOpen && c.cfg.Background == BackgroundDetach && q.Call == nil {
+			q.detached = c.Tasks.mark(s, q.isOfTurn())
+			c.Open[id] = q
+		}
 		return
 	}
 	c.refuse(s, id, cmp.Or(head.Subtype, "a request without a subtype"), "", line)
@@ -250,10 +254,15 @@ func (q *claudeRequest) answer(o *ours) obj {
 }
 
 // endRequests withdraws the open requests, because the exchange ends. Others than those of the turn
-// that has ended are refused: a detached subagent or a foreign turn would wait for the answer.
+// that has ended are refused, or stay open with background = "detach": a subagent or a foreign turn
+// waits for the answer.
 func (c *claude) endRequests(s *Output) {
 	for _, id := range sortedKeys(c.Open) {
 		q := c.Open[id]
+		if c.Tasks.leavesOpen(s, id, &q.detached) {
+			c.Open[id] = q
+			continue
+		}
 		delete(c.Open, id)
 		s.withdraw(id)
 		if c.isForeign() || !q.isOfTurn() {

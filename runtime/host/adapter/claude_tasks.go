@@ -298,6 +298,7 @@ func (c *claude) finishExchange(s *Output, r outcome) {
 	c.Pieces = claudePieces{}
 	c.Base, c.Spent, c.Tasks.Busy, c.Interrupted = c.Total, claudeTotals{}, false, false
 	c.Tasks.finish(s, r)
+	c.Tasks.moveRequests(s)
 }
 
 // forbiddenError returns the message of an exchange that has started background tasks although
@@ -314,6 +315,16 @@ func (c *claude) Settles() (waits, stops bool) { return c.Tasks.settles() }
 
 // Polls implements Worker.
 func (c *claude) Polls() bool { return c.Tasks.Held != nil && len(c.Tasks.Live) == 0 && !c.Tasks.Turn }
+
+// Requests implements Worker.
+func (c *claude) Requests() (all [][]byte) {
+	for _, id := range sortedKeys(c.Open) {
+		if q := c.Open[id]; q.Message != nil {
+			all = append(all, q.Message)
+		}
+	}
+	return all
+}
 
 // Work returns what Claude Code works on.
 func (c *claude) Work() Work { return c.Tasks.report(c.Tasks.Turn) }

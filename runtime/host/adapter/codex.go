@@ -389,6 +389,7 @@ func (c *codex) handleSteered(s *Output, m *rpcMessage) {
 		c.refuseUnsent(s)
 		s.Messages = append(s.Messages, c.Result)
 		c.Result = nil
+		c.Tasks.moveRequests(s)
 	}
 }
 

@@ -29,7 +29,7 @@ var codexRequests = []codexRequest{
 	{"applyPatchApproval", (*codex).asksChange, decidedLegacy},
 	{"item/tool/requestUserInput", (*codex).asksUser, answeredUser},
 	{"mcpServer/elicitation/request", (*codex).handleElicitation, answeredElicitation},
-	{"item/tool/call", (*codex).callsTool, answeredCall},
+	{codexCalls, (*codex).callsTool, answeredCall},
 }
 
 func codexRequestOf(method string) *codexRequest {
@@ -53,7 +53,16 @@ func (c *codex) handleRequest(s *Output, m *rpcMessage, line []byte) {
 	q := &rpcRequest{ID: m.ID, Method: m.Method, Params: m.Params}
 	s.agent = c.Tasks.Threads[q.thread()].Agent
 	row.ask(c, s, q, line)
+	id := idText(m.ID)
+	if q, isOpen := c.RPC.Open[id]; isOpen && c.cfg.Background == BackgroundDetach && m.Method != codexCalls {
+		_, isSubagent := c.Tasks.Threads[q.thread()]
+		q.detached = c.Tasks.mark(s, !isSubagent)
+		c.RPC.Open[id] = q
+	}
 }
+
+// codexCalls is the method of calls of the program's tools.
+const codexCalls = "item/tool/call"
 
 // respond sends the response to a request of the agent, if the request is still open.
 func (c *codex) respond(s *Output, o *ours) {
@@ -62,7 +71,7 @@ func (c *codex) respond(s *Output, o *ours) {
 		s.Lost = append(s.Lost, Undelivered{o.AnswerTo, ReasonClosed})
 		return
 	}
-	if q.Method != "item/tool/call" {
+	if q.Method != codexCalls {
 		c.add(o.AnswerTo)
 	}
 	s.addLines(rpcResult(q.ID, codexRequestOf(q.Method).answer(&q, o)))

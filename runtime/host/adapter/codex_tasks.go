@@ -376,14 +376,20 @@ func (c *codex) finishExchange(s *Output, r outcome) {
 	c.refuseUnsent(s)
 	if len(c.Steering) > 0 {
 		c.Result, s.Messages = s.Messages[len(s.Messages)-1], s.Messages[:len(s.Messages)-1]
+		return
 	}
+	c.Tasks.moveRequests(s)
 }
 
 // endRequests withdraws the open requests, because the exchange ends. Those of subagents are
-// refused: a detached one would wait for the answer.
+// refused, or stay open with background = "detach": a subagent waits for the answer.
 func (c *codex) endRequests(s *Output) {
 	for _, id := range sortedKeys(c.RPC.Open) {
 		q := c.RPC.Open[id]
+		if c.Tasks.leavesOpen(s, id, &q.detached) {
+			c.RPC.Open[id] = q
+			continue
+		}
 		delete(c.RPC.Open, id)
 		s.withdraw(id)
 		if _, subagent := c.Tasks.Threads[q.thread()]; subagent {
@@ -418,7 +424,20 @@ func (c *codex) Count() int64 { return c.Tasks.Changes }
 func (c *codex) Settles() (waits, stops bool) { return c.Tasks.settles() }
 
 // Polls implements Worker.
-func (c *codex) Polls() bool { return c.Tasks.Held != nil && len(c.Tasks.Commands) > 0 }
+func (c *codex) Polls() bool {
+	isDetached := c.cfg.Background == BackgroundDetach && !c.Tasks.Active && len(c.Tasks.Live) > 0
+	return len(c.Tasks.Commands) > 0 && (c.Tasks.Held != nil || isDetached)
+}
+
+// Requests implements Worker.
+func (c *codex) Requests() (all [][]byte) {
+	for _, id := range sortedKeys(c.RPC.Open) {
+		if q := c.RPC.Open[id]; q.Message != nil {
+			all = append(all, q.Message)
+		}
+	}
+	return all
+}
 
 // Work returns what Codex works on.
 func (c *codex) Work() Work { return c.Tasks.report(c.Turn != "") }

@@ -101,3 +101,21 @@ func TestCodexBackground(t *testing.T) {
 		}
 	}
 }
+
+// TestCodexDetachedCommand checks that Codex is asked for its commands while no exchange runs, so
+// that a command that ends without an event is known to have ended.
+func TestCodexDetachedCommand(t *testing.T) {
+	a := newCodex(Config{Host: "H", Background: BackgroundDetach})
+	linesOf(a, codexBegin)
+	linesOf(a, []string{codexRuns("started", "t", "c1"), codexTurn("completed", "t", "T1"), `{"id":4,"result":{"data":[{"itemId":"c1","processId":"1"}]}}`})
+	if tasks := a.Work().Tasks; len(tasks) != 1 || !a.Polls() {
+		t.Fatalf("after the exchange: tasks %v, polls %v", tasks, a.Polls())
+	}
+	got := linesOf(a, []string{`> {"type":"poll"}`, `{"id":5,"result":{"data":[]}}`})
+	if want := `> {"id":5,"jsonrpc":"2.0","method":"thread/backgroundTerminals/list"`; len(got) == 0 || !strings.HasPrefix(got[0], want) {
+		t.Errorf("a poll sends %v, want %s", got, want)
+	}
+	if tasks := a.Work().Tasks; len(tasks) != 0 || a.Polls() {
+		t.Errorf("after the command: tasks %v, polls %v", tasks, a.Polls())
+	}
+}

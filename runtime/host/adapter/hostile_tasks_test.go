@@ -50,14 +50,19 @@ func TestHostileTasks(t *testing.T) {
 		{"a message that Codex refuses while the exchange waits", "codex", "", false, []string{codexTurn("started", "u", "U1"), ends, `> {"type":"steer","id":"t1","text":"also"}`, `{"id":4,"error":{"code":-32603,"message":"no"}}`, codexTurn("completed", "u", "U1")},
 			[]string{`> {"id":4,"jsonrpc":"2.0","method":"turn/start"`, `> {"id":5,"jsonrpc":"2.0","method":"turn/interrupt"`, `{"type":"progress","message":"agent completed"`, `{"type":"error","message":"host 'H': turn/start: no","code":"-32603","session":"t","tasks":[{`}},
 		{"a request of a subagent when its exchange ends", "codex", BackgroundDetach, false, []string{codexTurn("started", "u", "U1"), asks("7", "u"), ends},
+			[]string{`{"type":"withdraw","id":"7","moved":true}`, `{"type":"result"`, `{"type":"approval","id":"7"`}},
+		{"a request of a subagent when its exchange is cancelled", "codex", BackgroundDetach, false, []string{codexTurn("started", "u", "U1"), asks("7", "u"), `> {"type":"cancel"}`, ends},
 			[]string{`{"type":"withdraw","id":"7"}`, `{"type":"result"`, `> {"id":7,"jsonrpc":"2.0","result":{"decision":"decline"}}`}},
+		{"a request that two exchanges leave open", "codex", BackgroundDetach, false, []string{codexTurn("started", "u", "U1"), asks("7", "u"), ends,
+			`> {"type":"prompt","text":"again"}`, `{"id":4,"result":{"turn":{"id":"T2"}}}`, codexTurn("completed", "t", "T2"), `> {"type":"response","answer_to":"7","value":"yes"}`},
+			[]string{`{"type":"approval","id":"7"`, `> {"id":4,"jsonrpc":"2.0","method":"turn/start"`, `{"type":"result"`, `> {"id":7,"jsonrpc":"2.0","result":{"decision":"accept"}}`}},
 		{"a subagent and a command of an earlier session", "codex", BackgroundDetach, true, []string{codexTurn("started", "u", "U1"), codexRuns("started", "t", "c1"), ends, `{"id":4,"result":{"data":[{"itemId":"c1","processId":"1"}]}}`,
 			`> {"type":"prompt","text":"again"}`, `{"id":5,"result":{"thread":{"id":"t2"}}}`, `{"id":6,"result":{"turn":{"id":"T2"}}}`, codexTurn("completed", "u", "U1"), codexRuns("completed", "t", "c1"), codexTurn("completed", "t2", "T2")},
 			[]string{`{"type":"progress","message":"agent completed"`, `{"type":"progress","message":"command \"sleep 9\" completed"`, `{"type":"result"`}},
 		{"a call of a subagent when the turn ends", "claude-code", "", false, []string{promptLine, readLine, tasksLine(helper), calls, resultLine("Started.", mine), `> {"type":"response","answer_to":"q2","value":"a"}`},
 			[]string{`{"type":"progress","message":"waits for`, `> {"response":{"request_id":"q2","response":{"mcp_response":{"id":5,"jsonrpc":"2.0","result":{"content":[{"text":"a"`}},
 		{"requests of a subagent when its exchange ends", "claude-code", BackgroundDetach, false, []string{promptLine, readLine, tasksLine(helper), asksClaude, calls, resultLine("Started.", mine)},
-			[]string{`{"type":"withdraw","id":"q1"}`, `{"type":"withdraw","id":"q2"}`, `{"type":"result"`, `> {"response":{"request_id":"q1","response":{"behavior":"deny","interrupt":false,"message":"the exchange has ended"}`, `> {"response":{"request_id":"q2","response":{"mcp_response":{"id":5,"jsonrpc":"2.0","result":{"content":[{"text":"the exchange has ended"`}},
+			[]string{`{"type":"withdraw","id":"q1","moved":true}`, `{"type":"withdraw","id":"q2"}`, `{"type":"result"`, `{"type":"approval","id":"q1"`, `> {"response":{"request_id":"q2","response":{"mcp_response":{"id":5,"jsonrpc":"2.0","result":{"content":[{"text":"the exchange has ended"`}},
 	} {
 		cfg := Config{Host: "H", Background: c.background, Fresh: c.fresh, Seed: "s", Tools: Tools{{Name: "look"}}}
 		var a Adapter = newClaude(cfg)

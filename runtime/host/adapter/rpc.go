@@ -96,6 +96,7 @@ type rpcRequest struct {
 	Params  json.RawMessage `json:",omitempty"`
 	Options []string
 	Args    json.RawMessage `json:",omitempty"`
+	detached
 }
 
 func newRPC() rpc {

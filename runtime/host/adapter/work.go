@@ -30,8 +30,11 @@ type Worker interface {
 	Settles() (waits, stops bool)
 	// Count returns the number of starts and ends of tasks so far.
 	Count() int64
-	// Polls reports whether only a line of Poll shows that the wait has ended.
+	// Polls reports whether only a line of Poll shows that the wait, or a detached task, has ended.
 	Polls() bool
+	// Requests returns the messages about those open requests that may stay open when an exchange
+	// ends.
+	Requests() [][]byte
 }
 
 // Work is what an agent works on in the background.
@@ -69,6 +72,14 @@ type work struct {
 	Late      string              // what is wrong with tasks that have not ended in time; "" for none
 	Shown     string              // newest message about the tasks for which the exchange waits
 	Changed   bool                // the tasks have changed since
+	Active    bool                // an exchange is running
+	Moved     []json.RawMessage   // messages about requests that stay open when the exchange ends
+}
+
+// detached is the part of a request that may stay open when its exchange ends.
+type detached struct {
+	Message json.RawMessage `json:",omitempty"` // message about the request; nil if it is refused when the exchange ends
+	Outside bool            `json:",omitempty"` // no exchange handles it, or its exchange has ended
 }
 
 // liveTask is a task that has not ended.
@@ -150,7 +161,33 @@ func (w *work) titles() string {
 // begin prepares for a new exchange.
 func (w *work) begin() {
 	w.Past, w.Held, w.Stopping, w.Cancelled, w.Late, w.Shown = nil, nil, false, false, "", ""
-	w.Changed = true
+	w.Changed, w.Active = true, true
+}
+
+// mark notes how the newest message of s, about a request, is handled with background = "detach".
+// isOfTurn reports whether the request ends with the turn.
+func (w *work) mark(s *Output, isOfTurn bool) detached {
+	if w.Active && isOfTurn {
+		return detached{}
+	}
+	return detached{Message: s.Messages[len(s.Messages)-1], Outside: !w.Active}
+}
+
+// leavesOpen reports whether a request stays open when the exchange ends. The exchange that has
+// received it no longer handles it.
+func (w *work) leavesOpen(s *Output, id string, q *detached) bool {
+	if q.Message == nil || w.Cancelled {
+		return false
+	}
+	if !q.Outside {
+		q.Outside = true
+		o := jsonobject.New("withdraw")
+		o.Text("id", id)
+		o.Raw(effect.WithdrawMoved, []byte("true"))
+		s.addMessage(o)
+		w.Moved = append(w.Moved, q.Message)
+	}
+	return true
 }
 
 // start adds a task, or completes what is known about one.
@@ -282,6 +319,15 @@ func (w *work) finish(s *Output, r outcome) {
 		s.spent("the turn has failed", r.totals, nil)
 	}
 	s.Messages = append(s.Messages, r.message(all))
+	w.Active = false
+}
+
+// moveRequests repeats, after the end of the exchange, the requests that stay open.
+func (w *work) moveRequests(s *Output) {
+	for _, message := range w.Moved {
+		s.Messages = append(s.Messages, message)
+	}
+	w.Moved = nil
 }
 
 // report returns the state for the host's process. tending reports whether a turn is running.
