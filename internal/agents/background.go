@@ -28,6 +28,13 @@ func background() []Scenario {
 	}
 	finished := []check{prints(1, "progress task agent ", "has started"), prints(1, "progress task agent ", "completed"), reviewed}
 	commands := "[hosts.coder.permissions.commands]\n"
+	settles := []func(*play) string{func(*play) string {
+		return program(`Coder.execute("please work")`, `"yes"`) + `fn main() {
+    exchange();
+    for x in Coder.settle(60.0).unwrap_or([]) { println("task", x.kind, x.state); }
+}
+`
+	}}
 	return []Scenario{
 		{Name: "background", What: "an exchange waits for a subagent in the background, and returns the last turn's text", Replies: inBackground(reviews), Programs: decides(`"no"`), Config: keys(commands + "allow = [\"touch *\"]\n"),
 			Verdicts: yes(append(finished, prints(0, "approval ", ""), prints(1, "[host:decided] ", `"decision":"allow"`), file("made.txt", true))...)},
@@ -68,14 +75,11 @@ func background() []Scenario {
 			}),
 			Verdicts: []verdict{{"yes", []check{prints(1, "failed host 'Coder' started background work, which was stopped: command ", "")}}, {"yes: in the foreground", []check{prints(0, "progress wait ", ""), prints(1, "result It runs.", "")}}}},
 		{Name: "lost_task", What: "`background = \"detach\"`: a subagent works on after the exchange, and is awaited", Config: keys("background = \"detach\"\n" + commands + "allow = [\"touch *\"]\n"), Replies: inBackground(reviews),
-			Programs: []func(*play) string{func(*play) string {
-				return program(`Coder.execute("please work")`, `"yes"`) + `fn main() {
-    exchange();
-    for x in Coder.settle(60.0).unwrap_or([]) { println("task", x.kind, x.state); }
-}
-`
-			}},
+			Programs: settles,
 			Verdicts: yes(prints(1, "result I have started it.", ""), prints(1, "task agent completed", ""), file("made.txt", true))},
+		{Name: "detached_approval", What: "`background = \"detach\"`: the application decides what a subagent requests after the exchange", Config: keys("background = \"detach\"\napproval_default = \"once\"\n"), Replies: inBackground(reviews),
+			Programs: settles,
+			Verdicts: yes(prints(1, "result I have started it.", ""), prints(1, "[host:approval] ", "touch made.txt"), prints(1, "task agent completed", ""), file("made.txt", true))},
 	}
 }
 
