@@ -380,9 +380,9 @@ func (t *task) recordUnanswered(host *Host, x *effect.HostMessage, h *openDecisi
 	t.m.recordDecision(d.addTiming(h, t.m.observed.decisions.Now()))
 }
 
-// recordWithdrawn reports that the host has withdrawn the message x by the message w. A request that
-// stays open has its record when it is decided.
-func (t *task) recordWithdrawn(host *Host, w, x *effect.HostMessage, h *openDecision, e int64) {
+// recordWithdrawn reports that the host has withdrawn the message x by the message w. A request
+// that stays open has its record when it is decided.
+func recordWithdrawn(t *task, host *Host, w, x *effect.HostMessage, h *openDecision, e int64) {
 	if !w.IsMoved() {
 		t.recordUnanswered(host, x, h, e, errWithdrawn.Error())
 	}

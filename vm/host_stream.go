@@ -296,12 +296,12 @@ func (x *hostStream) withdraw(w *effect.HostMessage) bool {
 	}
 	if k := x.asks.find(w.ID); k != nil {
 		k.markSettled(askWithdrawn)
-		x.by.recordWithdrawn(x.decl, w, &effect.HostMessage{Type: k.typ, ID: k.id}, k.decision, x.effect)
+		recordWithdrawn(x.by, x.decl, w, &effect.HostMessage{Type: k.typ, ID: k.id}, k.decision, x.effect)
 		return true
 	}
 	m, found := x.removeByID(w.ID)
 	if found {
-		x.by.recordWithdrawn(x.decl, w, &m, nil, x.effect)
+		recordWithdrawn(x.by, x.decl, w, &m, nil, x.effect)
 	}
 	return found
 }

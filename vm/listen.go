@@ -358,12 +358,12 @@ func (s *scope) withdraw(w *effect.HostMessage) bool {
 	}
 	if s.run != nil && s.run.message.ID == w.ID {
 		s.run.cancel(errWithdrawn)
-		s.t.recordWithdrawn(s.decl, w, &s.run.message, s.run.decision, s.effect)
+		recordWithdrawn(s.t, s.decl, w, &s.run.message, s.run.decision, s.effect)
 		return true
 	}
 	m, found := s.removeByID(w.ID)
 	if found {
-		s.t.recordWithdrawn(s.decl, w, &m, nil, s.effect)
+		recordWithdrawn(s.t, s.decl, w, &m, nil, s.effect)
 	}
 	return found
 }

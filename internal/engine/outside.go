@@ -4,9 +4,7 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/concerto-lang/concerto/internal/data/decision"
 	"github.com/concerto-lang/concerto/internal/data/effect"
-	"github.com/concerto-lang/concerto/internal/data/hostpolicy"
 	"github.com/concerto-lang/concerto/internal/record/ledger"
 	"github.com/concerto-lang/concerto/runtime/host"
 	"github.com/concerto-lang/concerto/vm"
@@ -53,24 +51,10 @@ func (x *outsideDecisions) record(d *host.OutsideDecision) error {
 		}
 	}
 	if string(decided.Answer)+decided.Problem != made { // the run was killed before the host received it
-		replaceAnswer(d, decided)
+		d.Replace(decided.Answer, decided.Problem)
 	}
 	if x.store != nil {
 		return x.store()
 	}
 	return nil
-}
-
-// replaceAnswer replaces the answer of a decision by the one that the run has recorded before.
-func replaceAnswer(d *host.OutsideDecision, recorded *vm.Decision) {
-	if d.Answer, d.Problem = recorded.Answer, recorded.Problem; d.Problem != "" {
-		d.Answer = nil
-	}
-	if d.Verdict == "" {
-		return
-	}
-	d.Verdict = string(hostpolicy.Deny)
-	if d.Problem == "" && decision.Parse(d.Answer).Allow {
-		d.Verdict = string(hostpolicy.Allow)
-	}
 }

@@ -37,7 +37,6 @@ type Config struct {
 	Instances int `json:"instances"`
 	Initialisation
 	Upkeep
-	Unattended
 	Vendor adapter.Vendor `json:"-"` // additional keys of a vendor's agent
 	// whether it receives Options.Exports; nil means only a vendor's agent does
 	Telemetry *bool  `json:"telemetry"`
@@ -52,10 +51,11 @@ type Access struct {
 	// rules that decide approvals without asking; nil decides no approval
 	Permissions *hostpolicy.Rules `json:"permissions"`
 	// what the processes may access; nil means the same as this process
-	Sandbox *Sandbox `json:"sandbox"`
+	Sandbox    *Sandbox   `json:"sandbox"`
+	Unattended Unattended `json:"-"` // answers to requests without another answer
 }
 
-// Unattended contains the keys of [hosts.X] about requests that nobody answers.
+// Unattended contains the keys of [hosts.X] about requests for which there is no other answer.
 type Unattended struct {
 	QuestionTimeout float64         `json:"question_timeout"` // seconds for an answer; 0 means no limit
 	QuestionDefault json.RawMessage `json:"question_default"` // nil means ""
@@ -100,7 +100,7 @@ func (c *Config) Recorded() bool {
 func ParseConfig(name, connector string, params, config json.RawMessage, root string) (Config, error) {
 	c := Config{Name: name, Connector: connector, Params: params}
 	if len(config) > 0 {
-		for _, part := range []any{&c, &c.Vendor, &c.Access, &c.Bounds} {
+		for _, part := range []any{&c, &c.Vendor, &c.Access, &c.Bounds, &c.Access.Unattended} {
 			if err := json.Unmarshal(config, part); err != nil {
 				return c, fmt.Errorf("could not read the configuration of host %s: %w", name, err)
 			}

@@ -14,7 +14,7 @@ func TestParseConfig(t *testing.T) {
 	got, err := ParseConfig("W", "w", params, []byte(keys), "/root")
 	want := Config{Name: "W", Connector: "w", Transport: "stdio", Command: "/root/bin/w", Args: []string{"-v"}, Env: map[string]string{"B": "2"}, Dir: "/root/d",
 		Timeout: 1.5, InputFormat: "text", OutputFormat: "json", Params: params, ParamsEnv: ParamsEnv{{"z", "Z"}, {"a", "A"}}, Instances: 2, MaxLine: 9,
-		Unattended: Unattended{QuestionTimeout: 3}, Isolation: Isolation{Isolate: "copy", Root: "/root"}}
+		Access: Access{Unattended: Unattended{QuestionTimeout: 3}}, Isolation: Isolation{Isolate: "copy", Root: "/root"}}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Error(err, diff)
 	}

@@ -1,6 +1,8 @@
 package host
 
 import (
+	"bytes"
+
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 	"github.com/concerto-lang/concerto/internal/text/utf8cut"
@@ -19,6 +21,8 @@ type line struct {
 	short []byte // the line without its long parts
 	long  []longPart
 	frame lineFrame // the keeper's header, if a keeper runs the process
+	// secrets are the texts, as JSON, that records of the line do not contain; nil for none.
+	secrets [][]byte
 	// begins is the segment of the exchange that the line begins; nil for any other line.
 	begins *segment
 }
@@ -102,6 +106,14 @@ func (l *line) concat() []byte {
 	b := make([]byte, 0, l.size())
 	_ = l.eachPiece(func(piece []byte) error { b = append(b, piece...); return nil }) // the yield function never fails
 	return b
+}
+
+// hide returns text, which contains the line, without the line's secrets.
+func (l *line) hide(text []byte) []byte {
+	for _, s := range l.secrets {
+		text = bytes.ReplaceAll(text, s, []byte(notRecorded))
+	}
+	return text
 }
 
 // longObject builds a JSON object that may contain a long text.

@@ -45,7 +45,7 @@ func (o *outbox) enqueueLine(l line, force bool) (offset int64, ok bool) {
 		return offset, true
 	}
 	if o.onEnqueue != nil && l.size() > 0 {
-		o.onEnqueue(l.concat())
+		o.onEnqueue(l.hide(l.concat()))
 	}
 	if o.addFrame != nil {
 		l = o.addFrame(l)

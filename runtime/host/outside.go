@@ -32,9 +32,25 @@ type OutsideDecision struct {
 	Rules   string          // who decided: the section of the rules, or "concerto"
 	By      string          // kind of the decider, as in effect.ActorOf; "" for rules
 	Answer  json.RawMessage // of the application or a default; nil means the verdict
+	secret  json.RawMessage // the answer, if it must not be recorded; nil for others
 	Source  string          // what has decided in the agent itself; "" for other decisions
 	Line    string          // "PROCESS:LINE", which identifies the agent's line in the run
 	Session string          // of a refused request: the agent's conversation
+}
+
+// Replace replaces the answer by the one that the run has recorded before: it was killed before the
+// host received it.
+func (d *OutsideDecision) Replace(answer json.RawMessage, problem string) {
+	if d.Answer, d.Problem = answer, problem; problem != "" {
+		d.Answer = nil
+	}
+	if d.Verdict == "" {
+		return
+	}
+	d.Verdict = string(hostpolicy.Deny)
+	if problem == "" && decision.Parse(answer).Allow {
+		d.Verdict = string(hostpolicy.Allow)
+	}
 }
 
 // outside records and reports what happens at a process while no exchange is running.
@@ -50,7 +66,9 @@ type outside struct {
 // Reasons for which requests are refused outside an exchange.
 const (
 	undecidable = "no exchange is running that could decide it"
-	cancelled   = "the exchange is cancelled"
+	// a question for a secret
+	unanswerable = "the answer must be typed at the terminal of the run, because it is not recorded: run it in a terminal, or pass the secret in an environment variable (pass_env)"
+	cancelled    = "the exchange is cancelled"
 )
 
 // answerOutside answers a request that no exchange can decide. The rules decide about an approval,
@@ -90,7 +108,7 @@ func (r *reader) isDetached() bool {
 func (o *outside) answer(m *effect.HostMessage, d *OutsideDecision) error {
 	p := o.process
 	if err := o.record(d); err != nil {
-		d.Problem, d.Answer = fmt.Sprintf("its decision could not be recorded: %v", err), nil
+		d.Problem, d.Answer, d.secret = fmt.Sprintf("its decision could not be recorded: %v", err), nil, nil
 		if d.Verdict != "" {
 			d.Verdict = string(hostpolicy.Deny)
 		}
@@ -107,9 +125,37 @@ func (o *outside) answer(m *effect.HostMessage, d *OutsideDecision) error {
 	default:
 		reply = &effect.ExchangeReply{InReplyTo: m.Type, AnswerTo: m.ID, Error: d.Problem}
 	}
-	if _, ok := p.sendMessage(appendReply(nil, reply), false); !ok {
+	if d.secret != nil {
+		reply.Value = d.secret
+	}
+	l := line{short: refuseInput(p, appendReply(nil, reply)), secrets: textsIn(d.secret)}
+	if _, ok := p.sendLine(l, false); !ok {
 		return errNotReading
 	}
+	return nil
+}
+
+// notRecorded replaces an answer in records.
+const notRecorded = `"(not recorded)"`
+
+// isSecretQuestion reports whether a message is a question about a secret.
+func isSecretQuestion(m *effect.HostMessage) bool {
+	if m.Type != hostmsg.Question {
+		return false
+	}
+	v, _ := m.Payload.Map().GetString(effect.SecretQuestion)
+	return v.Kind() == value.KindBool && v.AsBool()
+}
+
+// askSecret asks the person at the terminal for a secret. Neither the program nor a record of the
+// run receives the answer.
+func (r *reader) askSecret(x *incomingLine) error {
+	o := &r.process.outside
+	d := o.decision(x.line.Number, x.msg.Type, json.RawMessage(x.msg.ID), x.line.Text, unanswerable)
+	if r.process.hosts.opts.Ask == nil {
+		return o.answer(x.msg, d)
+	}
+	o.ask(*x.msg, d, x.line.Number)
 	return nil
 }
 
@@ -117,7 +163,7 @@ func (o *outside) answer(m *effect.HostMessage, d *OutsideDecision) error {
 var (
 	errRequestWithdrawn = errors.New("withdrawn by the host")
 	errRequestExited    = errors.New(adapter.ReasonExited)
-	errRequestLate      = errors.New("nobody has answered in time")
+	errRequestLate      = errors.New("there was no answer in time")
 )
 
 // ask asks the application about a request of detached work. The answer may arrive during a later
@@ -139,11 +185,14 @@ func (o *outside) ask(m effect.HostMessage, d *OutsideDecision, line int64) {
 		return
 	}
 	late := clock.Timer{}
-	if limit := orSeconds(0, o.process.cfg.QuestionTimeout); limit > 0 {
+	if limit := orSeconds(0, o.process.cfg.Access.Unattended.QuestionTimeout); limit > 0 {
 		late = h.opts.Clock.AfterFunc(limit, func() { cancel(errRequestLate) })
 	}
-	asks := &effect.Asking{Host: d.Host, Type: m.Type, Within: int64(o.process.cfg.QuestionTimeout * 1000)}
-	h.opts.Ask(ctx, &effect.AwaitEmit{Channel: hostmsg.Lookup(m.Type).Channel, Payload: value.AppendJSON(nil, m.Payload), Asks: asks}, func(answer *effect.Answer, err error) {
+	q := &effect.AwaitEmit{Channel: hostmsg.Lookup(m.Type).Channel, Payload: value.AppendJSON(nil, m.Payload)}
+	q.Asks = &effect.Asking{Host: d.Host, Type: m.Type, Secret: isSecretQuestion(&m)}
+	q.Asks.Within = int64(o.process.cfg.Access.Unattended.QuestionTimeout * 1000)
+	o.process.silence.countRequest(&m)
+	h.opts.Ask(ctx, q, func(answer *effect.Answer, err error) {
 		defer h.running.Done()
 		late.Stop()
 		why := context.Cause(ctx)
@@ -151,6 +200,7 @@ func (o *outside) ask(m effect.HostMessage, d *OutsideDecision, line int64) {
 		o.mu.Lock()
 		delete(o.open, m.ID)
 		o.mu.Unlock()
+		o.process.silence.countReply(m.Type, m.ID)
 		if h.suspended.Load() {
 			return // the resumed run asks again
 		}
@@ -171,6 +221,18 @@ func (o *outside) conclude(m *effect.HostMessage, d *OutsideDecision, answer *ef
 	case errors.Is(err, errRequestExited):
 		o.close(m, d, err)
 		return
+	case isSecretQuestion(m) && err != nil:
+		d.Problem = unanswerable
+		if errors.Is(err, errRequestLate) {
+			d.Problem = err.Error()
+		}
+	case isSecretQuestion(m):
+		d.By, d.Rules, d.Answer, d.secret = answer.By, answer.Name, json.RawMessage(notRecorded), answer.Value
+		for _, text := range textsIn(answer.Value) {
+			var s string
+			_ = json.Unmarshal(text, &s) // textsIn has encoded it
+			o.process.hosts.opts.Secrets.Add("an answer to "+c.Name, s)
+		}
 	case err == nil:
 		d.By, d.Rules, d.Answer = answer.By, answer.Name, answer.Value
 	default:
@@ -178,7 +240,7 @@ func (o *outside) conclude(m *effect.HostMessage, d *OutsideDecision, answer *ef
 		o.process.hosts.logf("warn", c, "receives the default answer to a request of detached work: %v", err)
 	}
 	isApproval := m.Type == hostmsg.Approval
-	if len(d.Answer) == 0 || string(d.Answer) == "null" {
+	if d.Problem == "" && (len(d.Answer) == 0 || string(d.Answer) == "null") {
 		d.Answer = c.unattendedAnswer(m)
 	}
 	if isApproval {
@@ -191,6 +253,31 @@ func (o *outside) conclude(m *effect.HostMessage, d *OutsideDecision, answer *ef
 	}
 }
 
+// textsIn returns the texts in an answer, as JSON.
+func textsIn(answer json.RawMessage) (all [][]byte) {
+	var parts any
+	_ = json.Unmarshal(answer, &parts) // nil for no answer
+	var visit func(v any)
+	visit = func(v any) {
+		switch v := v.(type) {
+		case string:
+			if v != "" {
+				all = append(all, jsonwrite.MustEncode(v))
+			}
+		case []any:
+			for _, x := range v {
+				visit(x)
+			}
+		case map[string]any:
+			for _, x := range v {
+				visit(x)
+			}
+		}
+	}
+	visit(parts)
+	return all
+}
+
 // close records that a request needs no answer.
 func (o *outside) close(m *effect.HostMessage, d *OutsideDecision, why error) {
 	d.Problem = why.Error()
@@ -200,19 +287,19 @@ func (o *outside) close(m *effect.HostMessage, d *OutsideDecision, why error) {
 	o.report(d, m)
 }
 
-// unattendedAnswer returns the answer to a request that nobody answers.
+// unattendedAnswer returns the answer to a request for which there is no other answer.
 func (c *Config) unattendedAnswer(m *effect.HostMessage) json.RawMessage {
 	if m.Type != hostmsg.Approval {
-		return json.RawMessage(cmp.Or(string(c.QuestionDefault), `""`))
+		return json.RawMessage(cmp.Or(string(c.Access.Unattended.QuestionDefault), `""`))
 	}
 	if person, _ := m.Payload.Map().GetString("person"); person.Kind() == value.KindBool && person.AsBool() {
 		return json.RawMessage(`"no"`)
 	}
-	return json.RawMessage(cmp.Or(string(c.ApprovalDefault), `"no"`))
+	return json.RawMessage(cmp.Or(string(c.Access.Unattended.ApprovalDefault), `"no"`))
 }
 
-// withdraw ends the question to the application about the request that m withdraws, if there is one.
-// A request that moves has arrived before the exchange that ends, for the agent during it.
+// withdraw ends the question to the application about the request that m withdraws, if there is
+// one. A request that moves has arrived before the exchange that ends, for the agent during it.
 func (o *outside) withdraw(m *effect.HostMessage) bool {
 	o.mu.Lock()
 	cancel := o.open[m.ID]
@@ -232,25 +319,27 @@ func (o *outside) endRequests() {
 	}
 }
 
-// noteRequests notes in which line requests of detached work arrived before the run was resumed.
-func (o *outside) noteRequests(all [][]byte, line int64) {
+// noteRequests notes in which line requests arrived, before the run was resumed, that the program
+// does not receive. isOutside reports whether they are requests of detached work.
+func (o *outside) noteRequests(all [][]byte, line int64, isOutside bool) {
 	if o.lines == nil {
 		o.open, o.lines = map[string]context.CancelCauseFunc{}, map[string]int64{}
 	}
 	for _, text := range all {
-		if m := mustMessage(text); hostmsg.Lookup(m.Type).ByPerson() {
+		if m := mustMessage(text); hostmsg.Lookup(m.Type).ByPerson() && (isOutside || isSecretQuestion(&m)) {
 			o.lines[m.ID] = line
 		}
 	}
 }
 
-// askAgain asks the application again about the requests that were open when the run was resumed.
-func (o *outside) askAgain(a adapter.Adapter) {
+// repeatRequests asks the application again about the requests that were open when the run was
+// resumed.
+func (o *outside) repeatRequests(a adapter.Adapter) {
 	w, ok := a.(adapter.Worker)
 	if !ok || o.process.hosts.opts.Ask == nil {
 		return
 	}
-	for _, text := range w.Requests() {
+	for _, text := range w.Work().Requests {
 		m := mustMessage(text)
 		line, known := o.lines[m.ID]
 		if !known {
@@ -288,20 +377,24 @@ func (o *outside) report(d *OutsideDecision, m *effect.HostMessage) {
 	if what.Kind() == value.KindString {
 		about = what.AsString()
 	}
+	where, by := " outside an exchange", cmp.Or(d.Rules, d.By)
+	if isSecretQuestion(m) {
+		where = ""
+	}
 	switch {
 	case d.Problem == "" && m.Type == hostmsg.Question:
-		p.hosts.logf("info", p.cfg, "received an answer outside an exchange: %s: answered by %s", about, cmp.Or(d.Rules, d.By))
+		p.hosts.logf("info", p.cfg, "received an answer%s: %s: answered by %s", where, about, by)
 		return // the application itself has answered
 	case d.Problem == "" && d.Verdict == string(hostpolicy.Deny):
-		p.hosts.logf("info", p.cfg, "was refused outside an exchange: %s: denied by %s", about, cmp.Or(d.Rules, d.By))
+		p.hosts.logf("info", p.cfg, "was refused%s: %s: denied by %s", where, about, by)
 	case d.Problem == "":
-		p.hosts.logf("info", p.cfg, "was permitted outside an exchange: %s: allowed by %s", about, cmp.Or(d.Rules, d.By))
+		p.hosts.logf("info", p.cfg, "was permitted%s: %s: allowed by %s", where, about, by)
 	default:
 		level := "warn"
 		if d.Problem == cancelled { // the program itself has ended the exchange
 			level = "debug"
 		}
-		p.hosts.logf(level, p.cfg, "was refused outside an exchange: %s: %s", about, d.Problem)
+		p.hosts.logf(level, p.cfg, "was refused%s: %s: %s", where, about, d.Problem)
 	}
 	kind := effect.Refused
 	if m.Type == hostmsg.Approval {
@@ -318,7 +411,9 @@ func (o *outside) report(d *OutsideDecision, m *effect.HostMessage) {
 		notice.Text("reason", d.Problem)
 	}
 	notice.Raw("outside", []byte("true"))
-	o.add(noticeMessage(notice.End()))
+	if x := noticeMessage(notice.End()); !isSecretQuestion(m) || p.injectNotice(x) != "" {
+		o.add(x)
+	}
 }
 
 // reportRefused reports the requests in a line that the adapter has refused.

@@ -345,6 +345,9 @@ func (r *reader) acceptMessage(x *incomingLine) (wanted bool, err error) {
 		if err := r.applyRules(x); err != nil {
 			return false, err
 		}
+		if !x.segment.isInit && isSecretQuestion(x.msg) {
+			return false, r.askSecret(x)
+		}
 	case isOutOfRange(x.decodeErr):
 		if err := r.replaceInvalid(x); err != nil {
 			return false, err

@@ -56,9 +56,7 @@ func (r *restoredProcess) replayAdapter(t *segment, journaled int64) {
 		read.steered = nil
 		at = r.replaySent(at, l.Number, &requests)
 		r.replayAcks(s.Messages)
-		if p.cfg.background() == adapter.BackgroundDetach && (t.ended || startOf(l) < t.offset) {
-			p.outside.noteRequests(s.Messages, l.Number)
-		}
+		p.outside.noteRequests(s.Messages, l.Number, p.cfg.background() == adapter.BackgroundDetach && (t.ended || startOf(l) < t.offset))
 		if t.handover != nil && l.Number < from && l.Number > begun {
 			for _, text := range s.Messages {
 				t.matchJournaled(text)
@@ -88,7 +86,7 @@ func (r *restoredProcess) replayAdapter(t *segment, journaled int64) {
 		read.refuseCalls(a.OpenCalls()...)
 	}
 	p.settling.note(p.translation.adapter)
-	p.outside.askAgain(p.translation.adapter)
+	p.outside.repeatRequests(p.translation.adapter)
 	now := p.translation.adapter.Conversation()
 	p.session.Store(&now)
 	read.flushBatch(false)

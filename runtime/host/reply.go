@@ -156,9 +156,9 @@ func (p *process) sendLine(l line, force bool) (offset int64, ok bool) {
 	}
 	ours := l.concat()
 	s := t.adapter.ToAgent(ours)
-	f := p.frameTranslated(l.frame, ours)
+	f := p.frameTranslated(l.frame, l.hide(ours))
 	f.sides = p.keeper.bridgeSides(s.Bridge)
-	offset, ok = p.out.enqueueLine(line{short: adapter.JoinLines(s.Lines), frame: f}, true)
+	offset, ok = p.out.enqueueLine(line{short: adapter.JoinLines(s.Lines), frame: f, secrets: l.secrets}, true)
 	p.service.PerformRequests(t.stampLastLine(s.Requests))
 	p.bridge.sendLines(s.Bridge)
 	for _, x := range s.Lost {

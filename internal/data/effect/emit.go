@@ -58,7 +58,11 @@ type Asking struct {
 	Host   string `json:"host"`                // name of the host's declaration
 	Type   string `json:"type"`                // type of the message
 	Within int64  `json:"within_ms,omitempty"` // time limit of the answer in milliseconds; 0 for none
+	Secret bool   `json:"secret,omitempty"`    // only the person at the terminal is asked; the answer is neither shown nor recorded
 }
+
+// SecretQuestion is the member of a question about a secret.
+const SecretQuestion = "secret"
 
 // AskHost asks a person to answer a host's request for which the program has neither a handler nor
 // a default. Its result is an *Answer. If no person can be asked, its *Error is that of an

@@ -100,7 +100,7 @@ func TestNoEdits(t *testing.T) {
 	p := &Person{Terminal: x, Now: now, Edits: func(host string) bool { return host != "H" }}
 	answer, err := p.AskHost(t.Context(), effect.Asking{Host: "H", Type: "approval"}, json.RawMessage(`{"args":{"a":1}}`))
 	if string(answer) != `"yes"` || err != nil || strings.Contains(x.asked[0].Text, "[e]dit") {
-		t.Errorf("answer %s, error %v, prompts %q", answer, err, x.asked)
+		t.Errorf("answer %s, error %v, prompts %+v", answer, err, x.asked)
 	}
 }
 

@@ -2,6 +2,7 @@ package prompt
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/term/screen"
@@ -41,6 +42,9 @@ func (l *Lines) Turn(ctx context.Context) (done func(), err error) {
 
 // Ask prints the question and reads a line. If there is a text to edit, it prints the text before.
 func (l *Lines) Ask(ctx context.Context, p screen.Prompt) (string, error) {
+	if p.Hidden {
+		return "", errors.New("this terminal would show what is typed")
+	}
 	prompt := strings.TrimSuffix(p.Label, "> ")
 	if p.Typed != "" {
 		prompt += " (" + p.Typed + ")"

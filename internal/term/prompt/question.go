@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/concerto-lang/concerto/internal/term/screen"
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
@@ -36,6 +37,7 @@ type inquiry struct {
 	Header   string          `json:"header"`
 	Options  []choice        `json:"options"`
 	Multi    bool            `json:"multi"`
+	Secret   bool            `json:"secret"` // the answer is not shown
 }
 
 // name returns the key of the question in the answer to several questions: the question's id, or
@@ -98,17 +100,29 @@ func (d *dialogue) askOne(ctx context.Context, q *inquiry, which string) (json.R
 	}
 	note := ""
 	for {
-		typed, err := d.ask(ctx, b.String()+note, "", "")
+		typed, err := d.askOnce(ctx, q, b.String()+note)
 		if err != nil {
 			return nil, err
 		}
 		answer, wrong := q.read(typed)
+		if wrong == "" && q.Secret {
+			d.printAnswer(head+terminal.Brief(q.Question, mostLeft), "(not shown)")
+			return answer, nil
+		}
 		if wrong == "" {
 			d.printAnswer(head+terminal.Brief(q.Question, mostLeft), plain(answer))
 			return answer, nil
 		}
 		note = "\n" + wrong
 	}
+}
+
+// askOnce shows a question and returns the typed line.
+func (d *dialogue) askOnce(ctx context.Context, q *inquiry, text string) (string, error) {
+	if !q.Secret {
+		return d.ask(ctx, text, "", "")
+	}
+	return d.Terminal.Ask(ctx, screen.Prompt{Text: text, Label: "(not shown) > ", Hidden: true, Until: d.until})
 }
 
 // read parses the typed text, which may be the number or the label of an option, or any text. wrong

@@ -18,6 +18,8 @@ type Prompt struct {
 	Text  string    // question, which may have several lines
 	Label string    // text before the cursor
 	Typed string    // initial text of the answer
+	// Hidden means that the answer is a secret, of which nothing is shown.
+	Hidden bool
 	Until time.Time // deadline for the answer; zero for none
 	Help  Helper    // completes the input; nil for none. With a Helper, Ctrl-C cancels the prompt with ErrCancelled
 }
@@ -139,6 +141,9 @@ func (p *prompt) lines(width, most int, now time.Time, waiting int) (lines []str
 	}
 	label = terminal.Cut(label, max(width-8, width/2))
 	text, column := p.edited.window(width - terminal.Width(label))
+	if p.Hidden {
+		text, column = "", 0
+	}
 	return append(lines, label+text), terminal.Width(label) + column
 }
 

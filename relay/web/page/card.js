@@ -4,6 +4,7 @@ import { ApprovalCard } from "parts/approval.js";
 import { can, cardState, decide, draft, hosts, keepDraft, now, run as runOf, sentence } from "./data/index.js";
 import { armed } from "./armed.js";
 import { go, hrefOf } from "./route.js";
+import { failure } from "./load.js";
 
 // Card shows a request. If opens is set, the card links to the request's run.
 export function Card({ request, opens = false }) {
@@ -24,7 +25,7 @@ export function Card({ request, opens = false }) {
   };
   return html`<${ApprovalCard} request=${request} run=${run} host=${host} now=${at} state=${cardState(request)} may=${can("decide")} typed=${typed}
       armed=${armed.value?.key === request.key ? armed.value.decision : null} onDecide=${onDecide} onOpen=${opens ? () => go(hrefOf("runs", request.run_id)) : null} />
-    ${failed && html`<p class="failed" role="alert">${failed}</p>`}`;
+    ${failure(failed)}`;
 }
 
 // drafts contains the text that the user has typed as answers to a request's questions.

@@ -3,6 +3,7 @@ import { html, plain, useEffect, useRef, useState } from "parts/base.js";
 import { draft, hosts, hasSecret, keepDraft, sendInput, sentence } from "./data/index.js";
 import { Icon } from "./icons.js";
 import { useKeys } from "./keymap.js";
+import { failure } from "./load.js";
 
 const max = 64 << 10; // maximum size of an input in bytes
 
@@ -47,7 +48,7 @@ export function Composer({ run, id }) {
   };
   const host = hosts.value.find((h) => h.id === run.host_id);
   return html`<form class="composer" onSubmit=${send}>
-    ${failed && html`<p class="failed" role="alert">${plain(failed)}</p>`}
+    ${failure(failed)}
     ${host && !host.online && html`<p class="quiet">${plain(host.name)} is offline. Your text is sent when it reconnects within 15 minutes.</p>`}
     <div class="composer-row"><textarea ref=${field} data-testid="composer" rows="1" aria-label="Write to the run" placeholder="Write to the terminal" defaultValue=${draft(name) ?? ""}
       enterkeyhint="send" autocapitalize="none" spellcheck=${false} onInput=${typed} onKeyDown=${key}></textarea>

@@ -2,7 +2,7 @@
 import { html, plain, useRef, useState } from "parts/base.js";
 import { api, can, hosts, loadHosts, rpc } from "./data/index.js";
 import { Icon } from "./icons.js";
-import { Loaded, useDo, useLoad } from "./load.js";
+import { failure, Loaded, useDo, useLoad } from "./load.js";
 import { Pair } from "./pair.js";
 import { Head } from "./shell.js";
 import { When } from "./when.js";
@@ -55,7 +55,7 @@ function Doctor({ id, online }) {
 function Check({ name, ok, detail, optional }) {
   const tone = ok ? "done" : optional ? "wait" : "bad";
   return html`<tr><th scope="row">${plain(name)}</th><td><span class=${"status tone-" + tone}><${Icon} name=${ok ? "ok" : optional ? "lost" : "bad"} />${ok ? "ok" : optional ? "not found" : "failed"}</span></td>
-    <td class="wrap">${plain(detail ?? "")}</td></tr>`;
+    <td class="wrap">${plain(detail)}</td></tr>`;
 }
 
 function Log({ id, online }) {
@@ -74,7 +74,7 @@ function Name({ host }) {
     await loadHosts();
   });
   return html`<form class="panel bar" onSubmit=${(e) => (e.preventDefault(), name())}><label class="field grow">Name<input ref=${field} data-testid="host-name" maxlength="64" required defaultValue=${host.name} /></label><button aria-disabled=${busy}>Rename</button>
-    ${failed && html`<p class="failed" role="alert">${failed}</p>`}</form>`;
+    ${failure(failed)}</form>`;
 }
 
 function Remove({ host }) {
@@ -88,5 +88,5 @@ function Remove({ host }) {
     <p class="quiet">The host’s runs stay, and you can pair it again.</p>
     ${!sure && html`<button type="button" class="danger" onClick=${() => setSure(true)}>Remove ${plain(host.name)}</button>`}
     ${sure && html`<p role="alert">Remove ${plain(host.name)}? <button type="button" class="danger" onClick=${remove} aria-disabled=${busy}>Remove</button> <button type="button" onClick=${() => setSure(false)}>Cancel</button></p>`}
-    ${failed && html`<p class="failed" role="alert">${failed}</p>`}</section>`;
+    ${failure(failed)}</section>`;
 }

@@ -9,12 +9,13 @@ import { hrefOf } from "./route.js";
 import { Head } from "./shell.js";
 import { When } from "./when.js";
 import { nameOf } from "./words.js";
+import { failure } from "./load.js";
 
 export function Inbox() {
   const open = requests.value, state = requestsState.value;
   const { box, selected, select } = useCards(open);
   return html`<${Head} title="Inbox"><span class="quiet">${open.length === 0 ? "" : open.length === 1 ? "1 open request" : `${open.length} open requests`}</span></${Head}>
-    ${state.error && html`<p class="failed" role="alert">${plain(state.error)}</p>`}
+    ${failure(state.error)}
     ${state.loading && open.length === 0 && html`<p class="quiet" role="status">Loading …</p>`}
     ${!state.loading && open.length === 0 && html`<div class="empty calm"><${Icon} name="ok" /><p>No open requests.</p><p class="quiet">New requests appear here.</p></div>`}
     <ol class="requests" ref=${box} aria-label="Open requests">${open.map((q) => html`<li key=${q.key} class=${q.key === selected ? "selected" : ""} data-key=${q.key} onFocusIn=${() => select(q.key)}><${Card} request=${q} opens /></li>`)}</ol>

@@ -1,5 +1,6 @@
 // Loading of modules on first use.
 import { html, useEffect, useState } from "parts/base.js";
+import { failure } from "./load.js";
 
 // lazy returns a component whose module is loaded once. After a failure, the next visit loads the
 // module again.
@@ -13,6 +14,6 @@ export function lazy(load, name) {
       load().then((module) => ((found = module[name]), came(1)), (e) => setFailed(`This part of the page could not be loaded: ${e.message}`));
     }, []);
     if (found) return html`<${found} ...${props} />`;
-    return failed ? html`<p class="failed" role="alert">${failed}</p>` : html`<p class="quiet" role="status">Loading …</p>`;
+    return failure(failed) || html`<p class="quiet" role="status">Loading …</p>`;
   };
 }

@@ -1,5 +1,8 @@
 // Requests of a screen: loading data, with errors and reload, and running actions.
-import { html, useEffect, useRef, useState } from "parts/base.js";
+import { html, plain, useEffect, useRef, useState } from "parts/base.js";
+
+// failure shows why something failed, if it did.
+export const failure = (text) => text && html`<p class="failed" role="alert">${plain(text)}</p>`;
 
 // useLoad calls ask when the component is mounted and when a dependency changes. It returns {value,
 // failed, busy, reload}, and ignores answers to outdated requests.

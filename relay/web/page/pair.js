@@ -2,7 +2,7 @@
 // and confirms.
 import { html, plain, useEffect, useRef, useState } from "parts/base.js";
 import { api, loadHosts } from "./data/index.js";
-import { useDo } from "./load.js";
+import { failure, useDo } from "./load.js";
 import { hrefOf } from "./route.js";
 import { Head } from "./shell.js";
 
@@ -43,6 +43,6 @@ function Confirm({ code, machine, onMade, onBack }) {
   return html`<section class="panel narrow" aria-label="The machine" tabindex="-1" ref=${at}><dl class="facts"><div><dt>name</dt><dd>${plain(machine.name)}</dd></div><div><dt>address</dt><dd>${plain(machine.address)}</dd></div><div><dt>expires in</dt><dd>${Math.max(1, Math.ceil(machine.expires_in / 60))} min</dd></div></dl>
     <p>Does the machine show the same fingerprint?</p><pre data-testid="pair-fingerprint">${plain(machine.fingerprint)}</pre>
     <p class="quiet">A paired host sends its runs to this relay and receives your decisions and input.</p>
-    ${failed && html`<p class="failed" role="alert">${failed}</p>`}
+    ${failure(failed)}
     <div class="bar"><button type="button" class="primary" data-testid="pair-confirm" aria-disabled=${busy} onClick=${confirm}>${busy ? "Pairing …" : "Pair"}</button><button type="button" onClick=${onBack}>Cancel</button></div></section>`;
 }

@@ -5,7 +5,7 @@ import { Tabs, tabId } from "parts/tabs.js";
 import { can, conn, hosts, openRun, stopRun } from "./data/index.js";
 import { Icon } from "./icons.js";
 import { lazy } from "./lazy.js";
-import { useDo } from "./load.js";
+import { failure, useDo } from "./load.js";
 import { go, hrefOf } from "./route.js";
 import { RunThread } from "./run_thread.js";
 import { Head } from "./shell.js";
@@ -56,7 +56,7 @@ function Opened({ id, tab, query, view }) {
     <${Head} title=${plain(nameOf(run ?? { id }))} back=${hrefOf("runs")}>${run && html`<${Status} run=${run} />`}${run && can("stop") && html`<${Stop} run=${run} />`}${run?.ended_at && can("start") && html`<${Again} run=${run} meta=${meta} />`}</${Head}>
     ${run && html`<${About} run=${run} meta=${meta} />`}
     ${meta.labels?.why && html`<p class="quiet" data-testid="why">${plain(meta.labels.why)}</p>`}
-    ${state.error && conn.value.state !== "offline" && html`<p class="failed" role="alert">${plain(state.error)}</p>`}
+    ${conn.value.state !== "offline" && failure(state.error)}
     <div class="tabs-row"><${Tabs} label="Views of the run" panel="view" selected=${current.name} onSelect=${(name) => go(hrefOf("runs", id, name))} tabs=${shown.map((t) => ({ ...t, href: hrefOf("runs", id, t.name) }))} />
       ${!state.live && state.state === "ready" && html`<span class="quiet tabs-side" role="status">${state.backlog > 0 ? `loading, ${state.backlog.toLocaleString("en")} events left` : state.from === "cache" ? "stored on this device" : ""}</span>`}</div>
     <div class="tabpanel" role="tabpanel" id="view" aria-labelledby=${tabId("view", current.name)}><${current.show} key=${current.name} run=${run ?? { id }} id=${id} view=${view} query=${query} source=${source} meta=${meta} /></div>

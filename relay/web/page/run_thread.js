@@ -6,6 +6,7 @@ import { useCards } from "./cards.js";
 import { Composer } from "./composer.js";
 import { Item } from "./item.js";
 import { onTerminal } from "./words.js";
+import { failure } from "./load.js";
 
 export function RunThread({ run, id, view, query, source }) {
   const items = view.items.value, state = view.state.value, earlier = view.earlier.value;
@@ -20,7 +21,7 @@ export function RunThread({ run, id, view, query, source }) {
   };
   return html`<div class="thread-box" data-testid="run-thread" ref=${box} onFocusIn=${follow}>
       ${state.state === "loading" && items.length === 0 && html`<p class="quiet" role="status">Loading events …</p>`}
-      ${earlier.error && html`<p class="failed" role="alert">${plain(earlier.error)}</p>`}
+      ${failure(earlier.error)}
       <${Thread} items=${items} follow=${true} onEarlier=${earlier.more ? view.loadEarlier : null} earlier=${earlier} render=${render} show=${show} label="Events of the run" /></div>
     ${can("input") && onTerminal(source) && html`<${Composer} run=${run} id=${id} />`}`;
 }

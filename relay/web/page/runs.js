@@ -7,6 +7,7 @@ import { Run } from "./run.js";
 import { Head } from "./shell.js";
 import { When } from "./when.js";
 import { Status, nameOf } from "./words.js";
+import { failure } from "./load.js";
 
 export function Runs({ id, tab, query }) {
   return id ? html`<${Run} key=${id} id=${id} tab=${tab} query=${query} />` : html`<${All} query=${query} />`;
@@ -43,7 +44,7 @@ function All({ query }) {
         onKeyDown=${(e) => e.key === "Escape" ? e.target.blur() : e.key === "Enter" && (e.preventDefault(), choose1(0), move(-at))} />
       <div class="chips" role="group" aria-label="State">${filters.map((f) => html`<button key=${f.name} type="button" aria-pressed=${f.name === status} onClick=${() => set({ status: f.name })}>${f.label}</button>`)}</div>
       ${hosts.value.length > 1 && html`<select aria-label="Host" value=${host} onChange=${(e) => set({ host: e.target.value })}><option value="">all hosts</option>${hosts.value.map((h) => html`<option key=${h.id} value=${h.id}>${plain(h.name)}</option>`)}</select>`}</div>
-    ${state.error && html`<p class="failed" role="alert">${plain(state.error)}</p>`}
+    ${failure(state.error)}
     ${state.from === "cache" && html`<p class="quiet">Offline: this is the list from the last connection.</p>`}
     ${!state.loading && shown.length === 0 && html`<${None} any=${runs.value.length > 0} />`}
     ${shown.length === 0 && state.loading && html`<p class="quiet" role="status">Loading …</p>`}

@@ -2,7 +2,7 @@
 import { html, plain, useEffect, useRef, useState } from "parts/base.js";
 import { moment } from "parts/format.js";
 import { api, can, logout, push, pushOff, pushOn, runs, sentence, session } from "./data/index.js";
-import { Loaded, useDo, useLoad } from "./load.js";
+import { failure, Loaded, useDo, useLoad } from "./load.js";
 import { Head } from "./shell.js";
 import { When } from "./when.js";
 import { nameOf } from "./words.js";
@@ -18,9 +18,9 @@ function Me() {
   const who = session.value;
   const [leave, busy, failed] = useDo(logout);
   return html`<section class="panel" aria-label="You"><div class="panel-head"><h2>You</h2><button type="button" data-testid="logout" aria-disabled=${busy} onClick=${leave}>Log out</button></div>
-    <p>${plain(who.user ?? "")}, ${plain(who.role ?? "")}${who.runs?.length > 0 && html`, for only ${who.runs.map(plain).join(", ")}`}${who.expires_at && html`<span class="quiet">, until ${moment(who.expires_at)}</span>`}</p>
+    <p>${plain(who.user)}, ${plain(who.role)}${who.runs?.length > 0 && html`, for only ${who.runs.map(plain).join(", ")}`}${who.expires_at && html`<span class="quiet">, until ${moment(who.expires_at)}</span>`}</p>
     <p class="quiet">Logging out deletes the relay’s data from this device, including unsent decisions and input.</p>
-    ${failed && html`<p class="failed" role="alert">${failed}</p>`}</section>`;
+    ${failure(failed)}</section>`;
 }
 
 const pushes = {
@@ -35,7 +35,7 @@ function Push() {
   const p = push.value;
   return html`<section class="panel" aria-label="Notifications"><div class="panel-head"><h2>Notifications</h2>
       ${p.state === "off" && html`<button type="button" class="primary" onClick=${pushOn}>Turn on</button>`}${p.state === "on" && html`<button type="button" onClick=${pushOff}>Turn off</button>`}</div>
-    <p class="quiet">${pushes[p.state]}</p>${p.error && html`<p class="failed" role="alert">${plain(p.error)}</p>`}</section>`;
+    <p class="quiet">${pushes[p.state]}</p>${failure(p.error)}</section>`;
 }
 
 const themes = [["", "system"], ["light", "light"], ["dark", "dark"], ["contrast", "high contrast"]];
@@ -61,6 +61,9 @@ export function applyTheme() {
 
 const roles = ["viewer", "operator", "owner"];
 
+// removeAt deletes what has a path, and shows text or why it failed.
+const removeAt = (path, text, show) => api.del(path).then(() => show(text), (e) => show(sentence(e)));
+
 function Users() {
   const load = useLoad(() => api.get("/users"), []);
   const form = useRef(), [status, setStatus] = useState("");
@@ -73,12 +76,7 @@ function Users() {
   });
   const remove = async (name) => {
     if (!confirm(`Remove ${name}? This also ends all sessions and tokens of ${name}.`)) return;
-    try {
-      await api.del("/users/" + encodeURIComponent(name));
-      setStatus(`Removed ${name}.`);
-    } catch (e) {
-      setStatus(sentence(e));
-    }
+    await removeAt("/users/" + encodeURIComponent(name), `Removed ${name}.`, setStatus);
     load.reload();
   };
   return html`<section class="panel" aria-label="Users"><h2>Users</h2>
@@ -87,7 +85,7 @@ function Users() {
     <form ref=${form} class="bar" onSubmit=${(e) => (e.preventDefault(), put())} aria-label="Add a user, or change a password or role"><label class="field grow">Name<input name="name" autocomplete="off" autocapitalize="none" required /></label>
       <label class="field grow">Password<input name="password" type="password" autocomplete="new-password" minlength="10" required /></label>
       <label class="field">Role<select name="role">${roles.map((r) => html`<option key=${r}>${r}</option>`)}</select></label><button aria-disabled=${busy}>Add or change</button></form>
-    <p role="status" class="quiet">${status}</p>${failed && html`<p class="failed" role="alert">${failed}</p>`}</section>`;
+    <p role="status" class="quiet">${status}</p>${failure(failed)}</section>`;
 }
 
 const spans = [["1 hour", 3600], ["1 day", 86400], ["1 week", 604800]];
@@ -103,7 +101,7 @@ function Links() {
     <p class="quiet">Anyone with the link can see this run without an account. The link does not allow decisions or input.</p>
     <form class="bar" onSubmit=${(e) => (e.preventDefault(), make())}><label class="field grow">Run<select ref=${run}>${runs.value.map((r) => html`<option key=${r.id} value=${r.id}>${plain(nameOf(r)).slice(0, 80)}</option>`)}</select></label>
       <label class="field">Expires after<select ref=${ttl}>${spans.map(([label, s]) => html`<option key=${s} value=${s}>${label}</option>`)}</select></label><button data-testid="make-link" aria-disabled=${busy || runs.value.length === 0}>Create the link</button></form>
-    ${link && html`<${Secret} label="The link" text=${link} />`}${failed && html`<p class="failed" role="alert">${failed}</p>`}</section>`;
+    ${link && html`<${Secret} label="The link" text=${link} />`}${failure(failed)}</section>`;
 }
 
 // Secret shows a secret that is displayed only once.
@@ -132,12 +130,7 @@ function Tokens() {
     load.reload();
   });
   const end = async (t) => {
-    try {
-      await api.del("/tokens/" + encodeURIComponent(t.id));
-      setStatus("Revoked. Its connections are closed.");
-    } catch (e) {
-      setStatus(sentence(e));
-    }
+    await removeAt("/tokens/" + encodeURIComponent(t.id), "Revoked. Its connections are closed.", setStatus);
     load.reload();
   };
   const kinds = { session: "Devices", token: "Tokens and links" };
@@ -146,7 +139,7 @@ function Tokens() {
     <form ref=${form} class="bar" onSubmit=${(e) => (e.preventDefault(), make())} aria-label="A new token"><label class="field grow">Name of a new token<input name="name" autocomplete="off" required /></label>
       <label class="field">Role<select name="role">${roles.map((r) => html`<option key=${r}>${r}</option>`)}</select></label><button aria-disabled=${busy}>Create a token</button></form>
     ${secret && html`<${Secret} label="The token" text=${secret} />`}
-    <p role="status" class="quiet">${status}</p>${failed && html`<p class="failed" role="alert">${failed}</p>`}</section>`;
+    <p role="status" class="quiet">${status}</p>${failure(failed)}</section>`;
 }
 
 function Token({ t, onEnd }) {

@@ -56,7 +56,7 @@ function Connection() {
   const c = conn.value, s = links[c.state] ?? links.connecting, waiting = outbox.value.filter((e) => !e.done).length;
   return html`<div class="conn" data-testid="conn" data-state=${c.state}><span class=${"status tone-" + s.tone}><${Icon} name=${s.icon} spin=${s.icon === "busy"} />${s.word}</span>
     ${waiting > 0 && html`<span class="quiet">${waiting} waiting to send</span>`}
-    <span class="who">${plain(session.value.user ?? "")}</span></div>`;
+    <span class="who">${plain(session.value.user)}</span></div>`;
 }
 
 // Banner shows a message about a state of the page that concerns every screen.

@@ -1,7 +1,7 @@
 // The form that starts a run on a host.
 import { html, plain, useRef, useState } from "parts/base.js";
 import { hosts, rpc, runs, startRun } from "./data/index.js";
-import { Loaded, useDo, useLoad } from "./load.js";
+import { failure, Loaded, useDo, useLoad } from "./load.js";
 import { go, hrefOf } from "./route.js";
 import { Head } from "./shell.js";
 
@@ -39,7 +39,7 @@ function What({ host, online, was, cmd: line, onHost }) {
       <label class="field">Directory<input ref=${cwd} class="mono" list="start-dirs" spellcheck=${false} autocapitalize="none" placeholder="the host's first root" defaultValue=${was?.cwd} /></label>
       <datalist id="start-dirs">${recent(host).map((d) => html`<option key=${d} value=${d} />`)}</datalist>
       <label class="field"><span>Title <span class="quiet">(optional)</span></span><input ref=${title} defaultValue=${was?.title} maxlength="200" placeholder="the purpose of the run" /></label>
-      ${failed && html`<p class="failed" role="alert">${failed}</p>`}
+      ${failure(failed)}
       <button class="primary" data-testid="start-run" aria-disabled=${busy}>${busy ? "Starting …" : "Start"}</button>`}</${Loaded}>
   </form>`;
 }

@@ -3,7 +3,7 @@ import { bytes, html, icon, plain, useEffect, useRef, useState } from "parts/bas
 import { Source } from "parts/source.js";
 import { requests, rpc, sentence } from "./data/index.js";
 import { Card } from "./card.js";
-import { Loaded, useDo, useLoad } from "./load.js";
+import { failure, Loaded, useDo, useLoad } from "./load.js";
 import { useKeys } from "./keymap.js";
 import { go, hrefOf } from "./route.js";
 
@@ -73,7 +73,7 @@ function Editor({ id, path, was, now, onSaved, onLeave, onLook }) {
   useEffect(() => box.current?.scrollIntoView({ block: "center" }), [!!waits]);
   const changed = now.sha256 !== base;
   return html`<div class="editor"><textarea ref=${field} class="mono" data-testid="editor" aria-label=${"Edit " + plain(path)} spellcheck=${false} autocapitalize="none" readonly=${busy} defaultValue=${was.text}></textarea>
-    ${failed && html`<p class="failed" role="alert">${failed}</p>`}
+    ${failure(failed)}
     ${changed && !busy && html`<div class="banner"><span>The file has changed since you opened it. Your text is still here.</span> <button type="button" onClick=${() => setBase(now.sha256)}>Overwrite</button></div><details><summary>Current content</summary><pre class="log">${plain(now.content)}</pre></details>`}
     ${busy && html`<p role="status" class="quiet">${waits ? "The write needs an approval:" : "Sending to the host …"}</p>`}
     ${waits && html`<div class="request" ref=${box} data-key=${waits.key}><${Card} request=${waits} /></div>`}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
@@ -17,6 +18,7 @@ type ask struct {
 	Header   string      `json:"header,omitempty"`
 	Options  []askOption `json:"options"`
 	Multi    bool        `json:"multi"`
+	Secret   bool        `json:"secret,omitempty"` // the answer is neither shown nor recorded
 }
 
 type askOption struct {
@@ -65,6 +67,9 @@ func (s *Output) question(q question) {
 		q.asks = []ask{}
 	}
 	o.Raw("questions", jsonwrite.MustEncode(q.asks))
+	if slices.ContainsFunc(q.asks, func(a ask) bool { return a.Secret }) {
+		o.Raw(effect.SecretQuestion, []byte("true"))
+	}
 	if q.schema != nil {
 		o.Raw("schema", q.schema)
 	}

@@ -52,8 +52,8 @@ func (c *claude) request(s *Output, id string, request, line []byte) {
 		if err := row.handle(c, s, id, request, line); err != nil {
 			c.refuse(s, id, head.Subtype, problem(err), line)
 		}
-		if q, isOpen := c.Open[id]; isOpen && c.cfg.Background == BackgroundDetach && q.Call == nil {
-			q.detached = c.Tasks.mark(s, q.isOfTurn())
+		if q, isOpen := c.Open[id]; isOpen && q.Call == nil {
+			q.detached = c.Tasks.mark(s, c.cfg.Background == BackgroundDetach && !(q.isOfTurn() && c.Tasks.Active), false)
 			c.Open[id] = q
 		}
 		return

@@ -316,15 +316,13 @@ func (c *claude) Settles() (waits, stops bool) { return c.Tasks.settles() }
 // Polls implements Worker.
 func (c *claude) Polls() bool { return c.Tasks.Held != nil && len(c.Tasks.Live) == 0 && !c.Tasks.Turn }
 
-// Requests implements Worker.
-func (c *claude) Requests() (all [][]byte) {
+// Work returns what Claude Code works on.
+func (c *claude) Work() Work {
+	w := c.Tasks.report(c.Tasks.Turn)
 	for _, id := range sortedKeys(c.Open) {
 		if q := c.Open[id]; q.Message != nil {
-			all = append(all, q.Message)
+			w.Requests = append(w.Requests, q.Message)
 		}
 	}
-	return all
+	return w
 }
-
-// Work returns what Claude Code works on.
-func (c *claude) Work() Work { return c.Tasks.report(c.Tasks.Turn) }

@@ -54,9 +54,10 @@ func (c *codex) handleRequest(s *Output, m *rpcMessage, line []byte) {
 	s.agent = c.Tasks.Threads[q.thread()].Agent
 	row.ask(c, s, q, line)
 	id := idText(m.ID)
-	if q, isOpen := c.RPC.Open[id]; isOpen && c.cfg.Background == BackgroundDetach && m.Method != codexCalls {
+	if q, isOpen := c.RPC.Open[id]; isOpen && m.Method != codexCalls {
 		_, isSubagent := c.Tasks.Threads[q.thread()]
-		q.detached = c.Tasks.mark(s, !isSubagent)
+		isSecret := slices.ContainsFunc(q.questions(), func(a ask) bool { return a.Secret })
+		q.detached = c.Tasks.mark(s, c.cfg.Background == BackgroundDetach && (isSubagent || !c.Tasks.Active), isSecret)
 		c.RPC.Open[id] = q
 	}
 }
@@ -313,29 +314,23 @@ func (c *codex) asksPermissions(s *Output, q *rpcRequest, line []byte) {
 }
 
 // questions returns the questions in a request for user input.
-func (q *rpcRequest) questions() []ask {
-	var p struct {
-		Questions []ask `json:"questions"`
-	}
-	_ = json.Unmarshal(q.Params, &p) // a question that cannot be parsed is not asked
-	return p.Questions
-}
-
-// asksUser passes questions to the program. It refuses a question for a secret, because the answer
-// would be recorded.
-func (c *codex) asksUser(s *Output, q *rpcRequest, line []byte) {
+func (q *rpcRequest) questions() (all []ask) {
 	var p struct {
 		Questions []struct {
+			ask
 			Secret bool `json:"isSecret"`
 		} `json:"questions"`
 	}
-	_ = json.Unmarshal(q.Params, &p) // questions of another form are read below
+	_ = json.Unmarshal(q.Params, &p) // a question that cannot be parsed is not asked
 	for _, x := range p.Questions {
-		if x.Secret {
-			s.refuse(q.ID, q.Method, "the answer to a question for a secret would be recorded: pass the secret in an environment variable (pass_env)", line)
-			return
-		}
+		x.ask.Secret = x.Secret
+		all = append(all, x.ask)
 	}
+	return all
+}
+
+// asksUser passes questions to the program.
+func (c *codex) asksUser(s *Output, q *rpcRequest, line []byte) {
 	s.question(question{ID: c.RPC.storeRequest(*q), call: q.call(), asks: q.questions(), payload: line})
 }
 

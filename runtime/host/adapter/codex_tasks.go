@@ -429,18 +429,16 @@ func (c *codex) Polls() bool {
 	return len(c.Tasks.Commands) > 0 && (c.Tasks.Held != nil || isDetached)
 }
 
-// Requests implements Worker.
-func (c *codex) Requests() (all [][]byte) {
+// Work returns what Codex works on.
+func (c *codex) Work() Work {
+	w := c.Tasks.report(c.Turn != "")
 	for _, id := range sortedKeys(c.RPC.Open) {
 		if q := c.RPC.Open[id]; q.Message != nil {
-			all = append(all, q.Message)
+			w.Requests = append(w.Requests, q.Message)
 		}
 	}
-	return all
+	return w
 }
-
-// Work returns what Codex works on.
-func (c *codex) Work() Work { return c.Tasks.report(c.Turn != "") }
 
 // sum returns what all threads have used.
 func (c *codex) sum() usage { return c.Total.plus(c.Tasks.Used) }

@@ -102,8 +102,8 @@ func TestCodexBackground(t *testing.T) {
 	}
 }
 
-// TestCodexDetachedCommand checks that Codex is asked for its commands while no exchange runs, so
-// that a command that ends without an event is known to have ended.
+// TestCodexDetachedCommand checks that the list of commands is requested while no exchange runs,
+// so that a command that ends without an event is known to have ended.
 func TestCodexDetachedCommand(t *testing.T) {
 	a := newCodex(Config{Host: "H", Background: BackgroundDetach})
 	linesOf(a, codexBegin)

@@ -274,7 +274,7 @@ func TestConversations(t *testing.T) {
 		{"withdrawn", "claude-code", Vendor{}, "", []string{`{"type":"control_request","request_id":"r","request":{"subtype":"can_use_tool","tool_name":"X","input":{}}}`,
 			`{"type":"control_cancel_request","request_id":"r"}`, `> ` + string(response("r", "value", "true"))}, []string{`{"type":"withdraw","id":"r"}`}},
 		{"a question for a secret", "codex", Vendor{}, "", []string{`{"method":"item/tool/requestUserInput","id":8,"params":{"questions":[{"id":"a","question":"Who?"},{"id":"b","question":"Password?","isSecret":true}]}}`},
-			[]string{`> {"error":{"code":-32602,"message":"concerto cannot answer item/tool/requestUserInput: the answer to a question for a secret would be recorded: pass the secret in an environment variable (pass_env)"},"id":8,"jsonrpc":"2.0"}`}},
+			[]string{`{"type":"question","id":"8","question":"Who?\nPassword?","questions":[{"id":"a","question":"Who?","options":[],"multi":false},{"id":"b","question":"Password?","options":[],"multi":false,"secret":true}],"secret":true`}},
 		{"withdrawn", "codex", Vendor{}, "", []string{`{"method":"item/tool/requestUserInput","id":8,"params":{}}`, `{"method":"serverRequest/resolved","params":{"requestId":8}}`, `> ` + string(response("8", "value", "true"))},
 			[]string{`{"type":"withdraw","id":"8"}`}},
 		{"withdrawn", "acp", Vendor{}, "", []string{`{"method":"session/request_permission","id":8,"params":{}}`, `{"method":"$/cancel_request","params":{"requestId":8}}`, `> ` + string(response("8", "value", "true"))},

@@ -32,9 +32,6 @@ type Worker interface {
 	Count() int64
 	// Polls reports whether only a line of Poll shows that the wait, or a detached task, has ended.
 	Polls() bool
-	// Requests returns the messages about those open requests that may stay open when an exchange
-	// ends.
-	Requests() [][]byte
 }
 
 // Work is what an agent works on in the background.
@@ -44,6 +41,9 @@ type Work struct {
 	Result  json.RawMessage   // result of the last turn that has one, if the exchange waits; nil otherwise
 	Problem string            // why the last turn has failed, if the exchange waits; "" otherwise
 	Ended   []effect.HostTask // tasks of the exchange that have ended
+	// Requests are the messages about those open requests that the journal may not contain: that
+	// stay open when an exchange ends, or are questions about secrets.
+	Requests [][]byte
 }
 
 // Kinds of tasks. Another kind is the agent's own text.
@@ -76,9 +76,10 @@ type work struct {
 	Moved     []json.RawMessage   // messages about requests that stay open when the exchange ends
 }
 
-// detached is the part of a request that may stay open when its exchange ends.
+// detached is the part of a request that the program may not receive.
 type detached struct {
-	Message json.RawMessage `json:",omitempty"` // message about the request; nil if it is refused when the exchange ends
+	Message json.RawMessage `json:",omitempty"` // message about the request; nil if a resumed run receives it from the journal
+	Stays   bool            `json:",omitempty"` // the request stays open when the exchange ends
 	Outside bool            `json:",omitempty"` // no exchange handles it, or its exchange has ended
 }
 
@@ -164,19 +165,20 @@ func (w *work) begin() {
 	w.Changed, w.Active = true, true
 }
 
-// mark notes how the newest message of s, about a request, is handled with background = "detach".
-// isOfTurn reports whether the request ends with the turn.
-func (w *work) mark(s *Output, isOfTurn bool) detached {
-	if w.Active && isOfTurn {
+// mark notes how the newest message of s, about a request, is handled. stays reports whether the
+// request is one of detached work, and isSecret whether it is a question about
+// a secret.
+func (w *work) mark(s *Output, stays, isSecret bool) detached {
+	if !stays && !isSecret {
 		return detached{}
 	}
-	return detached{Message: s.Messages[len(s.Messages)-1], Outside: !w.Active}
+	return detached{Message: s.Messages[len(s.Messages)-1], Stays: stays, Outside: !w.Active}
 }
 
 // leavesOpen reports whether a request stays open when the exchange ends. The exchange that has
 // received it no longer handles it.
 func (w *work) leavesOpen(s *Output, id string, q *detached) bool {
-	if q.Message == nil || w.Cancelled {
+	if !q.Stays || w.Cancelled {
 		return false
 	}
 	if !q.Outside {

@@ -86,6 +86,19 @@ func (s *Sink) askHost(ctx context.Context, r *effect.AskHost) (effect.Result, e
 	return a, nil
 }
 
+// askSecret asks the user at the terminal for a secret. No other source of answers is asked, and
+// the emit is not printed.
+func (s *Sink) askSecret(ctx context.Context, r *effect.AwaitEmit) (effect.Result, error) {
+	p, ok := s.prompter.(HostPrompter)
+	if !ok {
+		return nil, noHandlerError(r.Channel)
+	}
+	if err := s.out.flushOutput(ctx); err != nil {
+		return nil, err
+	}
+	return hostAnswer(ctx, p, *r.Asks, r.Payload)
+}
+
 func hostAnswer(ctx context.Context, p HostPrompter, q effect.Asking, message json.RawMessage) (*effect.Answer, error) {
 	v, err := p.AskHost(ctx, q, message)
 	if err != nil {

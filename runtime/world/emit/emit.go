@@ -231,6 +231,9 @@ func (s *Sink) Start(ctx context.Context, r effect.Request, done func(effect.Res
 	if !ok {
 		return nil, false
 	}
+	if a.Asks != nil && a.Asks.Secret {
+		return s.beginAnswer(ctx, done, func(ctx context.Context) (effect.Result, error) { return s.askSecret(ctx, a) }), true
+	}
 	var id string
 	if a.Misfit == "" {
 		id = s.awaited(a)

@@ -33,8 +33,9 @@ export function setToken(t, link = false) {
   else all?.removeItem(linkKey);
 }
 
-function storage() {
-  try { return sessionStorage; } catch { return null; } // storage is disabled
+// storage returns what the browser stores until this tab is closed, or null if that is disabled.
+export function storage() {
+  try { return sessionStorage; } catch { return null; }
 }
 
 // call sends a request and returns the response body: parsed JSON, text for any other type, or null

@@ -1,10 +1,8 @@
 // Text that the user has typed in this tab and not sent. It survives a reload and is deleted at
 // logout.
-const prefix = "concerto-draft ";
+import { storage } from "./api.js";
 
-function storage() {
-  try { return sessionStorage; } catch { return null; } // storage is disabled
-}
+const prefix = "concerto-draft ";
 
 // draft returns the JSON value that is stored under a name, or null if there is none.
 export function draft(name) {
