@@ -351,7 +351,7 @@ func (s *Store) Clean(ctx context.Context, merged string, dry bool) ([]Cleaned, 
 		all = append(all, Cleaned{r.Name, reason})
 	}
 	gates, err := s.cleanGates(ctx, dry)
-	return append(all, gates...), errors.Join(err, s.cleanIndexes())
+	return append(all, gates...), errors.Join(err, s.cleanLeftovers(ctx))
 }
 
 // clean removes a workspace that is no longer needed, or returns why it remains.
@@ -412,20 +412,40 @@ func (w *Workspace) reasonToStay(ctx context.Context, merged string) (string, er
 	return "", nil
 }
 
-// cleanIndexes removes the temporary indexes of processes that were killed.
-func (s *Store) cleanIndexes() error {
+// cleanLeftovers removes the temporary indexes of processes that were killed, and the locks of
+// workspaces that they had removed.
+func (s *Store) cleanLeftovers(ctx context.Context) error {
 	files, err := os.ReadDir(s.place.Tasks())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	for _, f := range files {
+		if name, ok := strings.CutSuffix(f.Name(), lockSuffix); ok && checkName(name) == nil {
+			err = errors.Join(err, s.removeLock(ctx, name))
+		}
 		rest, ok := strings.CutPrefix(f.Name(), indexPrefix)
 		pid, _, _ := strings.Cut(rest, "-")
 		if ok && lockfile.IsDead(int(number(pid))) {
 			err = errors.Join(err, os.RemoveAll(filepath.Join(s.place.Tasks(), f.Name())))
 		}
 	}
-	return failure(err, "", "remove the temporary indexes of other processes")
+	return failure(err, "", "remove what processes that were killed have left")
+}
+
+// removeLock removes the lock of a workspace that does not exist, unless a process holds it.
+func (s *Store) removeLock(ctx context.Context, name string) error {
+	r, err := s.place.read(name)
+	if err != nil || r != nil {
+		return err
+	}
+	release, err := s.lock(ctx, name)
+	if problem, ok := errors.AsType[*Error](err); ok && problem.Code == Busy {
+		return nil
+	}
+	if err == nil {
+		release()
+	}
+	return err
 }
 
 // Exists reports whether there is a workspace with a name. It does not need git.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/concerto-lang/concerto/internal/process/lockfile"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
@@ -196,6 +198,28 @@ func TestBusy(t *testing.T) {
 	s.Close()
 	if _, err := other.Use(t.Context(), "fix"); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestLeftLocks checks that Clean removes the lock of a workspace that a killed process had removed,
+// and no lock that a process holds.
+func TestLeftLocks(t *testing.T) {
+	s := newStore(t)
+	w, err := s.Open(t.Context(), "removed", "")
+	must(t, err)
+	must(t, s.Remove(t.Context(), w.Name, false))
+	left := s.place.taskPath("left") + lockSuffix
+	must(t, os.WriteFile(left, []byte("1\n"), 0o600))
+	free, err := lockfile.LockAs(s.place.taskPath("begun") + lockSuffix) // by a process that is about to write the record
+	must(t, err)
+	defer free()
+	_, err = s.Clean(t.Context(), "", false)
+	must(t, err)
+	if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the lock without a workspace: %v", err)
+	}
+	if held, err := lockfile.Held(s.place.taskPath("begun") + lockSuffix); !held || err != nil {
+		t.Errorf("the lock of another process: held %v, error %v", held, err)
 	}
 }
 
