@@ -66,7 +66,7 @@ func classOf(status int) Class {
 		return ClassContextLength
 	case http.StatusTooManyRequests:
 		return ClassRate
-	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusGatewayTimeout:
+	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, http.StatusGatewayTimeout:
 		return ClassServer
 	case http.StatusServiceUnavailable, 529:
 		return ClassOverloaded

@@ -21,6 +21,7 @@ type Failure struct {
 	Sent       bool          // the request may have reached the provider
 	Got        int64         // number of bytes of the response that arrived
 	Partial    bool          // a part of the reply was passed on, so there must be no retry
+	Retry      *bool         // whether the provider recommends a retry; nil if the class decides
 	deadline   bool          // the attempt failed only because its context ended
 	repaired   bool          // the request is sent again in another form, which the provider may accept
 }
@@ -28,7 +29,12 @@ type Failure struct {
 func (f *Failure) Error() string { return f.Message }
 
 // retryable reports whether another attempt is safe and may succeed.
-func (f *Failure) retryable() bool { return classes[f.Class].retry && !f.Partial }
+func (f *Failure) retryable() bool {
+	if f.Retry != nil {
+		return *f.Retry && !f.Partial
+	}
+	return classes[f.Class].retry && !f.Partial
+}
 
 // agentError converts the failure of an attempt to an error for the program.
 func (l *route) agentError(req *Request, err error) error {

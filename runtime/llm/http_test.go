@@ -176,7 +176,7 @@ func TestConnectTimeout(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	c, _ := client(t, Connection{Name: "main", Provider: "openai", BaseURL: "https://" + silent.Addr().String(), DefaultModel: "m", ConnectTimeout: 0.05})
+	c, _ := client(t, Connection{Name: "main", Provider: "openai", BaseURL: "https://" + silent.Addr().String(), DefaultModel: "m", ConnectTimeout: 0.05, Retry: once})
 	_, err = ask(c, effect.AgentCall{})
 	e := agentError(t, err)
 	want := "agent 'A' (connection 'main', model m): no connection to " + silent.Addr().String() + " within 0.05 seconds (check base_url, or raise connect_timeout)"
@@ -270,7 +270,7 @@ func TestEndlessErrors(t *testing.T) {
 	for _, status := range []int{302, 400, 401, 429, 500, 503} {
 		e, transport := &endless{status: status}, &http.Transport{}
 		transport.RegisterProtocol("http", e)
-		c := New(Config{Connections: []Connection{{Name: "main", Provider: "openai", APIKeyEnv: "KEY", BaseURL: "http://h", DefaultModel: "m"}},
+		c := New(Config{Connections: []Connection{{Name: "main", Provider: "openai", APIKeyEnv: "KEY", BaseURL: "http://h", DefaultModel: "m", Retry: once}},
 			Getenv: func(string) (string, bool) { return key, true }, HTTP: transport})
 		_, err := ask(c, effect.AgentCall{})
 		c.Close()

@@ -124,7 +124,7 @@ func WithRegion(connections []Connection, getenv func(string) (string, bool)) []
 
 // DefaultTimeout is the time limit of a call, in seconds, if neither the agent nor the connection
 // sets one.
-const DefaultTimeout = 120.0
+const DefaultTimeout = 600.0
 
 // Config configures a Client. Only Getenv is required.
 type Config struct {

@@ -48,11 +48,14 @@ func client(t *testing.T, conns ...Connection) (*Client, *sleeps) {
 	return c, s
 }
 
-// server starts a scripted test server and returns a connection to it.
+// once is the policy of a connection without retries.
+var once = &effect.Retry{MaxAttempts: 1}
+
+// server starts a scripted test server and returns a connection to it, without retries.
 func server(t *testing.T, provider string, replies ...modelserver.Reply) (*modelserver.Server, Connection) {
 	s := testllm.Start(replies...)
 	t.Cleanup(s.Close)
-	return s, Connection{Name: "main", Provider: provider, APIKeyEnv: "KEY", BaseURL: s.URL, DefaultModel: "m", Project: "proj", Origin: "Concerto.toml:8", Adds: Adds{Location: "here"}}
+	return s, Connection{Name: "main", Provider: provider, APIKeyEnv: "KEY", BaseURL: s.URL, DefaultModel: "m", Project: "proj", Origin: "Concerto.toml:8", Retry: once, Adds: Adds{Location: "here"}}
 }
 
 func ask(c *Client, call effect.AgentCall) (*effect.AgentReply, error) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -223,6 +224,9 @@ func (x *exchange) statusError() error {
 		r.retryAfter = after
 	}
 	f := statusFailure(x.resp.StatusCode, r, x.keyEnv)
+	if should, err := strconv.ParseBool(x.resp.Header.Get("X-Should-Retry")); err == nil {
+		f.Retry = &should
+	}
 	f.Body = string(answer)
 	return x.addContext(f)
 }

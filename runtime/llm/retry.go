@@ -11,17 +11,33 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/models"
 )
 
-// retryLoop calls one connection until it replies, fails in a way that a retry cannot solve, or has
-// no attempt left. The agent's retry policy takes precedence over that of the connection. Without a
-// policy there is one attempt. After a part of the reply was passed to piece, there is no retry.
-func (c *Client) retryLoop(ctx context.Context, l *route, req *Request, piece func(string)) (*effect.AgentReply, error) {
-	policy := effect.Retry{MaxAttempts: 1}
+// defaultRetry is the policy of a provider that is reached by HTTP, if neither the agent nor the
+// connection has one. Its values are those of the vendors' own clients (@anthropic-ai/sdk 1.14.0 and
+// openai 7.59.0, client.js).
+var defaultRetry = effect.Retry{MaxAttempts: 3, Backoff: "exponential", InitialDelay: 500, MaxDelay: 8000}
+
+// maxRequestedDelay is the longest delay for which the default policy waits.
+const maxRequestedDelay = time.Minute
+
+// retryPolicy returns the policy for the requests of a call to a connection. The agent's policy
+// takes precedence over that of the connection. isDefault reports whether neither has one.
+func retryPolicy(l *route, req *Request) (policy effect.Retry, isDefault bool) {
+	_, isRemote := l.provider.(*remote)
 	switch {
 	case req.Retry != nil:
-		policy = *req.Retry
+		return *req.Retry, false
 	case l.Connection.Retry != nil:
-		policy = *l.Connection.Retry
+		return *l.Connection.Retry, false
+	case isRemote:
+		return defaultRetry, true
 	}
+	return effect.Retry{MaxAttempts: 1}, false
+}
+
+// retryLoop calls one connection until it replies, fails in a way that a retry cannot solve, or has
+// no attempt left. After a part of the reply was passed to piece, there is no retry.
+func (c *Client) retryLoop(ctx context.Context, l *route, req *Request, piece func(string)) (*effect.AgentReply, error) {
+	policy, isDefault := retryPolicy(l, req)
 	for n := int64(1); ; n++ {
 		follow := Event{Call: req.AgentCall, Connection: l.Name, Model: req.Model, Attempt: n, Of: policy.MaxAttempts}
 		reply, err := c.observedAttempt(ctx, l, req, piece, follow)
@@ -33,13 +49,18 @@ func (c *Client) retryLoop(ctx context.Context, l *route, req *Request, piece fu
 			n-- // the other form of the request is no attempt of the policy
 			continue
 		}
-		if f == nil || !f.retryable() || n >= policy.MaxAttempts || ctx.Err() != nil {
+		if f == nil || !f.retryable() || isDefault && f.Class == ClassTimeout || n >= policy.MaxAttempts || ctx.Err() != nil {
 			if f != nil && n > 1 {
 				g := *f
 				g.Message = fmt.Sprintf("%s (attempt %d of %d)", f.Message, n, policy.MaxAttempts)
 				return nil, &g
 			}
 			return nil, err
+		}
+		if isDefault && f.RetryAfter > maxRequestedDelay {
+			g := *f
+			g.Message = fmt.Sprintf("%s; it requests a delay of %s: give the agent a retry_policy to wait for so long", f.Message, f.RetryAfter)
+			return nil, &g
 		}
 		if end, ok := ctx.Deadline(); ok && f.RetryAfter > 0 && end.Sub(c.cfg.Now()) < f.RetryAfter {
 			g := *f

@@ -23,7 +23,14 @@ func TestRetry(t *testing.T) {
 		requests    int
 		err         string // expected end of the error; "" if the call succeeds
 	}{
-		"no policy": {nil, nil, []modelserver.Reply{failing}, nil, 1, "500 Internal Server Error: oops (the provider failed: give the agent a retry_policy, or the connection a fallback)"},
+		"no policy": {nil, nil, []modelserver.Reply{failing}, []time.Duration{500 * ms, time.Second}, 3, "500 Internal Server Error: oops (the provider failed: give the agent a retry_policy, or the connection a fallback) (attempt 3 of 3)"},
+		"no policy, a reply after all": {nil, nil, []modelserver.Reply{{Status: 409}, {Cut: true}, good}, []time.Duration{500 * ms, time.Second}, 3, ""},
+		"no policy, a final error":     {nil, nil, []modelserver.Reply{{Status: 401}, good}, nil, 1, "(check the key in KEY)"},
+		"no policy, a short delay":     {nil, nil, []modelserver.Reply{{Status: 429, Headers: map[string]string{"Retry-After": "60"}}, good}, []time.Duration{time.Minute}, 2, ""},
+		"no policy, a long delay": {nil, nil, []modelserver.Reply{{Status: 429, Headers: map[string]string{"Retry-After": "90"}}, good}, nil, 1,
+			"; it requests a delay of 1m30s: give the agent a retry_policy to wait for so long"},
+		"the provider recommends no retry": {nil, nil, []modelserver.Reply{{Status: 500, Error: "x", Headers: map[string]string{"X-Should-Retry": "false"}}, good}, nil, 1, ": x (the provider failed: give the agent a retry_policy, or the connection a fallback)"},
+		"the provider recommends a retry":  {nil, nil, []modelserver.Reply{{Status: 400, Headers: map[string]string{"X-Should-Retry": "true"}}, good}, []time.Duration{500 * ms}, 2, ""},
 		"the connection's": {&effect.Retry{MaxAttempts: 3, Backoff: "exponential", InitialDelay: 10}, nil,
 			[]modelserver.Reply{{Status: 429}, {Cut: true}, good}, []time.Duration{10 * ms, 20 * ms}, 3, ""},
 		"the agent's wins": {&effect.Retry{MaxAttempts: 9}, &effect.Retry{MaxAttempts: 2, Backoff: "none", InitialDelay: 7},

@@ -139,7 +139,7 @@ var keys = []Key{
 	{Path: "connections.*.base_url", Type: String, holds: address, Example: `"https://api.openai.com/v1"`,
 		Doc: "The URL to which the provider's paths are appended, after `/v1` if it does not end in a version."},
 	{Path: "connections.*.default_model", Type: String, Example: `"gpt-4o"`, Doc: "The model of agents that set none."},
-	{Path: "connections.*.timeout", Type: Number, Unit: "seconds", Default: "120", Example: "60",
+	{Path: "connections.*.timeout", Type: Number, Unit: "seconds", Default: "600", Example: "60",
 		Doc: "The maximum duration of one call, including retries, if the agent sets none."},
 	{Path: "connections.*.connect_timeout", Type: Number, Unit: "seconds", Default: "10", Example: "5", Doc: "The maximum time to establish the connection."},
 	{Path: "connections.*.first_token_timeout", Type: Number, Unit: "seconds", Example: "20",

@@ -11,6 +11,7 @@ const (
 	StatusForbidden             = 403
 	StatusNotFound              = 404
 	StatusRequestTimeout        = 408
+	StatusConflict              = 409
 	StatusRequestEntityTooLarge = 413
 	StatusTooEarly              = 425
 	StatusTooManyRequests       = 429
