@@ -33,6 +33,7 @@ type Capabilities struct {
 	// MaxTemperature is the highest temperature; 0 means that the provider has no limit.
 	MaxTemperature float64
 	NoSeed         bool // a seed is not supported
+	NoStop         bool // stop sequences are not supported
 	NoEffort       bool // a reasoning effort is not supported
 	// NoFiles lists the media types of files that are not supported.
 	NoFiles []string
@@ -56,6 +57,8 @@ func (c Capabilities) refuses(req *Request) error {
 	switch {
 	case c.MaxStop > 0 && len(req.Stop) > c.MaxStop:
 		return &Failure{Class: ClassBadRequest, Message: fmt.Sprintf("%d stop_sequences, but the provider accepts at most %d: remove some", len(req.Stop), c.MaxStop)}
+	case c.NoStop && len(req.Stop) > 0:
+		return &Failure{Class: ClassBadRequest, Message: "the provider does not support stop_sequences: remove them"}
 	case c.NoSeed && req.Seed != nil:
 		return &Failure{Class: ClassBadRequest, Message: "the provider does not support seed: remove it"}
 	case c.NoEffort && req.Effort != "":
@@ -100,6 +103,7 @@ type Request struct {
 	Model string
 
 	chosen *chosen // reply of a script, chosen before the first attempt; nil if not chosen
+	plain  bool    // the request contains no hidden content, and asks for none
 	// failed contains the failed attempts at all connections.
 	failed *[]effect.Attempt
 }
@@ -120,6 +124,8 @@ type world struct {
 	getenv func(string) (string, bool)
 	// unkeyed is called with the error text for a missing key.
 	unkeyed func(message string)
+	// log writes a line to the log of the run; nil drops it.
+	log func(level, line string)
 	// output runs a command and returns its output.
 	output func(ctx context.Context, command []string) (string, error)
 	http   *http.Transport

@@ -103,7 +103,7 @@ type target struct {
 
 // The allowed values of keys such as providers and transports.
 var (
-	providers     = models.ProviderNames()
+	providers     = models.ProviderNames(nil)
 	hostTransport = []string{"stdio", claudeCode, codex, acp}
 	mcpTransport  = []string{"stdio", "http"}
 	backoffs      = []string{"none", "linear", "exponential"}
