@@ -64,6 +64,8 @@ type Key struct {
 	// Transports contains the transports of hosts for which the key has an effect. It is nil if the
 	// key has an effect for all.
 	Transports []string
+	// Providers contains the same of connections.
+	Providers []string
 
 	check func(text string) error // returns an error for an invalid element of a Strings value; nil accepts every text
 
@@ -104,6 +106,8 @@ type target struct {
 // The allowed values of keys such as providers and transports.
 var (
 	providers     = models.ProviderNames(nil)
+	twoAPIs       = models.ProviderNames(func(p models.Provider) bool { return p.TwoAPIs })
+	tiers         = models.ProviderNames(func(p models.Provider) bool { return p.Tier != "" })
 	hostTransport = []string{"stdio", claudeCode, codex, acp}
 	mcpTransport  = []string{"stdio", "http"}
 	backoffs      = []string{"none", "linear", "exponential"}
@@ -131,7 +135,7 @@ var keys = []Key{
 		set: func(t *target, v *setting) { t.project.Concerto = v.text }},
 
 	{Path: "connections.*.provider", Type: Enum, Values: providers, Example: `"openai"`,
-		Doc: "The protocol of the provider: OpenAI's chat completions (also of compatible servers), Anthropic's messages, Google's generateContent, Ollama's chat, OpenAI's models on Azure, Gemini on Vertex AI, all models on Amazon Bedrock (its Converse API), or replies from a script."},
+		Doc: "The protocol of the provider: OpenAI's Responses API or chat completions (also of compatible servers), Anthropic's messages, Google's generateContent, Ollama's chat, OpenAI's models on Azure, Gemini on Vertex AI, all models on Amazon Bedrock (its Converse API), or replies from a script."},
 	{Path: "connections.*.api_key_env", Type: String, holds: variables, Example: `"OPENAI_API_KEY"`,
 		Doc: "The environment variable that holds the key. The key itself is never stored."},
 	{Path: "connections.*.token_command", Type: Strings, nonempty: true, Example: `["gcloud", "auth", "print-access-token"]`,
@@ -150,8 +154,12 @@ var keys = []Key{
 	{Path: "connections.*.project", Type: String, Example: `"proj-1"`, Doc: "Sent as OpenAI-Project; the project of Google Cloud, for provider vertex."},
 	{Path: "connections.*.headers", Type: Table, holds: named, instead: "headers_env", Default: "{}", Example: `{ X-Team = "search" }`, Doc: "Headers of each request."},
 	{Path: "connections.*.headers_env", Type: Table, holds: variables, Example: `{ Authorization = "GATEWAY_AUTH" }`, Doc: "Headers whose values are read from the environment at each request."},
-	{Path: "connections.*.extra", Type: Params, holds: named, Example: `{ top_k = 40 }`, Doc: "Members of each request's body, under the provider's own names. They take precedence over the agent's settings; tables are merged."},
-	{Path: "connections.*.api_version", Type: String, Default: `"2024-10-21"`, Example: `"2025-04-01-preview"`, Doc: "The version of Azure's API, for provider azure."},
+	{Path: "connections.*.extra", Type: Params, holds: named, Example: `{ top_k = 40 }`, Doc: "Members of each request's body, under the provider's own names. They take precedence over the agent's settings; tables are merged. A member that only chat completions have is an error if the connection uses the Responses API."},
+	{Path: "connections.*.api_version", Type: String, Example: `"2024-10-21"`, Doc: "The version of Azure's API, for provider azure. With a date, it is that of chat completions, whose default is `2024-10-21`; another one, like `preview`, is that of the Responses API, whose default is the current version."},
+	{Path: "connections.*.api", Type: Enum, Values: []string{models.Auto, models.Responses, models.Chat}, Providers: twoAPIs, Default: `"auto"`, Example: `"chat"`,
+		Doc: "The API of OpenAI's models: `responses`, `chat` (chat completions), or `auto`, which is `responses` for OpenAI's own servers and for Azure without a dated `api_version`, and `chat` for all other servers. With `auto`, requests with `seed` or `stop_sequences`, which only chat completions have, use `chat`, and requests that chat completions refuse use `responses`."},
+	{Path: "connections.*.service_tier", Type: String, nonempty: true, Providers: tiers, Example: `"flex"`,
+		Doc: "The tier in which requests are processed, under the provider's own name, for example `flex` or `priority`; it determines speed and price."},
 	{Path: "connections.*.location", Type: String, Example: `"us-central1"`, Doc: "The region of Google Cloud or `global`, for provider vertex; the region of AWS, for provider bedrock, where `AWS_REGION` is the default."},
 	{Path: "connections.*.models", Type: Table, Example: `{ fast = "gpt-4o-mini" }`, Doc: "Aliases for models, to be used as an agent's `model`."},
 	{Path: "connections.*.script", Type: String, Example: `"replies.json"`, Doc: "A JSON or TOML file with the scripted provider's replies.",
