@@ -16,7 +16,7 @@ import (
 // sent under the names that the provider uses.
 func TestOptions(t *testing.T) {
 	for provider, c := range map[string]struct{ extra, want, path string }{
-		"openai":    {`{"seed":8,"user":"u"}`, `{"seed":8,"reasoning_effort":"low","user":"u","max_tokens":5}`, "/v1/chat/completions"},
+		"openai": {`{"seed":8,"user":"u"}`, `{"seed":8,"reasoning_effort":"low","user":"u","max_tokens":5}`, "/v1/chat/completions"},
 		"responses": {`{"user":"u","text":{"verbosity":"low"}}`, `{"reasoning":{"effort":"low"},"user":"u","text":{"verbosity":"low"},"max_output_tokens":5,` +
 			`"include":["reasoning.encrypted_content"],"prompt_cache_key":"","store":false}`, "/v1/responses"},
 		"azure":     {`{"user":"u"}`, `{"seed":7,"reasoning_effort":"low","user":"u","max_completion_tokens":5}`, "/openai/deployments/m/chat/completions"},

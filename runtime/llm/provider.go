@@ -103,7 +103,7 @@ type Request struct {
 	Model string
 
 	chosen *chosen // reply of a script, chosen before the first attempt; nil if not chosen
-	plain  bool    // the request contains no hidden content, and asks for none
+	plain  bool    // the request contains and requests no hidden content
 	// failed contains the failed attempts at all connections.
 	failed *[]effect.Attempt
 }

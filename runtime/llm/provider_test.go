@@ -16,8 +16,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// remotes lists the providers that are reached by HTTP, and those in otherAPIs. Each test runs for all of them. The test
-// server validates every request against the provider's published API.
+// remotes lists the providers that are reached by HTTP, and those in otherAPIs. Each test runs for
+// all of them. The test server validates every request against the provider's published API.
 var remotes = func() (names []string) {
 	for _, p := range models.Providers {
 		if p.Name != models.Scripted {

@@ -72,7 +72,8 @@ type responsesTool struct {
 	Strict      bool            `json:"strict"`
 }
 
-// responsesItem is an item of the input: a message with a role, or a call or its result with a type.
+// responsesItem is an item of the input: a message with a role, or a call or its result with a
+// type.
 type responsesItem struct {
 	Type      string  `json:"type,omitempty"`
 	Role      string  `json:"role,omitempty"`
@@ -292,8 +293,8 @@ func (r *responsesReply) failure(body []byte) error {
 	return nil
 }
 
-// responsesError returns the failure for an error in a response with status 200. inside contains the
-// error as a member; nil if there is none.
+// responsesError returns the failure for an error in a response with status 200. inside contains
+// the error as a member; nil if there is none.
 func responsesError(inside, body []byte) error {
 	read := func(b []byte) refusal {
 		r := responses{}.refusal(b)
@@ -310,15 +311,16 @@ func responsesError(inside, body []byte) error {
 	return err
 }
 
-// responsesCodes maps codes of errors that chat completions do not have.
-var responsesCodes = map[string]Class{
-	"server_error": ClassServer, "bio_policy": ClassContentFilter, "misalignment_policy_violation": ClassContentFilter, "image_content_policy_violation": ClassContentFilter,
-}
-
 func (responses) refusal(body []byte) refusal {
 	r := openAI{}.refusal(body)
-	if r.class == "" {
-		r.class = responsesCodes[errorCode(body)]
+	if r.class != "" {
+		return r
+	}
+	switch errorCode(body) { // that chat completions do not have
+	case "server_error":
+		r.class = ClassServer
+	case "bio_policy", "misalignment_policy_violation", "image_content_policy_violation":
+		r.class = ClassContentFilter
 	}
 	return r
 }

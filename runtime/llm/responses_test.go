@@ -56,7 +56,8 @@ func TestResponsesRequest(t *testing.T) {
 	}
 }
 
-// TestHiddenReasoningOfModels checks that only models that may reason are asked for their reasoning.
+// TestHiddenReasoningOfModels checks that hidden reasoning is requested only of models that
+// may reason.
 func TestHiddenReasoningOfModels(t *testing.T) {
 	for model, want := range map[string]bool{"gpt-4o": false, "gpt-4.1-mini-2025-04-14": false, "gpt-6.2-sol": true, "our-deployment": true} {
 		s, conn := server(t, "responses", modelserver.Reply{Text: "x"})
@@ -155,7 +156,7 @@ func TestResponsesRefusesSeed(t *testing.T) {
 // TestOnlyChatInExtra checks that members that only chat completions have are errors.
 func TestOnlyChatInExtra(t *testing.T) {
 	for extra, want := range map[string]string{
-		`{"verbosity":"low"}`:      "extra: `verbosity` is a member of chat completions, which the Responses API lacks: write `text.verbosity`, or `api = \"chat\"`",
+		`{"verbosity":"low"}`:      "extra: `verbosity` is a member of chat completions, which the Responses API lacks: write `text.verbosity`, or write `api = \"chat\"`",
 		`{"presence_penalty":0.5}`: "extra: `presence_penalty` is a member of chat completions, which the Responses API lacks: remove it, or write `api = \"chat\"`",
 	} {
 		_, conn := server(t, "responses")

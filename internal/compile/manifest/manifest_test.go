@@ -470,7 +470,7 @@ func TestDiagnostics(t *testing.T) {
 		{"dated Responses API", "[connections.a]\nprovider = \"azure\"\napi = \"responses\"\napi_version = \"2024-10-21\"\n[connections.b]\nprovider = \"azure\"\napi_version = \"2024-10-21\"\nextra = { n = 2 }\n",
 			"4:1: E0806: [connections.a] has the Responses API, which has no version with a date (remove `api_version`)\n"},
 		{"members of chat completions", "[connections.a]\nprovider = \"openai\"\nextra = { verbosity = \"low\", n = 2, user = \"u\" }\n[connections.b]\nprovider = \"openai\"\nbase_url = \"https://gateway.example\"\nextra = { n = 2 }\n",
-			"3:11: E0803: `verbosity` is a member of chat completions, which the Responses API lacks (write `text.verbosity`, or `api = \"chat\"`)\n" +
+			"3:11: E0803: `verbosity` is a member of chat completions, which the Responses API lacks (write `text.verbosity`, or write `api = \"chat\"`)\n" +
 				"3:30: E0803: `n` is a member of chat completions, which the Responses API lacks (remove it, or write `api = \"chat\"`)\n"},
 		{"another API", "[connections.a]\nprovider = \"openai\"\napi = \"completions\"\n", "3:7: E0803: unknown api \"completions\" (`api` must be \"auto\", \"responses\" or \"chat\")\n"},
 		{"modes", "[hosts.a]\ntransport = \"claude-code\"\nmode = \"bypassPermissions\"\n[hosts.b]\ntransport = \"claude-code\"\nmode = \"fast\"\nsettings = [\"mine\"]\n",

@@ -40,8 +40,8 @@ func (e Endpoint) Uses() string {
 // IsChoice reports whether the provider's servers have both APIs.
 func (e Endpoint) IsChoice() bool { return ProviderNamed(e.Provider).TwoAPIs }
 
-// IsDated reports whether a version of Azure's API is a date. Versions without a date have both APIs
-// at the same paths as OpenAI.
+// IsDated reports whether a version of Azure's API is a date. Versions without a date have both
+// APIs at the same paths as OpenAI.
 func IsDated(version string) bool {
 	return len(version) > 4 && version[:2] == "20" && version[4] == '-'
 }
@@ -67,23 +67,24 @@ func (m *Model) ChatAccepts(tools bool, effort string) bool {
 // chatMembers contains the members of a request that only chat completions have, with their names
 // in the Responses API, or "" (npm openai 7.59.0, resources/chat/completions/completions.d.ts and
 // resources/responses/responses.d.ts).
-var chatMembers = map[string]string{
-	"messages": "input", "max_tokens": "max_output_tokens", "max_completion_tokens": "max_output_tokens", "reasoning_effort": "reasoning.effort",
-	"response_format": "text.format", "verbosity": "text.verbosity", "functions": "tools", "function_call": "tool_choice",
-	"audio": "", "frequency_penalty": "", "logit_bias": "", "logprobs": "", "modalities": "", "n": "", "prediction": "", "presence_penalty": "", "seed": "", "stop": "",
-	"web_search_options": "",
+var chatMembers = [...]struct{ name, instead string }{
+	{"messages", "input"}, {"max_tokens", "max_output_tokens"}, {"max_completion_tokens", "max_output_tokens"}, {"reasoning_effort", "reasoning.effort"},
+	{"response_format", "text.format"}, {"verbosity", "text.verbosity"}, {"functions", "tools"}, {"function_call", "tool_choice"},
+	{name: "audio"}, {name: "frequency_penalty"}, {name: "logit_bias"}, {name: "logprobs"}, {name: "modalities"}, {name: "n"}, {name: "prediction"},
+	{name: "presence_penalty"}, {name: "seed"}, {name: "stop"}, {name: "web_search_options"},
 }
 
 // OnlyChat returns the problem with a member of a request that only chat completions have, and what
 // to write instead; "" for other members.
 func OnlyChat(member string) (problem, instead string) {
-	name, only := chatMembers[member]
-	if !only {
-		return "", ""
+	for _, m := range chatMembers {
+		if m.name != member {
+			continue
+		}
+		if instead = "remove it"; m.instead != "" {
+			instead = "write `" + m.instead + "`"
+		}
+		return "`" + member + "` is a member of chat completions, which the Responses API lacks", instead + ", or write `api = \"chat\"`"
 	}
-	problem = "`" + member + "` is a member of chat completions, which the Responses API lacks"
-	if name == "" {
-		return problem, "remove it, or write `api = \"chat\"`"
-	}
-	return problem, "write `" + name + "`, or `api = \"chat\"`"
+	return "", ""
 }
