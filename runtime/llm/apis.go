@@ -38,8 +38,10 @@ func newOpenAI(c *Connection, e *endpoint, chat, responses wire) (Provider, erro
 	return p, nil
 }
 
-// isOnlyChat reports whether a request has parameters that only chat completions have.
-func isOnlyChat(req *Request) bool { return req.Seed != nil || len(req.Stop) > 0 }
+// isOnlyChat reports whether a request has parameters that only chat completions accept.
+func isOnlyChat(req *Request) bool {
+	return req.Seed != nil || len(req.Stop) > 0 || req.MaxTokens != nil && *req.MaxTokens < leastOutput
+}
 
 // prepare returns the wire for a request.
 func (p *remote) prepare(req *Request) wire {
@@ -81,7 +83,7 @@ func (p *remote) repairAPI(req *Request, used wire, err error) {
 		p.learn(&p.apis.refusedHidden, req.Model, req.Model+" refuses hidden content; requests are sent without it", f)
 	case isResponses || p.apis.isFixed || !aboutAPI().MatchString(f.Message):
 	case isOnlyChat(req):
-		f.Message += "; the Responses API has neither seed nor stop_sequences: remove them"
+		f.Message += fmt.Sprintf("; the Responses API has neither seed nor stop_sequences, and max_tokens must be at least %d there", leastOutput)
 	default:
 		p.learn(&p.apis.refusedChat, formKey(req), "chat completions refuse requests to "+req.Model+"; the Responses API is used", f)
 	}

@@ -22,7 +22,12 @@ type responses struct {
 	log func(level, line string) // nil for none
 }
 
-func (responses) Capabilities() Capabilities { return Capabilities{NoSeed: true, NoStop: true} }
+// leastOutput is the least max_output_tokens (github.com/vectorize-io/hindsight/issues/58).
+const leastOutput = 16
+
+func (responses) Capabilities() Capabilities {
+	return Capabilities{NoSeed: true, NoStop: true, MinTokens: leastOutput}
+}
 
 func (responses) path(*Request, bool) string { return "/responses" }
 

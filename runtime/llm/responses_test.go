@@ -111,6 +111,8 @@ func TestChoiceOfAPI(t *testing.T) {
 		{Connection{Adds: Adds{API: "chat"}}, "gpt-6.2-sol", effect.AgentCall{Tools: tools}, chat},
 		{Connection{}, "gpt-6.2-sol", seed, chat},
 		{Connection{}, "gpt-6.2-sol", stop, chat},
+		{Connection{}, "gpt-4o", effect.AgentCall{MaxTokens: ptr(int64(15))}, chat},
+		{Connection{}, "gpt-4o", effect.AgentCall{MaxTokens: ptr(int64(16))}, ours},
 		{Connection{}, "gpt-6.2-sol", both, ours}, // which refuses it
 		{Connection{}, "gpt-5.4", both, chat},
 		{Connection{}, "gpt-5.4", effect.AgentCall{Seed: ptr(int64(1)), Tools: tools, Effort: "low"}, ours},
@@ -141,8 +143,9 @@ func TestChoiceOfAPI(t *testing.T) {
 // TestResponsesRefusesSeed checks that a request that no API accepts is refused before it is sent.
 func TestResponsesRefusesSeed(t *testing.T) {
 	for want, call := range map[string]effect.AgentCall{
-		"the provider does not support seed: remove it":             {Seed: ptr(int64(1))},
-		"the provider does not support stop_sequences: remove them": {Stop: []string{"x"}},
+		"the provider does not support seed: remove it":                    {Seed: ptr(int64(1))},
+		"the provider does not support stop_sequences: remove them":        {Stop: []string{"x"}},
+		"max_tokens is 15, but the provider accepts at least 16: raise it": {MaxTokens: ptr(int64(15))},
 	} {
 		s, conn := server(t, "responses", modelserver.Reply{Text: "x"})
 		c, _ := client(t, conn)
@@ -546,7 +549,7 @@ func TestLearnedAPI(t *testing.T) {
 	s, conn = server(t, "openai", refused, refused)
 	cl, _ = client(t, conn)
 	_, err = ask(cl, seeded)
-	if e := agentError(t, err); !strings.HasSuffix(e.Message, "the Responses API has neither seed nor stop_sequences: remove them") || len(s.Requests()) != 1 {
+	if e := agentError(t, err); !strings.HasSuffix(e.Message, "the Responses API has neither seed nor stop_sequences, and max_tokens must be at least 16 there") || len(s.Requests()) != 1 {
 		t.Error(e.Message, paths(s))
 	}
 	conn.API = models.Chat
