@@ -352,7 +352,7 @@ func (p responses) result(r *responsesReply, items []json.RawMessage, w *replySc
 	if err != nil {
 		return nil, err
 	}
-	// The place for the service tier of the response.
+	// The service tier of the response belongs here.
 	out := &effect.AgentReply{
 		Model: r.Model, RequestID: r.ID, TokensIn: r.Usage.Input, TokensOut: r.Usage.Output, StopReason: stop, FinishReason: reason,
 		Parts: effect.TokenParts{CacheRead: r.Usage.InputDetails.CacheRead, CacheWrite: r.Usage.InputDetails.CacheWrite, Reasoning: r.Usage.OutputDetails.Reasoning},
