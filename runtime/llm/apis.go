@@ -3,8 +3,8 @@ package llm
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/concerto-lang/concerto/internal/data/models"
@@ -61,14 +61,18 @@ func (p *remote) prepare(req *Request) wire {
 	return a.responses
 }
 
-// Texts of errors: a request that only the Responses API accepts, and hidden content that the model
-// or another account has not made.
+// Parts of the texts of errors, in lower case: about a request that only the Responses API accepts,
+// and about hidden content that the model cannot give, or that another account or model has made.
 var (
-	aboutAPI    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\bv1/responses`) })
-	aboutHidden = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?i)encrypted[ _]content|required following item`)
-	})
+	aboutAPI    = []string{"v1/responses"}
+	aboutHidden = []string{"encrypted content", "encrypted_content", "required following item"}
 )
+
+// isAbout reports whether the text of a failure contains one of the parts.
+func (f *Failure) isAbout(parts []string) bool {
+	text := strings.ToLower(f.Message)
+	return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(text, p) })
+}
 
 // repairAPI lets further requests use the Responses API, or no hidden content, if a failure shows
 // that the provider refuses what was sent. The failure is then repaired, and the request is sent
@@ -79,9 +83,9 @@ func (p *remote) repairAPI(req *Request, used wire, err error) {
 		return
 	}
 	switch isResponses := used.Capabilities().NoStop; {
-	case isResponses && !req.plain && aboutHidden().MatchString(f.Message):
+	case isResponses && !req.plain && f.isAbout(aboutHidden):
 		p.learn(&p.apis.refusedHidden, req.Model, req.Model+" refuses hidden content; requests are sent without it", f)
-	case isResponses || p.apis.isFixed || !aboutAPI().MatchString(f.Message):
+	case isResponses || p.apis.isFixed || !f.isAbout(aboutAPI):
 	case isOnlyChat(req):
 		f.Message += fmt.Sprintf("; the Responses API has neither seed nor stop_sequences, and max_tokens must be at least %d there", leastOutput)
 	default:

@@ -217,8 +217,8 @@ func TestExamplesAreAccepted(t *testing.T) {
 				if strings.HasPrefix(k.Path, "permissions.") && k.Name() != "default" {
 					text += "permissions.default = \"deny\"\n"
 				}
-				if k.Transports != nil {
-					text += fmt.Sprintf("hosts.x.transport = %q\n", k.Transports[0])
+				if k.Only != nil && k.Section() == "hosts.*" {
+					text += fmt.Sprintf("hosts.x.transport = %q\n", k.Only[0])
 				}
 				for prefix, need := range map[string]string{"connections.": "connections.x.provider = \"openai\"\n", "hosts.": "hosts.x.command = \"c\"\n", "mcp.": "mcp.x.command = \"c\"\nmcp.x.url = \"u\"\n", "tools.": toolNeeds(k)} {
 					for line := range strings.Lines(need) {

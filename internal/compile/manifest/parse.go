@@ -247,9 +247,9 @@ func (r *reader) connection(n *node, v any) {
 // checkAPI reports keys that the provider or the API of a connection does not support.
 func (r *reader) checkAPI(c *Connection, n *node, shown string) {
 	for _, key := range n.children {
-		if k := row("connections.*." + key.name); k != nil && k.Providers != nil && c.Provider != "" && !slices.Contains(k.Providers, c.Provider) {
+		if k := row("connections.*." + key.name); k != nil && k.Only != nil && c.Provider != "" && !slices.Contains(k.Only, c.Provider) {
 			r.add(diag.ManifestConflict.At(key.key, "[%s] has provider `%s`, which does not support `%s`", shown, c.Provider, key.name).
-				Hint("remove it: only these providers support it: %s", strings.Join(k.Providers, ", ")))
+				Hint("remove it: only these providers support it: %s", strings.Join(k.Only, ", ")))
 		}
 	}
 	e := c.Endpoint()
