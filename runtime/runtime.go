@@ -224,7 +224,7 @@ func New(c Config) *Runtime {
 		r.budget.Crossed = func(message string) { r.log.Remark("warn", message) }
 	}
 	forTokens := command.New(command.Options{Environ: c.Environ, Run: r.run, Pass: policy.Environment(), Keys: c.all, Dir: c.Root, Clock: c.Clock})
-	r.llm = llm.New(llm.Config{Connections: c.Connections, Output: printed(forTokens), Clock: c.Clock, Getenv: environment.Lookup, Meter: r.meter, Secrets: r.secrets, OnEvent: c.Listeners.OnModelEvent, Refused: policy.RefuseConnection, Pool: c.Shared.models()})
+	r.llm = llm.New(llm.Config{Connections: c.Connections, Output: printed(forTokens), Clock: c.Clock, Getenv: environment.Lookup, Meter: r.meter, Secrets: r.secrets, Log: r.log.Remark, OnEvent: c.Listeners.OnModelEvent, Refused: policy.RefuseConnection, Pool: c.Shared.models()})
 	c.Emit.Environ, _ = procgroup.Inherit{Pass: c.Emit.PassEnv, Keys: c.all}.Of(c.Environ)
 	c.Emit.Run = r.run
 	c.Emit.Log = func(line string) { r.log.Host("emit-handler", line) }
@@ -341,9 +341,9 @@ func (r *Runtime) meter(ctx context.Context, m llm.Metered) (granted int64, sett
 }
 
 // askApplication asks the application about a request of a host for which no task of the program
-// waits.
+// waits. It prints no event, because a replay of the run's tape would not print it.
 func (r *Runtime) askApplication(ctx context.Context, q *effect.AwaitEmit, done func(*effect.Answer, error)) {
-	r.sink.Start(ctx, q, func(result effect.Result, err error) {
+	r.sink.Start(effect.WithSent(ctx), q, func(result effect.Result, err error) {
 		answer, _ := result.(*effect.Answer) // nil after an error
 		done(answer, err)
 	})

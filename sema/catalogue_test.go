@@ -8,6 +8,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/repair"
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/testkit/golden"
 	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/parser"
@@ -22,6 +23,7 @@ var manifest = &sema.Manifest{
 	Connections: map[string]sema.ManifestConnection{
 		"demo":  {Scripted: true},
 		"plain": {},
+		"open":  {Endpoint: models.Endpoint{Provider: "openai"}},
 	},
 	Hosts: map[string]sema.ManifestHost{
 		"worker": {OutputFormat: "json"},

@@ -1,12 +1,14 @@
 package sema
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/data/toolname"
 	"github.com/concerto-lang/concerto/internal/text/foreign"
 	"github.com/concerto-lang/concerto/internal/text/source"
@@ -278,6 +280,45 @@ func (c *checker) connection(m *module, a *Agent, at source.Span) {
 		d := diag.NoModel.At(a.Decl.Name.Sp, "agent `%s` has no model, and connection `%s` has no default_model", a.Name, a.Connection).
 			Hint("add `model: \"…\"` here, or `default_model = \"…\"` to [connections.%s]", a.Connection)
 		c.report(m, d)
+	}
+	c.onlyChat(m, a, conn)
+}
+
+// onlyChat reports fields that only chat completions have, if the requests of the agent use the
+// Responses API.
+func (c *checker) onlyChat(m *module, a *Agent, conn ManifestConnection) {
+	if conn.Endpoint.Uses() != models.Responses {
+		return
+	}
+	name, _ := a.Fields["model"].(string)
+	if name == "" {
+		name = conn.DefaultModel
+	}
+	if full, ok := conn.Aliases[name]; ok {
+		name = full
+	}
+	effort, _ := a.Fields["reasoning_effort"].(string)
+	tools := len(toolsOf(a.Fields["tools"])) > 0
+	isFixed, row := conn.Endpoint.API == models.Responses, models.Lookup(conn.Endpoint.Provider, name)
+	if !isFixed && row.ChatAccepts(tools, effort) {
+		return
+	}
+	for _, f := range a.Decl.Fields {
+		field := f.Name.Name
+		if field != "seed" && field != "stop_sequences" || a.Fields[field] == nil {
+			continue
+		}
+		d := diag.OnlyChat.At(f.Name.Sp, "%s accepts tools only with the Responses API, which has no `%s`", name, field)
+		hint := "remove it, or remove the tools"
+		switch {
+		case isFixed:
+			d.Message = fmt.Sprintf("connection `%s` uses the Responses API, which has no `%s`", a.Connection, field)
+			hint = fmt.Sprintf("remove it, or remove `api = \"responses\"` from [connections.%s]", a.Connection)
+		case row.ChatTools == models.EffortNone:
+			d.Message = fmt.Sprintf("%s accepts tools with an effort only with the Responses API, which has no `%s`", name, field)
+			hint = "remove it, or write `reasoning_effort: \"none\"`"
+		}
+		c.report(m, d.Repair(edits.RemoveRow(m.info.File.Source, f.Sp, "Remove `%s`", field), "%s", hint))
 	}
 }
 

@@ -7,6 +7,7 @@ package sema
 import (
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
@@ -107,6 +108,8 @@ type ManifestConnection struct {
 	// Scripted reports that agents with this connection need no model.
 	Scripted bool
 	Aliases  map[string]string
+	// Endpoint determines the API of the requests.
+	Endpoint models.Endpoint
 }
 
 // ManifestHost describes a host's section for the checker.

@@ -31,7 +31,7 @@ var decorateNatives = native.Table{
 func isFinal(e value.Slot) bool {
 	if reason, ok := value.FieldByName(e, "reason"); ok && reason.Kind() == value.KindString {
 		switch reason.AsString() {
-		case "auth", "quota", "bad_request", "not_found", "content_filter", "length", "context_length", "limit", "config", "permission", "script":
+		case "auth", "quota", "bad_request", "not_found", "content_filter", "refusal", "length", "context_length", "limit", "config", "permission", "script":
 			return true
 		}
 	}

@@ -54,7 +54,7 @@ func TestInitCancelled(t *testing.T) {
 // project has no errors, and that the README names the environment variables that the manifest
 // names.
 func TestInitProviders(t *testing.T) {
-	for _, p := range models.ProviderNames() {
+	for _, p := range models.ProviderNames(nil) {
 		names := p != models.Scripted
 		for _, k := range project.TemplateNames() {
 			dir := t.TempDir()

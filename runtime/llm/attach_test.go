@@ -31,8 +31,11 @@ func TestFiles(t *testing.T) {
 		`{"type":"text","text":"File notes.md:\nhi"},{"type":"text","text":"What?"}]}]}`
 	gemini := `{"contents":[{"role":"user","parts":[{"inlineData":{"mimeType":"image/png","data":"AAAA"}},{"inlineData":{"mimeType":"application/pdf","data":"CCCC"}},` +
 		`{"text":"File notes.md:\nhi"},{"text":"What?"}]}]}`
+	responses := `{"input":[{"role":"user","content":[{"type":"input_image","image_url":"data:image/png;base64,AAAA","detail":"auto"},` +
+		`{"type":"input_file","filename":"q3 report.pdf","file_data":"data:application/pdf;base64,CCCC"},` +
+		`{"type":"input_text","text":"File notes.md:\nhi"},{"type":"input_text","text":"What?"}]}]}`
 	wants := map[string]string{
-		"openai": openAI, "azure": openAI, "gemini": gemini, "vertex": gemini,
+		"openai": openAI, "azure chat": openAI, "responses": responses, "azure": responses, "gemini": gemini, "vertex": gemini,
 		"anthropic": `{"messages":[{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}},` +
 			`{"type":"document","title":"q3 report.pdf","source":{"type":"base64","media_type":"application/pdf","data":"CCCC"}},` +
 			`{"type":"text","text":"File notes.md:\nhi"},{"type":"text","text":"What?"}]}]}`,

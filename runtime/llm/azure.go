@@ -5,17 +5,25 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/concerto-lang/concerto/internal/data/models"
 	http "github.com/concerto-lang/concerto/runtime/llm/httpport"
 )
 
-// azure implements OpenAI's API on Azure. The model is a deployment in the path, and the API
-// version is in the query.
+// azure implements OpenAI's chat completions on Azure. The model is a deployment in the path, and
+// the API version is in the query.
 type azure struct {
 	openAI
 	version string
 }
 
-// azureVersion is the default API version.
+// azureResponses implements the Responses API on Azure. The model is a deployment in the body
+// (learn.microsoft.com/azure/foundry/openai/how-to/responses).
+type azureResponses struct {
+	responses
+	version string // a version without a date, such as preview; "" for the current one
+}
+
+// azureVersion is the default version of chat completions.
 const azureVersion = "2024-10-21"
 
 func openAzure(c *Connection, w *world) (Provider, error) {
@@ -35,11 +43,21 @@ func openAzure(c *Connection, w *world) (Provider, error) {
 		}
 		h.Set("Api-Key", key)
 	}
-	p := azure{version: c.APIVersion}
-	if p.version == "" {
-		p.version = azureVersion
+	chat, current := azure{version: azureVersion}, azureResponses{responses: responses{log: w.log}}
+	if models.IsDated(c.APIVersion) {
+		chat.version = c.APIVersion
+	} else {
+		current.version = c.APIVersion
 	}
-	return &remote{wire: p, endpoint: e}, nil
+	return newOpenAI(c, e, chat, current)
+}
+
+func (p azureResponses) path(*Request, bool) string {
+	path := "/openai/v1/responses"
+	if p.version != "" {
+		path += "?api-version=" + url.QueryEscape(p.version)
+	}
+	return path
 }
 
 func (p azure) path(req *Request, _ bool) string {

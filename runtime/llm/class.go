@@ -15,6 +15,7 @@ const (
 	ClassServer        Class = "server"         // the provider failed
 	ClassContextLength Class = "context_length" // the conversation is too long for the model
 	ClassContentFilter Class = "content_filter" // the provider refuses the content
+	ClassRefusal       Class = "refusal"        // the model refuses to answer
 	ClassLength        Class = "length"         // the reply was cut off before any text
 	ClassBadRequest    Class = "bad_request"    // the provider rejects the request
 	ClassNotFound      Class = "not_found"      // no such model or address
@@ -40,6 +41,7 @@ var classes = map[Class]struct {
 	ClassServer:        {retry: true, elsewhere: true, hint: "the provider failed: give the agent a retry_policy, or the connection a fallback"},
 	ClassContextLength: {elsewhere: true, hint: "send less, or choose a model with a larger context"},
 	ClassContentFilter: {hint: "change the prompt: the provider rejects its content"},
+	ClassRefusal:       {hint: "change the prompt"},
 	ClassLength:        {hint: "raise max_tokens, or lower reasoning_effort"},
 	ClassBadRequest:    {hint: "check the agent's fields against what the model supports"},
 	ClassNotFound:      {hint: "check the model's name and the connection's base_url"},

@@ -13,7 +13,7 @@ import (
 // TestFinishReasons checks that a reply contains the reason that the provider has given for its
 // end, also if the reply was streamed.
 func TestFinishReasons(t *testing.T) {
-	for provider, wire := range map[string]string{"openai": "length", "anthropic": "max_tokens", "gemini": "MAX_TOKENS", "ollama": "length", "bedrock": "max_tokens"} {
+	for provider, wire := range map[string]string{"openai": "length", "responses": "max_output_tokens", "anthropic": "max_tokens", "gemini": "MAX_TOKENS", "ollama": "length", "bedrock": "max_tokens"} {
 		t.Run(provider, func(t *testing.T) {
 			_, conn := server(t, provider, modelserver.Reply{Text: "x", Stop: wire}, modelserver.Reply{Text: "x", Stop: wire})
 			c, _ := client(t, conn)
@@ -34,6 +34,8 @@ func TestFinishReasons(t *testing.T) {
 func TestEmptyReplies(t *testing.T) {
 	for _, c := range []struct{ provider, stop, reason, message string }{
 		{"openai", "length", "length", "the reply was cut off before any text, after 7 tokens (raise max_tokens, or lower reasoning_effort)"},
+		{"responses", "max_output_tokens", "length", "cut off before any text, after 7 tokens"},
+		{"responses", "content_filter", "content_filter", "the provider has withheld the whole reply: content_filter"},
 		{"anthropic", "max_tokens", "length", "cut off before any text, after 7 tokens"},
 		{"gemini", "MAX_TOKENS", "length", "cut off before any text, after 7 tokens"},
 		{"ollama", "length", "length", "cut off before any text, after 7 tokens"},

@@ -104,18 +104,37 @@ func (e *endpoint) addHeaders(c *Connection) error {
 		}
 		e.header.Set(name, v)
 	}
+	e.extra = tier(c)
 	if c.Extra == nil {
 		return nil
 	}
+	var extra map[string]any
 	d := json.NewDecoder(bytes.NewReader(c.Extra))
 	d.UseNumber()
-	if err := d.Decode(&e.extra); err != nil {
+	if err := d.Decode(&extra); err != nil {
 		return fmt.Errorf("could not read extra: %w", err)
 	}
+	if e.extra == nil {
+		e.extra = map[string]any{}
+	}
+	merge(e.extra, extra)
 	if _, ok := e.extra["stream"]; ok {
 		return errors.New("extra must not contain `stream`: the caller decides whether a reply is streamed")
 	}
 	return nil
+}
+
+// tier returns the members of a request for the connection's service tier, or nil.
+func tier(c *Connection) map[string]any {
+	member := models.ProviderNamed(c.Provider).Tier
+	if c.ServiceTier == "" || member == "" {
+		return nil
+	}
+	name, inner, isNested := strings.Cut(member, ".")
+	if isNested {
+		return map[string]any{name: map[string]any{inner: c.ServiceTier}}
+	}
+	return map[string]any{name: c.ServiceTier}
 }
 
 // fieldOf returns an error for an invalid header.

@@ -14,6 +14,7 @@ import (
 const (
 	itemsAnthropic = "anthropic"
 	itemsChat      = "chat"
+	itemsResponses = "responses" // without the marks, because all items of a reply have IDs
 )
 
 // Marks in effect.Items for what a reply itself contains.

@@ -69,14 +69,16 @@ type Connection struct {
 }
 
 // Adds contains additions to the requests of a connection: headers, headers with values from
-// environment variables, and Extra, members of the body as a JSON object. APIVersion and Location
-// are parts of the address.
+// environment variables, and Extra, members of the body as a JSON object. API is a value of
+// models.Endpoint, or "". APIVersion and Location are parts of the address.
 type Adds struct {
-	Headers    map[string]string `json:"headers,omitempty"`
-	HeadersEnv map[string]string `json:"headers_env,omitempty"`
-	Extra      json.RawMessage   `json:"extra,omitempty"`
-	APIVersion string            `json:"api_version,omitempty"`
-	Location   string            `json:"location,omitempty"`
+	Headers     map[string]string `json:"headers,omitempty"`
+	HeadersEnv  map[string]string `json:"headers_env,omitempty"`
+	Extra       json.RawMessage   `json:"extra,omitempty"`
+	ServiceTier string            `json:"service_tier,omitempty"`
+	API         string            `json:"api,omitempty"`
+	APIVersion  string            `json:"api_version,omitempty"`
+	Location    string            `json:"location,omitempty"`
 }
 
 // ParseConnection parses a connection in the form of the IR, which is the JSON object that
@@ -140,7 +142,8 @@ type Config struct {
 	// secrets that are removed from responses; a key is added before it is sent; nil means a new
 	// set
 	Secrets *secret.Set
-	OnEvent func(Event) // receives the events of each attempt, from any goroutine; may be nil
+	Log     func(level, line string) // receives lines for the log of the run; may be nil
+	OnEvent func(Event)              // receives the events of each attempt, from any goroutine; may be nil
 	// runs a token_command and returns its output; nil means that no such command may run
 	Output func(ctx context.Context, command []string) (string, error)
 	// returns the reason why a connection must not be used, or ""; nil permits all connections
@@ -319,7 +322,7 @@ func (c *Client) openRoute(name string) (*route, error) {
 	if f := conn.Function; f != nil {
 		open = func(*Connection, *world) (Provider, error) { return f, nil }
 	}
-	p, err := open(&l.Connection, &world{getenv: c.cfg.Getenv, http: l.http, sleep: c.cfg.Sleep, clock: c.cfg.Clock, secrets: c.cfg.Secrets, unkeyed: c.noKey, output: c.cfg.Output})
+	p, err := open(&l.Connection, &world{getenv: c.cfg.Getenv, http: l.http, sleep: c.cfg.Sleep, clock: c.cfg.Clock, secrets: c.cfg.Secrets, unkeyed: c.noKey, log: c.cfg.Log, output: c.cfg.Output})
 	if err != nil {
 		return nil, configError(name, "connection '%s'%s: %v", name, conn.sectionName(), err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/agents/modelserver"
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/testkit/testllm"
 )
 
@@ -51,12 +52,21 @@ func client(t *testing.T, conns ...Connection) (*Client, *sleeps) {
 // once is the policy of a connection without retries.
 var once = &effect.Retry{MaxAttempts: 1}
 
-// server starts a scripted test server and returns a connection to it, without retries.
+// server starts a scripted test server and returns a connection to it, without retries. provider is
+// the name of a provider, or a key of otherAPIs.
 func server(t *testing.T, provider string, replies ...modelserver.Reply) (*modelserver.Server, Connection) {
 	s := testllm.Start(replies...)
 	t.Cleanup(s.Close)
-	return s, Connection{Name: "main", Provider: provider, APIKeyEnv: "KEY", BaseURL: s.URL, DefaultModel: "m", Project: "proj", Origin: "Concerto.toml:8", Retry: once, Adds: Adds{Location: "here"}}
+	conn := Connection{Name: "main", Provider: provider, APIKeyEnv: "KEY", BaseURL: s.URL, DefaultModel: "m", Project: "proj", Origin: "Concerto.toml:8", Retry: once, Adds: Adds{Location: "here"}}
+	if other, ok := otherAPIs[provider]; ok {
+		conn.Provider, conn.API, conn.APIVersion = other.Provider, other.API, other.APIVersion
+	}
+	return s, conn
 }
+
+// otherAPIs contains connections that use another API of a provider than one that has only an
+// address.
+var otherAPIs = map[string]models.Endpoint{"responses": {Provider: "openai", API: models.Responses}, "azure chat": {Provider: "azure", APIVersion: azureVersion}}
 
 func ask(c *Client, call effect.AgentCall) (*effect.AgentReply, error) {
 	return askIn(context.Background(), c, call)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/data/schema"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
@@ -26,11 +27,11 @@ func openOpenAI(c *Connection, w *world) (Provider, error) {
 	if c.Project != "" {
 		e.header.Set("OpenAI-Project", c.Project)
 	}
-	own := e.root.Host == "api.openai.com"
+	own := models.IsOpenAI(e.root.Hostname())
 	if !own {
 		e.vendor = ""
 	}
-	return &remote{wire: openAI{own: own}, endpoint: e}, nil
+	return newOpenAI(c, e, openAI{own: own}, responses{log: w.log})
 }
 
 func (p openAI) Capabilities() Capabilities {

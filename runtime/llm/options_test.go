@@ -16,14 +16,16 @@ import (
 // sent under the names that the provider uses.
 func TestOptions(t *testing.T) {
 	for provider, c := range map[string]struct{ extra, want, path string }{
-		"openai":    {`{"seed":8,"user":"u"}`, `{"seed":8,"reasoning_effort":"low","user":"u","max_tokens":5}`, "/v1/chat/completions"},
-		"azure":     {`{"user":"u"}`, `{"seed":7,"reasoning_effort":"low","user":"u","max_completion_tokens":5}`, "/openai/deployments/m/chat/completions"},
-		"anthropic": {`{"top_k":4}`, `{"output_config":{"effort":"low"},"top_k":4,"max_tokens":5}`, "/v1/messages"},
-		"gemini": {`{"generationConfig":{"topK":4}}`, `{"generationConfig":{"seed":7,"thinkingConfig":{"thinkingLevel":"low"},"topK":4,"maxOutputTokens":5}}`,
+		"openai": {`{"seed":8,"user":"u"}`, `{"seed":8,"reasoning_effort":"low","user":"u","max_tokens":50}`, "/v1/chat/completions"},
+		"responses": {`{"user":"u","text":{"verbosity":"low"}}`, `{"reasoning":{"effort":"low"},"user":"u","text":{"verbosity":"low"},"max_output_tokens":50,` +
+			`"include":["reasoning.encrypted_content"],"prompt_cache_key":"","store":false}`, "/v1/responses"},
+		"azure":     {`{"user":"u"}`, `{"seed":7,"reasoning_effort":"low","user":"u","max_completion_tokens":50}`, "/openai/deployments/m/chat/completions"},
+		"anthropic": {`{"top_k":4}`, `{"output_config":{"effort":"low"},"top_k":4,"max_tokens":50}`, "/v1/messages"},
+		"gemini": {`{"generationConfig":{"topK":4}}`, `{"generationConfig":{"seed":7,"thinkingConfig":{"thinkingLevel":"low"},"topK":4,"maxOutputTokens":50}}`,
 			"/v1beta/models/m:generateContent"},
-		"vertex": {`{"generationConfig":{"topK":4}}`, `{"generationConfig":{"seed":7,"thinkingConfig":{"thinkingLevel":"low"},"topK":4,"maxOutputTokens":5}}`,
+		"vertex": {`{"generationConfig":{"topK":4}}`, `{"generationConfig":{"seed":7,"thinkingConfig":{"thinkingLevel":"low"},"topK":4,"maxOutputTokens":50}}`,
 			"/v1/projects/proj/locations/here/publishers/google/models/m:generateContent"},
-		"ollama": {`{"options":{"num_ctx":9}}`, `{"think":"low","stream":false,"options":{"seed":7,"num_ctx":9,"num_predict":5}}`, "/api/chat"},
+		"ollama": {`{"options":{"num_ctx":9}}`, `{"think":"low","stream":false,"options":{"seed":7,"num_ctx":9,"num_predict":50}}`, "/api/chat"},
 	} {
 		t.Run(provider, func(t *testing.T) {
 			s, conn := server(t, provider, modelserver.Reply{Text: "x", Repeat: true})
@@ -31,8 +33,8 @@ func TestOptions(t *testing.T) {
 			conn.HeadersEnv = map[string]string{"X-Gate": "KEY"}
 			conn.Extra = json.RawMessage(c.extra)
 			client, _ := client(t, conn)
-			call := effect.AgentCall{Seed: ptr(int64(7)), Effort: "low", MaxTokens: ptr(int64(5))}
-			if provider == "anthropic" {
+			call := effect.AgentCall{Seed: ptr(int64(7)), Effort: "low", MaxTokens: ptr(int64(50))}
+			if provider == "anthropic" || provider == "responses" {
 				if _, err := ask(client, call); err == nil || !strings.Contains(err.Error(), "the provider does not support seed: remove it") {
 					t.Errorf("call with a seed: error %v, want that it is not supported", err)
 				}
@@ -46,8 +48,11 @@ func TestOptions(t *testing.T) {
 			}
 			published(t, s)
 			r := s.Requests()[0]
-			for _, k := range []string{"model", "messages", "contents"} {
+			for _, k := range []string{"model", "messages", "contents", "input"} {
 				delete(r.Body, k)
+			}
+			if r.Body["prompt_cache_key"] != nil {
+				r.Body["prompt_cache_key"] = "" // see TestCacheKey
 			}
 			var want map[string]any
 			if err := json.Unmarshal([]byte(c.want), &want); err != nil {

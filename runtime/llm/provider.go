@@ -32,8 +32,10 @@ type Capabilities struct {
 	MaxStop     int      // maximum number of stop sequences in a request; 0 means no limit
 	// MaxTemperature is the highest temperature; 0 means that the provider has no limit.
 	MaxTemperature float64
-	NoSeed         bool // a seed is not supported
-	NoEffort       bool // a reasoning effort is not supported
+	NoSeed         bool  // a seed is not supported
+	NoStop         bool  // stop sequences are not supported
+	MinTokens      int64 // lowest max_tokens
+	NoEffort       bool  // a reasoning effort is not supported
 	// NoFiles lists the media types of files that are not supported.
 	NoFiles []string
 	// IsLong reports whether the reply to a request may be so long that it must be streamed; nil
@@ -56,8 +58,12 @@ func (c Capabilities) refuses(req *Request) error {
 	switch {
 	case c.MaxStop > 0 && len(req.Stop) > c.MaxStop:
 		return &Failure{Class: ClassBadRequest, Message: fmt.Sprintf("%d stop_sequences, but the provider accepts at most %d: remove some", len(req.Stop), c.MaxStop)}
+	case c.NoStop && len(req.Stop) > 0:
+		return &Failure{Class: ClassBadRequest, Message: "the provider does not support stop_sequences: remove them"}
 	case c.NoSeed && req.Seed != nil:
 		return &Failure{Class: ClassBadRequest, Message: "the provider does not support seed: remove it"}
+	case req.MaxTokens != nil && *req.MaxTokens < c.MinTokens:
+		return &Failure{Class: ClassBadRequest, Message: fmt.Sprintf("max_tokens is %d, but the provider accepts at least %d: raise it", *req.MaxTokens, c.MinTokens)}
 	case c.NoEffort && req.Effort != "":
 		return &Failure{Class: ClassBadRequest, Message: "the provider does not support reasoning_effort: remove it, and set the model's own option in the connection's `extra`"}
 	case c.MaxTemperature > 0 && req.Temperature != nil && *req.Temperature > c.MaxTemperature:
@@ -100,6 +106,7 @@ type Request struct {
 	Model string
 
 	chosen *chosen // reply of a script, chosen before the first attempt; nil if not chosen
+	plain  bool    // the request contains and requests no hidden content
 	// failed contains the failed attempts at all connections.
 	failed *[]effect.Attempt
 }
@@ -120,6 +127,8 @@ type world struct {
 	getenv func(string) (string, bool)
 	// unkeyed is called with the error text for a missing key.
 	unkeyed func(message string)
+	// log writes a line to the log of the run; nil drops it.
+	log func(level, line string)
 	// output runs a command and returns its output.
 	output func(ctx context.Context, command []string) (string, error)
 	http   *http.Transport

@@ -3,6 +3,8 @@ package llm
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,15 +16,15 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// remotes lists the providers that are reached by HTTP. Each test runs for all of them. The test
-// server validates every request against the provider's published API.
+// remotes lists the providers that are reached by HTTP, and those in otherAPIs. Each test runs for
+// all of them. The test server validates every request against the provider's published API.
 var remotes = func() (names []string) {
 	for _, p := range models.Providers {
 		if p.Name != models.Scripted {
 			names = append(names, p.Name)
 		}
 	}
-	return names
+	return append(names, slices.Sorted(maps.Keys(otherAPIs))...)
 }()
 
 // TestEveryProviderHasAnAdapter checks that the table of providers and the table of adapters have
@@ -110,13 +112,17 @@ func TestConversation(t *testing.T) {
 		s, conn := server(t, provider, reply)
 		conn.Models = map[string]string{"big": "models/gpt/4:x"}
 		c, _ := client(t, conn)
+		call := conversation()
+		if provider == "responses" {
+			call.Stop = nil // which the API lacks
+		}
 		want := &effect.AgentReply{Text: reply.Text, TokensIn: 9, TokensOut: 4, Model: "m", Provider: "main", StopReason: "end"}
-		got, err := ask(c, conversation())
+		got, err := ask(c, call)
 		if provider != "gemini" && provider != "vertex" {
 			want.Model = "models/gpt/4:x" // the server returns the model of the request
 		}
 		wantReply(t, got, err, want)
-		text, got, err := streamed(t.Context(), c, conversation())
+		text, got, err := streamed(t.Context(), c, call)
 		if text != reply.Text {
 			t.Errorf("streamed text = %q, want %q", text, reply.Text)
 		}
@@ -346,7 +352,7 @@ func TestOpenAIOwn(t *testing.T) {
 		t.Error("MaxStop is not 4 for OpenAI's own server and 0 for others")
 	}
 	p, err := openOpenAI(&Connection{Provider: "openai", APIKeyEnv: "KEY"}, &world{})
-	if err != nil || !p.(*remote).wire.(openAI).own {
+	if err != nil || !p.(*remote).apis.chat.(openAI).own {
 		t.Error(p, err)
 	}
 }

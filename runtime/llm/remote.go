@@ -26,6 +26,8 @@ type remote struct {
 	// nil if the provider accepts any schema.
 	adapt func(json.RawMessage) (out json.RawMessage, ok bool)
 
+	apis *apis // nil for providers with one API
+
 	refusedForms sync.Map // number of forms of a schema that the provider has refused, by formKey
 }
 
@@ -33,6 +35,7 @@ type remote struct {
 // the field in.
 type exchange struct {
 	*remote
+	wire // that of the request
 	ctx  context.Context
 	resp *http.Response
 	in   *bounded
@@ -56,22 +59,24 @@ func (p *remote) Ask(ctx context.Context, req *Request) (*effect.AgentReply, err
 // openExchange sends a request. It returns the exchange if the status of the response is a success.
 // If the provider refuses a token of token_command, it repeats the request once with a new token.
 func (p *remote) openExchange(ctx context.Context, req *Request, w *replySchema, stream bool) (*exchange, error) {
-	x, err := p.sendRequest(ctx, req, w, stream)
+	by := p.prepare(req)
+	x, err := p.sendRequest(ctx, by, req, w, stream)
 	var f *Failure
 	if p.tokens != nil && errors.As(err, &f) && f.HTTPStatus == http.StatusUnauthorized {
 		p.tokens.discard()
-		x, err = p.sendRequest(ctx, req, w, stream)
+		x, err = p.sendRequest(ctx, by, req, w, stream)
 	}
 	p.repairForm(req, w, err)
+	p.repairAPI(req, by, err)
 	return x, err
 }
 
-func (p *remote) sendRequest(ctx context.Context, req *Request, w *replySchema, stream bool) (*exchange, error) {
-	hr, err := p.request(ctx, req, w, stream)
+func (p *remote) sendRequest(ctx context.Context, by wire, req *Request, w *replySchema, stream bool) (*exchange, error) {
+	hr, err := p.request(ctx, by, req, w, stream)
 	if err != nil {
 		return nil, err
 	}
-	x := &exchange{remote: p, ctx: ctx}
+	x := &exchange{remote: p, wire: by, ctx: ctx}
 	if x.resp, err = p.world.http.RoundTrip(hr); err != nil {
 		return nil, x.redact(p.brokenFailure(ctx, err, 0))
 	}
@@ -85,8 +90,8 @@ func (p *remote) sendRequest(ctx context.Context, req *Request, w *replySchema, 
 
 // request builds the HTTP request. It is a separate function so that its variables do not occupy
 // the stack while a thousand calls wait.
-func (p *remote) request(ctx context.Context, req *Request, w *replySchema, stream bool) (*http.Request, error) {
-	if err := p.Capabilities().refuses(req); err != nil {
+func (p *remote) request(ctx context.Context, by wire, req *Request, w *replySchema, stream bool) (*http.Request, error) {
+	if err := by.Capabilities().refuses(req); err != nil {
 		return nil, err
 	}
 	if err := refusedBy(p.row(req), req); err != nil {
@@ -96,14 +101,14 @@ func (p *remote) request(ctx context.Context, req *Request, w *replySchema, stre
 	if err != nil {
 		return nil, err
 	}
-	data, err := jsonwrite.Encode(p.body(req, w, stream))
+	data, err := jsonwrite.Encode(by.body(req, w, stream))
 	if err != nil {
 		return nil, &Failure{Class: ClassBadRequest, Message: "could not encode the request as JSON: " + err.Error()}
 	}
 	if data, err = p.mergeExtra(data); err != nil {
 		return nil, &Failure{Class: ClassBadRequest, Message: "could not add the connection's extra members to the request: " + err.Error()}
 	}
-	at, err := p.resolve(p.path(req, stream))
+	at, err := p.resolve(by.path(req, stream))
 	if err != nil {
 		return nil, &Failure{Class: ClassBadRequest, Message: fmt.Sprintf("the model's name %q cannot be part of a URL: %v", req.Model, err)}
 	}
@@ -182,6 +187,10 @@ func (x *exchange) cleanReply(reply *effect.AgentReply) *effect.AgentReply {
 		reply.RequestID = id
 	}
 	secrets := x.world.secrets
+	reply.TokensIn, reply.TokensOut = plausible(reply.TokensIn, maxTokens), plausible(reply.TokensOut, maxTokens)
+	n := &reply.Parts
+	n.CacheRead, n.Reasoning = plausible(n.CacheRead, reply.TokensIn), plausible(n.Reasoning, reply.TokensOut)
+	n.CacheWrite = plausible(n.CacheWrite, reply.TokensIn-n.CacheRead)
 	for _, s := range []*string{&reply.Text, &reply.Model, &reply.RequestID} {
 		*s = secrets.Text(*s)
 	}
@@ -193,6 +202,18 @@ func (x *exchange) cleanReply(reply *effect.AgentReply) *effect.AgentReply {
 		c.ID, c.Name, c.Args = secrets.Text(c.ID), secrets.Text(c.Name), string(secrets.JSON([]byte(c.Args)))
 	}
 	return reply
+}
+
+// maxTokens is more than the tokens of any request.
+const maxTokens = 1 << 40
+
+// plausible returns a number of tokens, or 0 if it is negative or above the limit, as if the
+// provider had not reported it.
+func plausible(n, limit int64) int64 {
+	if n < 0 || n > limit {
+		return 0
+	}
+	return n
 }
 
 // requestID returns the provider's ID of the request, which the provider's support needs.
@@ -361,7 +382,9 @@ func (x *exchange) readStream(w *replySchema, begun func(), piece func(string)) 
 		case err != nil:
 			return fail(x.notJSON(x.world.secrets.JSON(data), err))
 		}
-		begun()
+		if b, ok := out.(beginner); !ok || b.hasBegun() {
+			begun()
+		}
 		pass(clean.Next(text))
 	}
 }

@@ -171,14 +171,18 @@ func (c *Client) sendOnce(ctx context.Context, l *route, req *Request, piece fun
 	settleBudget(reply.TokensIn, reply.TokensOut, true, reply.Estimated)
 	used = reply.TokensIn + reply.TokensOut
 	if f := emptyReply(reply); f != nil && isReal {
+		f.Partial = received > 0
 		return nil, f
 	}
 	return reply, err
 }
 
 // emptyReply returns the failure of a reply that ended before the model gave any part of its
-// answer, or nil. Its tokens are charged.
+// answer, or with a refusal, or nil. Its tokens are charged.
 func emptyReply(r *effect.AgentReply) *Failure {
+	if r.StopReason == stopRefusal {
+		return &Failure{Class: ClassRefusal, Message: fmt.Sprintf("the model refuses to answer: %s (%s)", r.Text, classes[ClassRefusal].hint), RequestID: r.RequestID}
+	}
 	if r.Text != "" || len(r.ToolCalls) > 0 {
 		return nil
 	}

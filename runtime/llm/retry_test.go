@@ -23,7 +23,7 @@ func TestRetry(t *testing.T) {
 		requests    int
 		err         string // expected end of the error; "" if the call succeeds
 	}{
-		"no policy": {nil, nil, []modelserver.Reply{failing}, []time.Duration{500 * ms, time.Second}, 3, "500 Internal Server Error: oops (the provider failed: give the agent a retry_policy, or the connection a fallback) (attempt 3 of 3)"},
+		"no policy":                    {nil, nil, []modelserver.Reply{failing}, []time.Duration{500 * ms, time.Second}, 3, "500 Internal Server Error: oops (the provider failed: give the agent a retry_policy, or the connection a fallback) (attempt 3 of 3)"},
 		"no policy, a reply after all": {nil, nil, []modelserver.Reply{{Status: 409}, {Cut: true}, good}, []time.Duration{500 * ms, time.Second}, 3, ""},
 		"no policy, a final error":     {nil, nil, []modelserver.Reply{{Status: 401}, good}, nil, 1, "(check the key in KEY)"},
 		"no policy, a short delay":     {nil, nil, []modelserver.Reply{{Status: 429, Headers: map[string]string{"Retry-After": "60"}}, good}, []time.Duration{time.Minute}, 2, ""},

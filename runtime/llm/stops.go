@@ -12,6 +12,7 @@ import (
 var stops = map[string]string{
 	// OpenAI and compatible servers
 	"stop": "end", "eos": "end", "eos_token": "end", "end": "end", "length": "length", "tool_calls": "tool", "function_call": "tool", "content_filter": "filter",
+	"completed": "end", "max_output_tokens": "length",
 	// Anthropic, also of compatible servers that pass on its reasons
 	"end_turn": "end", "max_tokens": "length", "model_context_window_exceeded": "length", "tool_use": "tool", "stop_sequence": "stop", "refusal": "filter",
 	// Bedrock
@@ -20,6 +21,10 @@ var stops = map[string]string{
 	"MAX_TOKENS": "length", "STOP": "end", "SAFETY": "filter", "RECITATION": "filter", "BLOCKLIST": "filter", "PROHIBITED_CONTENT": "filter", "SPII": "filter",
 	"LANGUAGE": "filter", "IMAGE_SAFETY": "filter",
 }
+
+// stopRefusal is the reason of a reply that contains the model's refusal. It is an error for the
+// program, which is made after the reply's tokens are counted.
+const stopRefusal = "refusal"
 
 // brokenOff maps the reasons with which providers break off a reply to classes of failures.
 var brokenOff = map[string]Class{

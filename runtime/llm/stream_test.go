@@ -34,7 +34,7 @@ func open(t *testing.T, c *Client) (next func(context.Context) (*effect.StreamPi
 }
 
 // twoPieces is the number of events of a stream up to its second piece of text, by provider.
-var twoPieces = map[string]int{"openai": 3, "anthropic": 5, "gemini": 2, "ollama": 2, "azure": 3, "vertex": 2, "bedrock": 3}
+var twoPieces = map[string]int{"openai": 3, "anthropic": 5, "gemini": 2, "ollama": 2, "azure": 4, "responses": 4, "azure chat": 3, "vertex": 2, "bedrock": 3}
 
 // TestStreamClosed closes a stream in the middle of the reply. The request must be aborted.
 func TestStreamClosed(t *testing.T) {

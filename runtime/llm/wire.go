@@ -28,6 +28,12 @@ type assembly interface {
 	reply() (r *effect.AgentReply, ok bool)
 }
 
+// beginner is an assembly whose first events do not belong to the reply.
+type beginner interface {
+	// hasBegun reports whether the model has begun to reply.
+	hasBegun() bool
+}
+
 // framing is the way in which the events of a streamed response are separated.
 type framing uint8
 

@@ -24,6 +24,7 @@ type Reply struct {
 	Repeat    bool              `json:"repeat"` // the reply can be used any number of times
 	Text      string            `json:"text"`
 	Thought   string            `json:"thought"` // thinking text in responses of Anthropic and OpenAI
+	Refusal   string            `json:"refusal"` // part of a response in OpenAI's Responses API
 	JSON      json.RawMessage   `json:"json"`    // input of a forced tool call, or else the text
 	ToolCalls []Call            `json:"tool_calls"`
 	TokensIn  int               `json:"tokens_in"`

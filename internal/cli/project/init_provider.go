@@ -65,7 +65,7 @@ func (m *modelSetup) readme() string {
 
 // checkProvider returns an error unless name is a provider. The error lists the providers.
 func checkProvider(name string) error {
-	names := models.ProviderNames()
+	names := models.ProviderNames(nil)
 	if slices.Contains(names, name) {
 		return nil
 	}
@@ -77,7 +77,7 @@ func checkProvider(name string) error {
 }
 
 // providerList returns the names of the providers for a flag's help.
-func providerList() string { return strings.Join(models.ProviderNames(), ", ") }
+func providerList() string { return strings.Join(models.ProviderNames(nil), ", ") }
 
 // projectValues returns the values of the names in the templates of a project.
 func projectValues(name, provider string) map[string]string {

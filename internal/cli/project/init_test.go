@@ -32,7 +32,7 @@ func TestInitUndone(t *testing.T) {
 // TestModelSetups checks that every provider except the scripted one has a setup for a new
 // project's manifest and README.
 func TestModelSetups(t *testing.T) {
-	for _, p := range models.ProviderNames() {
+	for _, p := range models.ProviderNames(nil) {
 		if _, names := modelSetups[p]; names != (p != models.Scripted) {
 			t.Errorf("provider %s: modelSetups must have a row for every provider except the scripted one", p)
 		}

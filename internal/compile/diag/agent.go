@@ -46,6 +46,14 @@ var (
 		Bad:     `agent A uses demo { temperature: 9.0 }`,
 		Good:    `agent A uses demo { temperature: 0.9 }`,
 	}
+	OnlyChat = &Info{
+		Code: "E0761", Title: `field that only chat completions have`, Noise: NotNoise,
+		Explain: "OpenAI's Responses API has no `seed` and no `stop_sequences`. An agent that sets one of them uses chat completions, unless its connection sets `api = \"responses\"`, or the model accepts tools only with the Responses API.",
+		Bad: `tool Calc { description: "Doubles numbers", @describe("Doubles a number") @param("n", "The number") pub fn double(self, n: Int) -> Int { n * 2 } }
+agent A uses open { model: "gpt-6.2-sol", tools: [Calc], seed: 7 }`,
+		Good: `tool Calc { description: "Doubles numbers", @describe("Doubles a number") @param("n", "The number") pub fn double(self, n: Int) -> Int { n * 2 } }
+agent A uses open { model: "gpt-6.2-sol", tools: [Calc] }`,
+	}
 	StoreValue = &Info{
 		Code: "E0727", Title: `not a store`, Noise: NotNoise,
 		Explain: "A store is created by the function of its type: HashMap::new, Ledger::new, Memory::new or Queue::new.",

@@ -32,6 +32,10 @@ const referenceManifest = `[connections.demo]
 provider = "scripted"
 default_model = "m"
 
+[connections.open]
+provider = "openai"
+api_key_env = "OPENAI_API_KEY"
+
 [connections.plain]
 provider = "openai"
 base_url = "http://localhost:8080/v1"

@@ -61,9 +61,9 @@ type Key struct {
 	// there is no bound.
 	Least, Most float64
 
-	// Transports contains the transports of hosts for which the key has an effect. It is nil if the
-	// key has an effect for all.
-	Transports []string
+	// Only contains the transports of hosts, or the providers of connections, for which the key has
+	// an effect. It is nil if the key has an effect for all.
+	Only []string
 
 	check func(text string) error // returns an error for an invalid element of a Strings value; nil accepts every text
 
@@ -103,7 +103,9 @@ type target struct {
 
 // The allowed values of keys such as providers and transports.
 var (
-	providers     = models.ProviderNames()
+	providers     = models.ProviderNames(nil)
+	twoAPIs       = models.ProviderNames(func(p models.Provider) bool { return p.TwoAPIs })
+	tiers         = models.ProviderNames(func(p models.Provider) bool { return p.Tier != "" })
 	hostTransport = []string{"stdio", claudeCode, codex, acp}
 	mcpTransport  = []string{"stdio", "http"}
 	backoffs      = []string{"none", "linear", "exponential"}
@@ -131,7 +133,7 @@ var keys = []Key{
 		set: func(t *target, v *setting) { t.project.Concerto = v.text }},
 
 	{Path: "connections.*.provider", Type: Enum, Values: providers, Example: `"openai"`,
-		Doc: "The protocol of the provider: OpenAI's chat completions (also of compatible servers), Anthropic's messages, Google's generateContent, Ollama's chat, OpenAI's models on Azure, Gemini on Vertex AI, all models on Amazon Bedrock (its Converse API), or replies from a script."},
+		Doc: "The protocol of the provider: OpenAI's Responses API or chat completions (also of compatible servers), Anthropic's messages, Google's generateContent, Ollama's chat, OpenAI's models on Azure, Gemini on Vertex AI, all models on Amazon Bedrock (its Converse API), or replies from a script."},
 	{Path: "connections.*.api_key_env", Type: String, holds: variables, Example: `"OPENAI_API_KEY"`,
 		Doc: "The environment variable that holds the key. The key itself is never stored."},
 	{Path: "connections.*.token_command", Type: Strings, nonempty: true, Example: `["gcloud", "auth", "print-access-token"]`,
@@ -150,8 +152,12 @@ var keys = []Key{
 	{Path: "connections.*.project", Type: String, Example: `"proj-1"`, Doc: "Sent as OpenAI-Project; the project of Google Cloud, for provider vertex."},
 	{Path: "connections.*.headers", Type: Table, holds: named, instead: "headers_env", Default: "{}", Example: `{ X-Team = "search" }`, Doc: "Headers of each request."},
 	{Path: "connections.*.headers_env", Type: Table, holds: variables, Example: `{ Authorization = "GATEWAY_AUTH" }`, Doc: "Headers whose values are read from the environment at each request."},
-	{Path: "connections.*.extra", Type: Params, holds: named, Example: `{ top_k = 40 }`, Doc: "Members of each request's body, under the provider's own names. They take precedence over the agent's settings; tables are merged."},
-	{Path: "connections.*.api_version", Type: String, Default: `"2024-10-21"`, Example: `"2025-04-01-preview"`, Doc: "The version of Azure's API, for provider azure."},
+	{Path: "connections.*.extra", Type: Params, holds: named, Example: `{ top_k = 40 }`, Doc: "Members of each request's body, under the provider's own names. They take precedence over the agent's settings; tables are merged. A member that only chat completions have is an error if the connection uses the Responses API."},
+	{Path: "connections.*.api_version", Type: String, Example: `"2024-10-21"`, Doc: "The version of Azure's API, for provider azure. With a date, it is that of chat completions, whose default is `2024-10-21`; another one, like `preview`, is that of the Responses API, whose default is the current version."},
+	{Path: "connections.*.api", Type: Enum, Values: []string{models.Auto, models.Responses, models.Chat}, Only: twoAPIs, Default: `"auto"`, Example: `"chat"`,
+		Doc: "The API of OpenAI's models: `responses`, `chat` (chat completions), or `auto`, which is `responses` for OpenAI's own servers and for Azure without a dated `api_version`, and `chat` for all other servers. With `auto`, requests with `seed` or `stop_sequences`, which only chat completions have, use `chat`, and requests that chat completions refuse use `responses`."},
+	{Path: "connections.*.service_tier", Type: String, nonempty: true, Only: tiers, Example: `"flex"`,
+		Doc: "The tier in which requests are processed, under the provider's own name, for example `flex` or `priority`; it determines speed and price."},
 	{Path: "connections.*.location", Type: String, Example: `"us-central1"`, Doc: "The region of Google Cloud or `global`, for provider vertex; the region of AWS, for provider bedrock, where `AWS_REGION` is the default."},
 	{Path: "connections.*.models", Type: Table, Example: `{ fast = "gpt-4o-mini" }`, Doc: "Aliases for models, to be used as an agent's `model`."},
 	{Path: "connections.*.script", Type: String, Example: `"replies.json"`, Doc: "A JSON or TOML file with the scripted provider's replies.",
@@ -193,19 +199,19 @@ var keys = []Key{
 	{Path: "hosts.*.isolate", Type: Enum, Values: []string{"none", "copy", "worktree"}, Default: `"none"`, Example: `"copy"`, Doc: "Each exchange has its own process and directory, `.concerto/tasks/RUN-HOST-N` next to the manifest: a copy of its working directory, or a git worktree on a new branch. It is removed at the end unless it was changed."},
 	{Path: "hosts.*.timeout", Type: Number, Unit: "seconds", Default: "120", Example: "120", Doc: "The maximum duration of one exchange; by default 1800 for a vendor's agent."},
 	{Path: "hosts.*.init_timeout", Type: Number, Unit: "seconds", Example: "20", Doc: "The maximum time until a new process is ready; by default `timeout`, else 10; 60 for a vendor's agent."},
-	{Path: "hosts.*.init", Type: Bool, Default: "false", Example: "true", Transports: []string{"stdio"}, Doc: "Sends the `init` message even without `params`, so that the host can report its capabilities."},
-	{Path: "hosts.*.send_tools", Type: Bool, Default: "false", Example: "true", Transports: []string{"stdio"}, Doc: "Lists in each prompt the tools that the host may call, as for a host with the capability `tools`."},
-	{Path: "hosts.*.model", Type: String, Example: `"opus"`, Transports: vendors, Doc: "The model of a vendor's agent."},
-	{Path: "hosts.*.mode", Type: String, Default: `"default"`, Example: `"plan"`, Transports: []string{claudeCode, acp}, Doc: "The agent's permission mode: `default`, `acceptEdits` or `plan`; for `acp` any mode that it offers. A mode that skips permission requires `unsafe_mode`."},
-	{Path: "hosts.*.unsafe_mode", Type: Bool, Default: "false", Example: "true", Transports: []string{claudeCode, acp}, Doc: "Allows a `mode` that skips permission."},
-	{Path: "hosts.*.settings", Type: Strings, Default: "[]", Example: `["project"]`, Transports: []string{claudeCode}, Doc: "The agent's own settings that it reads: `user`, `project`, `local`. Rules and hooks in them decide without a request to the program."},
-	{Path: "hosts.*.approval_policy", Type: Enum, Values: []string{"untrusted", "on-request", "never"}, Default: `"untrusted"`, Example: `"on-request"`, Transports: []string{codex}, Doc: "When the agent requests an approval."},
-	{Path: "hosts.*.sandbox", Type: Enum, Values: codexSandboxes, Default: `"workspace-write"`, Example: `"read-only"`, Transports: []string{codex}, member: "codex_sandbox", Doc: "The files that the agent's commands may access, by its own sandbox. A section `sandbox` is Concerto's; next to it this key is called `codex_sandbox`."},
-	{Path: "hosts.*.codex_sandbox", Type: Enum, Values: codexSandboxes, Default: `"workspace-write"`, Example: `"danger-full-access"`, Transports: []string{codex}, Doc: "The same as the key `sandbox`, for a host with a section `sandbox`."},
+	{Path: "hosts.*.init", Type: Bool, Default: "false", Example: "true", Only: []string{"stdio"}, Doc: "Sends the `init` message even without `params`, so that the host can report its capabilities."},
+	{Path: "hosts.*.send_tools", Type: Bool, Default: "false", Example: "true", Only: []string{"stdio"}, Doc: "Lists in each prompt the tools that the host may call, as for a host with the capability `tools`."},
+	{Path: "hosts.*.model", Type: String, Example: `"opus"`, Only: vendors, Doc: "The model of a vendor's agent."},
+	{Path: "hosts.*.mode", Type: String, Default: `"default"`, Example: `"plan"`, Only: []string{claudeCode, acp}, Doc: "The agent's permission mode: `default`, `acceptEdits` or `plan`; for `acp` any mode that it offers. A mode that skips permission requires `unsafe_mode`."},
+	{Path: "hosts.*.unsafe_mode", Type: Bool, Default: "false", Example: "true", Only: []string{claudeCode, acp}, Doc: "Allows a `mode` that skips permission."},
+	{Path: "hosts.*.settings", Type: Strings, Default: "[]", Example: `["project"]`, Only: []string{claudeCode}, Doc: "The agent's own settings that it reads: `user`, `project`, `local`. Rules and hooks in them decide without a request to the program."},
+	{Path: "hosts.*.approval_policy", Type: Enum, Values: []string{"untrusted", "on-request", "never"}, Default: `"untrusted"`, Example: `"on-request"`, Only: []string{codex}, Doc: "When the agent requests an approval."},
+	{Path: "hosts.*.sandbox", Type: Enum, Values: codexSandboxes, Default: `"workspace-write"`, Example: `"read-only"`, Only: []string{codex}, member: "codex_sandbox", Doc: "The files that the agent's commands may access, by its own sandbox. A section `sandbox` is Concerto's; next to it this key is called `codex_sandbox`."},
+	{Path: "hosts.*.codex_sandbox", Type: Enum, Values: codexSandboxes, Default: `"workspace-write"`, Example: `"danger-full-access"`, Only: []string{codex}, Doc: "The same as the key `sandbox`, for a host with a section `sandbox`."},
 	{Path: "hosts.*.telemetry", Type: Bool, Example: "false", Doc: "Whether it receives the variables of OpenTelemetry, so that its own spans become a part of the run's trace ([40](40-telemetry.md)); by default only a vendor's agent does."},
-	{Path: "hosts.*.session", Type: Enum, Values: []string{"keep", "fresh"}, Default: `"keep"`, Example: `"fresh"`, Transports: vendors, Doc: "Whether exchanges with one process share one conversation, or each begins a new one."},
-	{Path: "hosts.*.background", Type: Enum, Values: []string{"wait", "forbid", "detach"}, Default: `"wait"`, Example: `"detach"`, Transports: vendors, Doc: "The treatment of subagents, workflows and commands that run on when the agent's turn has ended: an exchange waits for them, stops them and fails, or ends and lets them run ([50](50-agents.md))."},
-	{Path: "hosts.*.background_timeout", Type: Number, Unit: "seconds", Example: "600", Transports: vendors, Doc: "The maximum time for which an exchange waits for background work after its first turn; by default the rest of `timeout`."},
+	{Path: "hosts.*.session", Type: Enum, Values: []string{"keep", "fresh"}, Default: `"keep"`, Example: `"fresh"`, Only: vendors, Doc: "Whether exchanges with one process share one conversation, or each begins a new one."},
+	{Path: "hosts.*.background", Type: Enum, Values: []string{"wait", "forbid", "detach"}, Default: `"wait"`, Example: `"detach"`, Only: vendors, Doc: "The treatment of subagents, workflows and commands that run on when the agent's turn has ended: an exchange waits for them, stops them and fails, or ends and lets them run ([50](50-agents.md))."},
+	{Path: "hosts.*.background_timeout", Type: Number, Unit: "seconds", Example: "600", Only: vendors, Doc: "The maximum time for which an exchange waits for background work after its first turn; by default the rest of `timeout`."},
 	{Path: "hosts.*.schema_repairs", Type: Integer, Most: 3, Default: "1", Example: "2", Doc: "The maximum number of further turns that an exchange with a schema begins because its result does not fit; 0 for a host that reads no JSON."},
 	{Path: "hosts.*.gate", Type: Commands, Example: `[["go", "test", "./..."]]`, Doc: "The commands of `with_gate()`: each must exit with 0 before an exchange ends, a program and its arguments, without a shell; by default those of `gate` in [workspace]."},
 	{Path: "hosts.*.gate_timeout", Type: Number, Unit: "seconds", Example: "600", Doc: "The maximum duration of each of them; by default that of [workspace]."},

@@ -86,6 +86,8 @@ type Connection struct {
 	APIKeyEnv    string            `json:"api_key_env"`
 	TokenCommand []string          `json:"token_command"`
 	BaseURL      string            `json:"base_url"`
+	API          string            `json:"api"`
+	APIVersion   string            `json:"api_version"`
 	DefaultModel string            `json:"default_model"`
 	Timeout      float64           `json:"timeout"` // in seconds; 0 means that the key is not set
 	Fallback     []string          `json:"fallback"`
@@ -203,6 +205,11 @@ func (m *Manifest) Origin(c *Connection) string {
 func (c *Connection) LacksKey() bool {
 	p := models.ProviderNamed(c.Provider)
 	return c.APIKeyEnv == "" && c.TokenCommand == nil && (c.BaseURL == "" || p.Addressed) && p.NeedsKey && len(c.HeadersEnv) == 0
+}
+
+// Endpoint returns the keys that determine the API of the connection.
+func (c *Connection) Endpoint() models.Endpoint {
+	return models.Endpoint{Provider: c.Provider, API: c.API, BaseURL: c.BaseURL, APIVersion: c.APIVersion}
 }
 
 // Connection returns the connection with this name, or nil.

@@ -217,8 +217,8 @@ func TestExamplesAreAccepted(t *testing.T) {
 				if strings.HasPrefix(k.Path, "permissions.") && k.Name() != "default" {
 					text += "permissions.default = \"deny\"\n"
 				}
-				if k.Transports != nil {
-					text += fmt.Sprintf("hosts.x.transport = %q\n", k.Transports[0])
+				if k.Only != nil && k.Section() == "hosts.*" {
+					text += fmt.Sprintf("hosts.x.transport = %q\n", k.Only[0])
 				}
 				for prefix, need := range map[string]string{"connections.": "connections.x.provider = \"openai\"\n", "hosts.": "hosts.x.command = \"c\"\n", "mcp.": "mcp.x.command = \"c\"\nmcp.x.url = \"u\"\n", "tools.": toolNeeds(k)} {
 					for line := range strings.Lines(need) {
@@ -464,6 +464,15 @@ func TestDiagnostics(t *testing.T) {
 			"[hosts.c]\ntransport = \"acp\"\ncommand = \"gemini\"\nmode = \"yolo\"\nunsafe_mode = true\n", ""},
 		{"acp without a command", "[hosts.a]\ntransport = \"acp\"\n", "1:8: E0804: [hosts.a] has no `command` (add `command = \"…\"`, the program to start for this host)\n"},
 		{"key of another transport", "[hosts.a]\ncommand = \"c\"\nmodel = \"m\"\n", "3:1: E0806: [hosts.a] has transport `stdio`, which does not support `model` (remove it: only these transports support it: claude-code, codex, acp)\n"},
+		{"key of another provider", "[connections.a]\nprovider = \"gemini\"\nservice_tier = \"flex\"\napi = \"chat\"\n[connections.b]\nprovider = \"ollama\"\nservice_tier = \"flex\"\n",
+			"4:1: E0806: [connections.a] has provider `gemini`, which does not support `api` (remove it: only these providers support it: openai, azure)\n" +
+				"7:1: E0806: [connections.b] has provider `ollama`, which does not support `service_tier` (remove it: only these providers support it: openai, anthropic, gemini, azure, vertex, bedrock)\n"},
+		{"dated Responses API", "[connections.a]\nprovider = \"azure\"\napi = \"responses\"\napi_version = \"2024-10-21\"\n[connections.b]\nprovider = \"azure\"\napi_version = \"2024-10-21\"\nextra = { n = 2 }\n",
+			"4:1: E0806: [connections.a] has the Responses API, which has no version with a date (remove `api_version`)\n"},
+		{"members of chat completions", "[connections.a]\nprovider = \"openai\"\nextra = { verbosity = \"low\", n = 2, user = \"u\" }\n[connections.b]\nprovider = \"openai\"\nbase_url = \"https://gateway.example\"\nextra = { n = 2 }\n",
+			"3:11: E0803: `verbosity` is a member of chat completions, which the Responses API lacks (write `text.verbosity`, or write `api = \"chat\"`)\n" +
+				"3:30: E0803: `n` is a member of chat completions, which the Responses API lacks (remove it, or write `api = \"chat\"`)\n"},
+		{"another API", "[connections.a]\nprovider = \"openai\"\napi = \"completions\"\n", "3:7: E0803: unknown api \"completions\" (`api` must be \"auto\", \"responses\" or \"chat\")\n"},
 		{"modes", "[hosts.a]\ntransport = \"claude-code\"\nmode = \"bypassPermissions\"\n[hosts.b]\ntransport = \"claude-code\"\nmode = \"fast\"\nsettings = [\"mine\"]\n",
 			"3:8: E0803: mode `bypassPermissions` lets the agent act without approval (add `unsafe_mode = true` if this is intended)\n" +
 				"6:8: E0803: unknown mode \"fast\" (the modes are default, acceptEdits, plan)\n" +

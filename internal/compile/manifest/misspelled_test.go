@@ -81,8 +81,8 @@ func withKey(k *Key, names []string) string {
 				fmt.Fprintln(&b, line)
 			}
 		}
-		if section == "hosts.*" && len(k.Transports) > 0 {
-			fmt.Fprintf(&b, "transport = %q\n", k.Transports[0])
+		if section == "hosts.*" && len(k.Only) > 0 {
+			fmt.Fprintf(&b, "transport = %q\n", k.Only[0])
 		}
 	}
 	return b.String() + shown[len(shown)-1] + " = " + k.Example + "\n"

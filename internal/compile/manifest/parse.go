@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/data/secret"
 	"github.com/concerto-lang/concerto/internal/text/foreign"
 	"github.com/concerto-lang/concerto/internal/text/source"
@@ -239,6 +240,34 @@ func (r *reader) connection(n *node, v any) {
 		r.add(diag.ManifestConflict.At(c.At["script"].Key, "[%s] has both `script` and `replies`", shown).
 			Label(c.At["replies"].Key, "the replies in the manifest").
 			Hint("keep one of them"))
+	}
+	r.checkAPI(c, n, shown)
+}
+
+// checkAPI reports keys that the provider or the API of a connection does not support.
+func (r *reader) checkAPI(c *Connection, n *node, shown string) {
+	for _, key := range n.children {
+		if k := row("connections.*." + key.name); k != nil && k.Only != nil && c.Provider != "" && !slices.Contains(k.Only, c.Provider) {
+			r.add(diag.ManifestConflict.At(key.key, "[%s] has provider `%s`, which does not support `%s`", shown, c.Provider, key.name).
+				Hint("remove it: only these providers support it: %s", strings.Join(k.Only, ", ")))
+		}
+	}
+	e := c.Endpoint()
+	if e.Uses() != models.Responses {
+		return
+	}
+	if e.Provider == "azure" && models.IsDated(e.APIVersion) {
+		r.add(diag.ManifestConflict.At(c.At["api_version"].Key, "[%s] has the Responses API, which has no version with a date", shown).
+			Label(c.At["api"].Key, "the API").Hint("remove `api_version`"))
+	}
+	extra := n.child("extra")
+	if extra == nil {
+		return
+	}
+	for _, member := range extra.children {
+		if problem, instead := models.OnlyChat(member.name); problem != "" {
+			r.add(diag.ManifestValue.At(member.key, "%s", problem).Hint("%s", instead))
+		}
 	}
 }
 

@@ -53,9 +53,9 @@ func (r *reader) checkVendor(h *Host, n *node, v any, shown string) (transport s
 		if isTable := c.kind == table; isTable && len(namesIn("hosts.*."+c.name)) > 0 {
 			continue
 		}
-		if k != nil && k.Transports != nil && !slices.Contains(k.Transports, transport) {
+		if k != nil && k.Only != nil && !slices.Contains(k.Only, transport) {
 			r.add(diag.ManifestConflict.At(c.key, "[%s] has transport `%s`, which does not support `%s`", shown, transport, c.name).
-				Hint("remove it: only these transports support it: %s", strings.Join(k.Transports, ", ")))
+				Hint("remove it: only these transports support it: %s", strings.Join(k.Only, ", ")))
 		}
 	}
 	if !slices.Contains(vendors, transport) {

@@ -63,7 +63,7 @@ type ChatMessage struct {
 // Items is the output of a model in the provider's form. Such blocks, for example signed or
 // encrypted reasoning, return unchanged to the same connection and model, or not at all.
 type Items struct {
-	API        string `json:"api"` // "anthropic" or "chat"
+	API        string `json:"api"` // "anthropic", "chat" or "responses"
 	Connection string `json:"connection"`
 	Model      string `json:"model"`
 	// Content contains the blocks in the provider's order: a block as it was sent, or the texts

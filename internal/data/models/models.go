@@ -27,7 +27,10 @@ type Model struct {
 	// or Prompt. SchemaTools are those of a request with tools.
 	Schema      []string `json:"schema"`
 	SchemaTools []string `json:"schema_tools"`
-	Source      []string `json:"source"` // names in sources, or addresses
+	// ChatTools is whether chat completions accept tools: Send, Refuse or EffortNone, which here
+	// includes requests without an effort; "" means Send.
+	ChatTools string   `json:"chat_tools"`
+	Source    []string `json:"source"` // names in sources, or addresses
 }
 
 // Values of Temperature and TopP.
@@ -123,7 +126,7 @@ func newest(vendor, name string) *Model {
 		for i := range rows {
 			if rows[i].Provider == vendor {
 				m := rows[i]
-				m.Pattern, m.Thinking, m.Temperature, m.TopP = f.prefix+"*", "adaptive", Send, Send
+				m.Pattern, m.Thinking, m.Temperature, m.TopP, m.ChatTools = f.prefix+"*", "adaptive", Send, Send, Send
 				return &m
 			}
 		}

@@ -31,7 +31,7 @@ func TestRows(t *testing.T) {
 		if _, err := time.Parse(time.DateOnly, r.Date); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		for value, known := range map[string][]string{r.Temperature: {"", Send, Refuse, EffortNone}, r.TopP: {"", Send, Refuse, EffortNone}, r.Thinking: {"", "none", "budget", "adaptive", "always"}} {
+		for value, known := range map[string][]string{r.Temperature: {"", Send, Refuse, EffortNone}, r.TopP: {"", Send, Refuse, EffortNone}, r.Thinking: {"", "none", "budget", "adaptive", "always"}, r.ChatTools: {"", Refuse, EffortNone}} {
 			if !slices.Contains(known, value) {
 				t.Errorf("%s has the unknown value %q", name, value)
 			}
@@ -79,6 +79,50 @@ func TestLookup(t *testing.T) {
 		got := []string{m.Pattern, m.Temperature, strings.Join(m.Schema, " "), strings.Join(m.SchemaTools, " ")}
 		if want := []string{c.pattern, c.temperature, c.schema, c.tools}; !slices.Equal(got, want) {
 			t.Errorf("%s %s: got %q, want %q", c.provider, c.model, got, want)
+		}
+	}
+}
+
+// TestUses checks which API a connection uses.
+func TestUses(t *testing.T) {
+	for _, c := range []struct {
+		e    Endpoint
+		want string
+	}{
+		{Endpoint{Provider: "openai"}, Responses},
+		{Endpoint{Provider: "openai", API: Auto}, Responses},
+		{Endpoint{Provider: "openai", API: Chat}, Chat},
+		{Endpoint{Provider: "openai", BaseURL: "https://api.openai.com/v1"}, Responses},
+		{Endpoint{Provider: "openai", BaseURL: "https://eu.api.openai.com"}, Responses},
+		{Endpoint{Provider: "openai", BaseURL: "https://us.api.openai.com:443/v1"}, Responses},
+		{Endpoint{Provider: "openai", BaseURL: "https://notapi.openai.com.example/v1"}, Chat},
+		{Endpoint{Provider: "openai", BaseURL: "https://evilapi.openai.com/v1"}, Chat},
+		{Endpoint{Provider: "openai", BaseURL: "http://127.0.0.1:8080"}, Chat},
+		{Endpoint{Provider: "openai", BaseURL: "http://127.0.0.1:8080", API: Responses}, Responses},
+		{Endpoint{Provider: "azure", BaseURL: "https://x.openai.azure.com"}, Responses},
+		{Endpoint{Provider: "azure", BaseURL: "https://x.openai.azure.com", APIVersion: "preview"}, Responses},
+		{Endpoint{Provider: "azure", BaseURL: "https://x.openai.azure.com", APIVersion: "2024-10-21"}, Chat},
+		{Endpoint{Provider: "azure", BaseURL: "https://x.openai.azure.com", APIVersion: "2025-04-01-preview"}, Chat},
+		{Endpoint{Provider: "anthropic", API: Responses}, ""},
+	} {
+		if got := c.e.Uses(); got != c.want {
+			t.Errorf("%+v uses %q, want %q", c.e, got, c.want)
+		}
+	}
+}
+
+// TestChatAccepts checks for which models chat completions accept tools.
+func TestChatAccepts(t *testing.T) {
+	for _, c := range []struct {
+		model, effort string
+		tools, want   bool
+	}{
+		{"gpt-6.2-sol", "", false, true}, {"gpt-6.2-sol", "", true, false}, {"gpt-5.6", "none", true, false},
+		{"gpt-5.4", "", true, true}, {"gpt-5.4", "none", true, true}, {"gpt-5.4", "low", true, false}, {"gpt-5.4", "low", false, true},
+		{"gpt-4o", "", true, true}, {"gpt-9", "", true, true}, {"my-model", "high", true, true},
+	} {
+		if got := Lookup("openai", c.model).ChatAccepts(c.tools, c.effort); got != c.want {
+			t.Errorf("%s with tools %v and effort %q: %v", c.model, c.tools, c.effort, got)
 		}
 	}
 }

@@ -12,20 +12,27 @@ type Provider struct {
 	Addressed bool
 	// NeedsKey means that the provider's servers require an API key.
 	NeedsKey bool
+	// TwoAPIs means that the servers have the Responses API and chat completions.
+	TwoAPIs bool
+	// Tier is the member of a request that contains the service tier, with dots between the names
+	// of nested members; "" if there is none.
+	Tier string
 }
 
 // Scripted is the provider that returns replies from the manifest without a network.
 const Scripted = "scripted"
 
-// Providers contains the providers in the order in which messages list them.
+// Providers contains the providers in the order in which messages list them. The names of service
+// tiers are those of npm openai 7.59.0, @anthropic-ai/sdk 1.14.0, @google/genai 2.32.0 and
+// @aws-sdk/client-bedrock-runtime 3.1164.0.
 var Providers = []Provider{
-	{Name: "openai", Base: "https://api.openai.com/v1", Version: "v1", NeedsKey: true},
-	{Name: "anthropic", Base: "https://api.anthropic.com/v1", Version: "v1", NeedsKey: true},
-	{Name: "gemini", Base: "https://generativelanguage.googleapis.com/v1beta", Version: "v1beta", NeedsKey: true},
+	{Name: "openai", Base: "https://api.openai.com/v1", Version: "v1", NeedsKey: true, TwoAPIs: true, Tier: "service_tier"},
+	{Name: "anthropic", Base: "https://api.anthropic.com/v1", Version: "v1", NeedsKey: true, Tier: "service_tier"},
+	{Name: "gemini", Base: "https://generativelanguage.googleapis.com/v1beta", Version: "v1beta", NeedsKey: true, Tier: "serviceTier"},
 	{Name: "ollama", Base: "http://localhost:11434/api", Version: "api"},
-	{Name: "azure", Addressed: true, NeedsKey: true},
-	{Name: "vertex", Addressed: true, Version: "v1", NeedsKey: true},
-	{Name: "bedrock", Addressed: true},
+	{Name: "azure", Addressed: true, NeedsKey: true, TwoAPIs: true, Tier: "service_tier"},
+	{Name: "vertex", Addressed: true, Version: "v1", NeedsKey: true, Tier: "serviceTier"},
+	{Name: "bedrock", Addressed: true, Tier: "serviceTier.type"},
 	{Name: Scripted},
 }
 
@@ -39,11 +46,13 @@ func ProviderNamed(name string) Provider {
 	return Provider{}
 }
 
-// ProviderNames returns the names of Providers.
-func ProviderNames() []string {
+// ProviderNames returns the names of the Providers with a property; nil selects all.
+func ProviderNames(with func(Provider) bool) []string {
 	var out []string
 	for _, p := range Providers {
-		out = append(out, p.Name)
+		if with == nil || with(p) {
+			out = append(out, p.Name)
+		}
 	}
 	return out
 }

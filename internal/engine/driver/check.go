@@ -327,7 +327,7 @@ func (in *Input) universe() *sema.Manifest {
 		Mcp:         map[string]bool{},
 	}
 	for _, c := range m.Connections {
-		conn := sema.ManifestConnection{DefaultModel: c.DefaultModel, Aliases: c.Models}
+		conn := sema.ManifestConnection{DefaultModel: c.DefaultModel, Aliases: c.Models, Endpoint: c.Endpoint()}
 		if c.Provider == "scripted" && c.DefaultModel == "" {
 			conn.DefaultModel = "scripted" // a script ignores the model
 		}

@@ -22,6 +22,9 @@ var schemas embed.FS
 // headers are the headers that a request to an API must have.
 var headers = map[string]string{"anthropic": "Anthropic-Version", "bedrock": "Authorization"}
 
+// rules check what an API requires of a request beyond its published schema.
+var rules = map[string]func(body map[string]any) error{"responses": checkResponses}
+
 // Start serves replies until Close.
 func Start(replies ...modelserver.Reply) *modelserver.Server {
 	s, err := modelserver.Start(check, replies...)
@@ -76,6 +79,9 @@ func check(api string, r *http.Request, text []byte) error {
 	}
 	if problems := all[api].Check(doc); len(problems) > 0 {
 		return fmt.Errorf("the request does not match the published schema of %s: %s\n%s", api, jsonschema.FormatProblems(problems, 5), text)
+	}
+	if rules := rules[api]; rules != nil {
+		return rules(doc.(map[string]any))
 	}
 	return nil
 }

@@ -140,9 +140,52 @@ func TestAgents(t *testing.T) {
 	if len(s.InvalidRequests()) != 0 {
 		t.Error(s.InvalidRequests())
 	}
-	ours := Start()
-	defer ours.Close()
-	if code, got := post(t, ours.URL+"/v1/responses", `{}`); code != 400 || !strings.Contains(got, "no published schema") {
-		t.Error(code, got)
+}
+
+// TestResponses checks what the server of the Responses API refuses.
+func TestResponses(t *testing.T) {
+	s := Start(modelserver.Reply{Text: "a", Repeat: true})
+	defer s.Close()
+	reasoning := func(id, encrypted string) string {
+		return `{"type":"reasoning","id":"` + id + `","summary":[],"encrypted_content":"` + encrypted + `"}`
+	}
+	const (
+		user   = `{"role":"user","content":"x"}`
+		call   = `{"type":"function_call","id":"fc_1","call_id":"c1","name":"f","arguments":"{}"}`
+		result = `{"type":"function_call_output","call_id":"c1","output":"1"}`
+		tool   = `{"type":"function","name":"f","parameters":{"type":"object"}`
+	)
+	thought := reasoning("rs_1", modelserver.Encrypted("rs_1"))
+	for _, c := range []struct{ members, input, want string }{
+		{``, user, `"output_text"`},
+		{``, user + "," + thought + "," + call + "," + result, `"output_text"`},
+		{`,"tools":[` + tool + `,"strict":false}]`, user, `"output_text"`},
+		{`,"tools":[` + tool + `}]`, user, `tools[0].strict: missing`},
+		{`,"tools":[` + tool + `,"strict":true}]`, user, `the schema of f is not strict`},
+		{`,"text":{"format":{"type":"json_schema","name":"r","strict":true,"schema":{"type":"object","properties":{"a":{"type":"object"}},"required":["a"],"additionalProperties":false}}}`, user, `the schema of the reply is not strict`},
+		{`,"stop":["x"]`, user, `stop`},
+		{`,"seed":1`, user, `seed`},
+		{`,"max_tokens":1`, user, `max_tokens`},
+		{`,"stream_options":{}`, user, `stream`},
+		{``, user + "," + result, `No tool call found for function call output with call_id c1`},
+		{``, user + "," + call, `No tool output found for function call c1`},
+		{``, user + "," + thought, `Item 'rs_1' of type 'reasoning' was provided without its required following item`},
+		{``, user + "," + thought + `,{"role":"assistant","content":"a"}`, `without its required following item`},
+		{``, user + "," + thought + "," + user, `without its required following item`},
+		{``, user + "," + thought + "," + thought + "," + call + "," + result, `Duplicate item found with id rs_1`},
+		{``, user + "," + reasoning("rs_1", "gAAAAA") + "," + call + "," + result, `The encrypted content for item rs_1 could not be verified`},
+	} {
+		if _, got := post(t, s.URL+"/v1/responses", `{"model":"m","store":false`+c.members+`,"input":[`+c.input+`]}`); !strings.Contains(got, c.want) {
+			t.Errorf("members %s, input %s:\n got %s\nwant %s", c.members, c.input, got, c.want)
+		}
+	}
+	for _, c := range []struct{ body, want string }{
+		{`{"model":"m","input":[` + user + `]}`, `store: missing`},
+		{`{"model":"m","store":true,"input":[` + user + `]}`, `store`},
+		{`{"model":"gpt-4o","store":false,"include":["reasoning.encrypted_content"],"input":[` + user + `]}`, `Encrypted content is not supported with this model`},
+	} {
+		if _, got := post(t, s.URL+"/v1/responses", c.body); !strings.Contains(got, c.want) || strings.Contains(got, "output_text") {
+			t.Errorf("request %s: %s, want %s", c.body, got, c.want)
+		}
 	}
 }
