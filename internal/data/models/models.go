@@ -28,6 +28,7 @@ type Model struct {
 	Schema      []string `json:"schema"`
 	SchemaTools []string `json:"schema_tools"`
 	Source      []string `json:"source"` // names in sources, or addresses
+	Price       []Price  `json:"price"`  // prices of the model that the pattern names, each from its date on; nil if they are unknown
 }
 
 // Values of Temperature and TopP.
