@@ -13,6 +13,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/agents/modelserver"
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/testkit/testllm"
 )
 
@@ -52,7 +53,8 @@ func client(t *testing.T, conns ...Connection) (*Client, *sleeps) {
 func server(t *testing.T, provider string, replies ...modelserver.Reply) (*modelserver.Server, Connection) {
 	s := testllm.Start(replies...)
 	t.Cleanup(s.Close)
-	return s, Connection{Name: "main", Provider: provider, APIKeyEnv: "KEY", BaseURL: s.URL, DefaultModel: "m", Project: "proj", Origin: "Concerto.toml:8", Adds: Adds{Location: "here"}}
+	return s, Connection{Name: "main", Provider: provider, APIKeyEnv: "KEY", BaseURL: s.URL, DefaultModel: "m", Project: "proj", Origin: "Concerto.toml:8", Adds: Adds{Location: "here"},
+		Prices: map[string]models.Rates{AnyModel: {}}}
 }
 
 func ask(c *Client, call effect.AgentCall) (*effect.AgentReply, error) {

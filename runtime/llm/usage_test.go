@@ -8,6 +8,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/agents/modelserver"
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/models"
 )
 
 // TestEstimatedUsage checks that a reply whose tokens the provider does not report counts what was
@@ -39,9 +40,9 @@ func TestEstimatedUsage(t *testing.T) {
 				_, conn := server(t, provider, test.reply)
 				var got []numbers
 				c := New(Config{Connections: []Connection{conn}, Getenv: func(string) (string, bool) { return key, true },
-					Meter: func(context.Context, Metered) (int64, func(in, out int64, answered, estimated bool), error) {
-						return test.granted, func(in, out int64, answered, estimated bool) {
-							got = append(got, numbers{in, out, answered, estimated})
+					Meter: func(context.Context, Metered) (int64, func(models.Spent), error) {
+						return test.granted, func(x models.Spent) {
+							got = append(got, numbers{x.In, x.Out, x.Answered, x.Estimated})
 						}, nil
 					}})
 				t.Cleanup(c.Close)
@@ -75,12 +76,12 @@ func TestBrokenStreamCounts(t *testing.T) {
 		var in, out int64
 		var estimated bool
 		c := New(Config{Connections: []Connection{conn}, Getenv: func(string) (string, bool) { return key, true },
-			Meter: func(context.Context, Metered) (int64, func(in, out int64, answered, estimated bool), error) {
-				return 0, func(i, o int64, answered, e bool) {
-					if answered {
+			Meter: func(context.Context, Metered) (int64, func(models.Spent), error) {
+				return 0, func(x models.Spent) {
+					if x.Answered {
 						t.Error("the call counts as answered")
 					}
-					in, out, estimated = i, o, e
+					in, out, estimated = x.In, x.Out, x.Estimated
 				}, nil
 			}})
 		t.Cleanup(c.Close)

@@ -138,7 +138,6 @@ type Prices struct {
 // Picodollars returns the cost in units of 10⁻¹² US dollars: the cost that the host has reported,
 // or else that of its tokens; without prices, their estimate. Without all of them it is 0.
 func (u *HostUsage) Picodollars(prices *Prices) int64 {
-	const dollar = 1e12
 	if u.Priced {
 		return int64(math.Round(u.CostUSD * dollar))
 	}

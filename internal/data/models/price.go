@@ -29,12 +29,13 @@ type Price struct {
 	Rates
 	// Above contains the rates of all tokens of a request whose input is longer; nil for none.
 	Above *Above `json:"above,omitempty"`
-	// Tiers contains factors of service tiers. Nil in the price of a manifest, which is that of the
-	// tier that the manifest requests.
+	// Tiers contains factors of service tiers.
 	Tiers map[string]float64 `json:"tiers,omitempty"`
 	// From is the first day on which the price applies, in UTC; "" if it is the first price.
-	From   string   `json:"from,omitempty"`
-	Source []string `json:"source,omitempty"` // nil in the price of a manifest
+	From string `json:"from,omitempty"`
+	// Source contains names in sources, or addresses. It is nil in the price of a manifest, which
+	// applies to each service tier.
+	Source []string `json:"source,omitempty"`
 }
 
 // Above are the rates of requests with more than Tokens input tokens.
@@ -46,10 +47,23 @@ type Above struct {
 // Usage is what a request has used. In includes Cached and CacheWrite, and CacheWrite includes
 // CacheWrite1h. Out includes Reasoning.
 type Usage struct {
-	In, Out                          int64
-	Cached, CacheWrite, CacheWrite1h int64  // read from the provider's cache, written to it, and the latter with a lifetime of one hour
-	Reasoning                        int64  // of the model's reasoning
-	Tier                             string // service tier; "" for the standard one
+	In, Out int64
+	Parts
+	CacheWrite1h int64  // written to the provider's cache with a lifetime of one hour
+	Tier         string // service tier; "" for the standard one
+}
+
+// Parts are numbers of tokens that the input and the output of requests include; 0 if the provider
+// reports none.
+type Parts struct {
+	Cached     int64 `json:"tokens_cached,omitempty"`      // read from the provider's cache
+	CacheWrite int64 `json:"tokens_cache_write,omitempty"` // written to it
+	Reasoning  int64 `json:"tokens_reasoning,omitempty"`
+}
+
+// Plus returns the sum of parts.
+func (p Parts) Plus(q Parts) Parts {
+	return Parts{p.Cached + q.Cached, p.CacheWrite + q.CacheWrite, p.Reasoning + q.Reasoning}
 }
 
 // Spent is what a request has used, and its cost in units of 10⁻¹² US dollars.
@@ -173,20 +187,20 @@ func PriceAt(vendor, model string, date time.Time) (best *Price) {
 	return best
 }
 
-// WithRatios returns the price of a manifest with the rates of the cache in which it lacks them, in
-// the same ratio to its input as those of the vendor's price, which may be nil.
-func (p Price) WithRatios(vendor *Price) Price {
-	if vendor == nil || vendor.Input == 0 {
-		return p
+// WithRatios returns the rates of a manifest with those of the cache that it lacks: they have the
+// same ratio to its input as those of the vendor's price, which may be nil.
+func (r Rates) WithRatios(vendor *Price) Rates {
+	if vendor == nil {
+		return r
 	}
 	v := vendor.at(0)
 	for _, x := range []struct {
 		to   **float64
 		from *float64
-	}{{&p.CacheRead, v.CacheRead}, {&p.CacheWrite, v.CacheWrite}, {&p.CacheWrite1h, v.CacheWrite1h}} {
+	}{{&r.CacheRead, v.CacheRead}, {&r.CacheWrite, v.CacheWrite}, {&r.CacheWrite1h, v.CacheWrite1h}} {
 		if *x.to == nil {
-			*x.to = new(p.Input * *x.from / v.Input)
+			*x.to = new(r.Input * *x.from / v.Input)
 		}
 	}
-	return p
+	return r
 }

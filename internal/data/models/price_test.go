@@ -114,16 +114,16 @@ func TestCost(t *testing.T) {
 		unsure bool
 	}{
 		{"plain", Usage{In: 1000, Out: 10}, opus, 1000*4e6 + 10*20e6, false},
-		{"cached", Usage{In: 1000, Out: 10, Cached: 600, CacheWrite: 300, CacheWrite1h: 100}, opus, 100*4e6 + 600*200_000 + 200*5e6 + 100*8e6 + 10*20e6, false},
+		{"cached", Usage{In: 1000, Out: 10, Parts: Parts{Cached: 600, CacheWrite: 300}, CacheWrite1h: 100}, opus, 100*4e6 + 600*200_000 + 200*5e6 + 100*8e6 + 10*20e6, false},
 		{"at the bound", Usage{In: 100_000, Out: 1}, haiku, 100_000*100_000 + 500_000, false},
-		{"above the bound", Usage{In: 100_001, Out: 1, Cached: 100_000}, haiku, 500_000 + 100_000*50_000 + 2_500_000, false},
-		{"no rates of a cache", Usage{In: 100, Cached: 50, CacheWrite: 40, CacheWrite1h: 20}, &own, 60*2e6 + 40*2.5e6, false},
+		{"above the bound", Usage{In: 100_001, Out: 1, Parts: Parts{Cached: 100_000}}, haiku, 500_000 + 100_000*50_000 + 2_500_000, false},
+		{"no rates of a cache", Usage{In: 100, Parts: Parts{Cached: 50, CacheWrite: 40}, CacheWrite1h: 20}, &own, 60*2e6 + 40*2.5e6, false},
 		{"a tier", Usage{In: 100, Out: 10, Tier: "flex"}, &tiered, 100*1e6 + 10*5e6, false},
 		{"an unknown tier", Usage{In: 100, Out: 10, Tier: "priority"}, &tiered, 100*2e6 + 10*10e6, true},
 		{"a tier of a manifest", Usage{In: 100, Out: 10, Tier: "priority"}, &own, 100*2e6 + 10*10e6, false},
-		{"negative", Usage{In: -5, Out: -1, Cached: -3}, opus, 0, false},
-		{"more cached than read", Usage{In: 100, Cached: 5000}, opus, 100 * 200_000, false},
-		{"counted twice", Usage{In: 100, Cached: 100, CacheWrite: 100}, opus, 100 * 200_000, false},
+		{"negative", Usage{In: -5, Out: -1, Parts: Parts{Cached: -3}}, opus, 0, false},
+		{"more cached than read", Usage{In: 100, Parts: Parts{Cached: 5000}}, opus, 100 * 200_000, false},
+		{"counted twice", Usage{In: 100, Parts: Parts{Cached: 100, CacheWrite: 100}}, opus, 100 * 200_000, false},
 		{"impossible", Usage{In: math.MaxInt64, Out: math.MaxInt64}, &Price{Rates: Rates{Input: 1e9, Output: 1e9}}, mostCost, false},
 	} {
 		if cost, ok := Cost(c.usage, c.price); cost != c.cost || ok == c.unsure {
@@ -137,7 +137,7 @@ func TestHighest(t *testing.T) {
 	price := PriceAt("anthropic", "claude-haiku-5-5", day("2026-11-27"))
 	for _, in := range []int64{0, 1, 100_000, 100_001} {
 		for _, long := range []bool{false, true} {
-			u := Usage{In: in, Out: 7, CacheWrite: in}
+			u := Usage{In: in, Out: 7, Parts: Parts{CacheWrite: in}}
 			if long {
 				u.CacheWrite1h = in
 			}
@@ -156,11 +156,11 @@ func TestHighest(t *testing.T) {
 // of its own.
 func TestWithRatios(t *testing.T) {
 	vendor := PriceAt("anthropic", "claude-opus-5-5", day("2026-11-27"))
-	got := Price{Rates: Rates{Input: 8, Output: 40, CacheWrite: new(9.0)}}.WithRatios(vendor)
-	if d := cmp.Diff(Rates{8, 40, new(0.4), new(9.0), new(16.0)}, got.Rates); d != "" {
+	got := Rates{Input: 8, Output: 40, CacheWrite: new(9.0)}.WithRatios(vendor)
+	if d := cmp.Diff(Rates{8, 40, new(0.4), new(9.0), new(16.0)}, got); d != "" {
 		t.Error(d)
 	}
-	if got := (Price{Rates: Rates{Input: 8, Output: 40}}).WithRatios(nil); got.CacheRead != nil {
+	if got := (Rates{Input: 8, Output: 40}).WithRatios(nil); got.CacheRead != nil {
 		t.Errorf("without a vendor: %+v", got)
 	}
 }
