@@ -28,8 +28,8 @@ func (r *Reply) responsesItems() []object {
 
 func (r *Reply) responses(body map[string]any) any {
 	return object{"id": "resp_1", "object": "response", "model": body["model"], "status": "completed", "output": r.responsesItems(),
-		"usage": object{"input_tokens": r.TokensIn, "input_tokens_details": object{"cached_tokens": 0},
-			"output_tokens": r.TokensOut, "output_tokens_details": object{"reasoning_tokens": 0}, "total_tokens": r.TokensIn + r.TokensOut}}
+		"usage": object{"input_tokens": r.TokensIn, "input_tokens_details": object{"cached_tokens": r.Cached, "cache_write_tokens": r.CacheWrite},
+			"output_tokens": r.TokensOut, "output_tokens_details": object{"reasoning_tokens": r.Reasoning}, "total_tokens": r.TokensIn + r.TokensOut}}
 }
 
 func responsesEvent(kind string, o object) string {

@@ -85,8 +85,12 @@ func writeStatsTable(a *console.Console, s *stats) {
 		}
 		return in, out
 	}
-	in, out := parts("cached", "written", "reasoning")
-	fmt.Fprintf(w, "calls\tfailed\ttokens in\t%stokens out\t%scost USD\t  model\n", in, out)
+	title := "calls\tfailed\ttokens in\ttokens out\tcost USD\t  model\n"
+	if cache || reasoning { // short titles, so that the table is not too wide
+		in, out := parts("read", "write", "think")
+		title = "calls\tfailed\tin\t" + in + "out\t" + out + "cost USD\t  model\n"
+	}
+	fmt.Fprint(w, title)
 	line := func(u budget.Usage, name string) {
 		cost := "unknown"
 		if u.Priced {
