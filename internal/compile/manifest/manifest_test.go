@@ -125,6 +125,7 @@ run = ["git"]
 		Connections: []*Connection{{
 			Name: "main", Provider: "openai", APIKeyEnv: "OPENAI_API_KEY", BaseURL: "http://127.0.0.1:9/v1",
 			DefaultModel: "gpt-4o", Timeout: 30, Fallback: []string{"rules", "scripted"}, Models: map[string]string{"fast": "gpt-4o-mini", "big one": "gpt-4o"},
+			Prices: map[string]models.Rates{"*": {Input: 1}, "gpt-4o": {Input: 2.5, Output: 10}},
 			Config: []byte(`{"provider":"openai","api_key_env":"OPENAI_API_KEY","base_url":"http://127.0.0.1:9/v1","default_model":"gpt-4o","timeout":30,` +
 				`"organization":"org","project":"proj","models":{"fast":"gpt-4o-mini","big one":"gpt-4o"},"connect_timeout":2,"first_token_timeout":7.5,"fallback":["rules","scripted"],` +
 				`"retry":{"max_attempts":5,"backoff":"linear","initial_delay_ms":0,"max_delay_ms":100},` +

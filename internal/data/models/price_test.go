@@ -14,6 +14,9 @@ func TestPrices(t *testing.T) {
 	all, priced := loaded(), 0
 	for _, r := range all.Rows {
 		from := ""
+		if len(r.Price) > 0 && r.Price[0].From != "" {
+			t.Errorf("%s %s has no first price", r.Provider, r.Pattern)
+		}
 		for i, p := range r.Price {
 			name := r.Provider + " " + r.Pattern + " " + p.From
 			priced++

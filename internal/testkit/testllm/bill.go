@@ -26,13 +26,13 @@ var published = map[string]rates{
 func Bill(s *modelserver.Server) (string, error) {
 	sum := new(big.Rat)
 	for _, r := range s.Requests() {
+		if r.Reply.Status >= http.StatusMultipleChoices {
+			continue // an error is free
+		}
 		model, _ := r.Body["model"].(string)
 		price, ok := published[model]
 		if !ok {
 			return "", fmt.Errorf("model %q has no published price", model)
-		}
-		if r.Reply.Status >= http.StatusMultipleChoices {
-			continue // an error is free
 		}
 		x := &r.Reply
 		for _, part := range []struct {
