@@ -272,7 +272,7 @@ var Policy = []Rule{
 	{Package: "internal/editor/doc", Imports: "internal/compile/manifest stdlib internal/text/suggest"},
 	{Package: "internal/engine/packages/pkgcache", Imports: "internal/compile/pkg internal/process/userfile"},
 	{Package: "internal/engine/packages/uses", Imports: "ast internal/compile/pkg internal/data/effect internal/text/source runtime/world/permit sema"},
-	{Package: "internal/engine/driver", Imports: `internal/compile/pkg internal/engine/packages/pkgcache internal/engine/packages/uses internal/process/parallel internal/text/source internal/compile/diag lexer ast parser internal/compile/manifest sema ir codegen internal/compile/optimize
+	{Package: "internal/engine/driver", Imports: `internal/data/models internal/compile/pkg internal/engine/packages/pkgcache internal/engine/packages/uses internal/process/parallel internal/text/source internal/compile/diag lexer ast parser internal/compile/manifest sema ir codegen internal/compile/optimize
 		stdlib internal/text/suggest internal/compile/types internal/process/userfile`},
 	{Package: "internal/engine/packages", Imports: "internal/compile/pkg/tree internal/compile/diag internal/compile/manifest internal/compile/pkg internal/engine/driver internal/engine/packages/pkgcache internal/engine/packages/uses internal/process/git internal/process/userfile internal/text/source"},
 	{Package: "internal/editor/lsp/protocol"},

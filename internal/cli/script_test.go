@@ -80,8 +80,9 @@ func TestMain(m *testing.M) {
 // NAME.wire, a recorded conversation with a vendor's agent; `database` creates a PostgreSQL
 // database and sets CONCERTO_ENGINE to its URL, and `sql STATEMENT` executes a statement there;
 // `subst FILE` replaces $LLM_URL and $WORK in a file; `requests` checks the requests to the model
-// server, and `bill` sets BILL to what it charges; `recompute FILE` computes the JSON report of `eval` in FILE again from the results that
-// it names, with code of its own; `hostd` controls a hostd (see fakeHostd).
+// server, and `bill` sets BILL to what it charges; `recompute FILE` computes the JSON report of
+// `eval` in FILE again from the results that it names, with code of its own; `hostd` controls a
+// hostd (see fakeHostd).
 func TestScripts(t *testing.T) {
 	all, err := filepath.Glob(filepath.Join("testdata", "script", "*.txtar"))
 	if err != nil || len(all) == 0 {
