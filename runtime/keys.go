@@ -3,6 +3,8 @@ package runtime
 import (
 	"regexp"
 
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/data/secret"
 	"github.com/concerto-lang/concerto/runtime/budget"
 	"github.com/concerto-lang/concerto/runtime/host"
@@ -30,33 +32,31 @@ type Parties struct {
 	all map[string]bool // names of all variables that contain keys
 }
 
-// price returns the price of a model of a connection, or nil if it is unknown.
-func (c *Parties) price(connection, model string) *llm.Price {
+// connection returns a connection. One that the manifest does not contain has only its name.
+func (c *Parties) connection(name string) *llm.Connection {
 	for i := range c.Connections {
-		if x := &c.Connections[i]; x.Name == connection {
-			return x.Price(model)
+		if x := &c.Connections[i]; x.Name == name {
+			return x
 		}
 	}
-	return nil
+	if name == llm.Builtin {
+		return &llm.Connection{Name: name, Provider: models.Scripted}
+	}
+	return &llm.Connection{Name: name}
 }
 
-// Cost returns the cost of a call in US dollars, or 0 if the price is unknown.
-func (c *Parties) Cost(connection, model string, in, out int64) float64 {
-	p := c.price(connection, model)
-	if p == nil {
-		return 0
-	}
-	return budget.Cost(p.Input, p.Output, in, out).USD()
+// Cost returns the cost of a recorded reply in units of 10⁻¹² US dollars. ok is false if it is
+// unknown.
+func (c *Parties) Cost(r *effect.AgentReply) (cost int64, ok bool) {
+	return c.connection(r.Provider).CostOf(r)
 }
 
-// charge counts model calls that earlier processes of the run made. in and out are the tokens that
-// the provider reported. If answered is false, they are an estimate and a limit.
-func (c *Parties) charge(b *budget.Budget, connection, model string, calls, in, out int64, answered bool) {
-	call := budget.Call{Connection: connection, Model: model, In: in, Out: out}
-	if p := c.price(connection, model); p != nil {
-		call.Priced, call.Input, call.Output = true, p.Input, p.Output
-	}
-	b.Charge(call, calls, in, out, answered)
+// charge counts the reply to a model call that an earlier process of the run made.
+func (c *Parties) charge(b *budget.Budget, r *effect.AgentReply) {
+	x := models.Spent{Usage: r.Usage(), Answered: true, Estimated: r.Estimated}
+	cost, ok := c.Cost(r)
+	x.Cost, x.Unpriced = cost, !ok
+	b.Charge(budget.Call{Connection: r.Provider, Model: r.Model, In: r.TokensIn, Out: r.TokensOut, Price: &models.Price{}}, x)
 }
 
 // The configuration declares which variables contain keys. Their values are secrets of the run, and

@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/data/secret"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/record/audit"
@@ -332,12 +333,8 @@ func reachOf(s *mcpport.Config) permit.Reach {
 }
 
 // meter applies the budget of the run to a model call.
-func (r *Runtime) meter(ctx context.Context, m llm.Metered) (granted int64, settle func(in, out int64, answered, estimated bool), err error) {
-	call := budget.Call{Connection: m.Connection, Model: m.Model, In: m.In, Out: m.Out}
-	if m.Price != nil {
-		call.Priced, call.Input, call.Output = true, m.Price.Input, m.Price.Output
-	}
-	return r.budget.Reserve(ctx, call)
+func (r *Runtime) meter(ctx context.Context, m llm.Metered) (granted int64, settle func(models.Spent), err error) {
+	return r.budget.Reserve(ctx, budget.Call(m))
 }
 
 // askApplication asks the application about a request of a host for which no task of the program
@@ -355,20 +352,21 @@ func (r *Runtime) Remark(level, line string) { r.log.Remark(level, line) }
 // Unkeyed returns the error text for the first missing key of a model, or "".
 func (r *Runtime) Unkeyed() string { return r.llm.Unkeyed() }
 
-// Used counts model calls that earlier processes of the run made. in and out are the tokens that
-// the provider reported. If answered is false, it is unknown whether the calls were answered, and
-// in and out are the maximum that they may have used.
-func (r *Runtime) Used(connection, model string, calls, in, out int64, answered bool) {
-	r.parties.charge(r.budget, connection, model, calls, in, out, answered)
-}
+// Used counts the reply to a model call that an earlier process of the run made.
+func (r *Runtime) Used(reply *effect.AgentReply) { r.parties.charge(r.budget, reply) }
 
-// Most returns the maximum numbers of input and output tokens that a call may use.
-func (r *Runtime) Most(q *effect.AgentCall) (in, out int64) {
-	out = budget.OpenReply
+// Lost counts a model call that an earlier process of the run made, if it is unknown whether the
+// call was answered: with the maximum that it may have used.
+func (r *Runtime) Lost(q *effect.AgentCall) {
+	call := budget.Call{Connection: q.Connection, Model: q.Model, In: llm.PromptTokens(q), Out: budget.OpenReply}
 	if q.MaxTokens != nil && *q.MaxTokens > 0 {
-		out = *q.MaxTokens
+		call.Out = *q.MaxTokens
 	}
-	return llm.PromptTokens(q), out
+	c := r.parties.connection(q.Connection)
+	if model, err := c.Model(q); err == nil {
+		call.Model, call.Price = model, c.Price(model, r.clock.Now())
+	}
+	r.budget.Lose(call)
 }
 
 // Usage returns the usage of each model in the run so far, and the sum.

@@ -230,6 +230,17 @@ func agentReply(r *effect.AgentReply, t *value.Type) value.Slot {
 		{"latency_ms", value.Int(r.LatencyMS)},
 		{"stop_reason", value.String(r.StopReason)},
 		{"request_id", request}}
+	if t.FieldIndex("cost") >= 0 { // programs that were compiled before the price of caches existed have none
+		cost := value.Nil
+		if !r.Unpriced {
+			cost = value.Int(r.Picodollars())
+		}
+		fields = append(fields,
+			native.Field{"tokens_cached", value.Int(r.Cached)},
+			native.Field{"tokens_cache_write", value.Int(r.CacheWrite)},
+			native.Field{"tokens_reasoning", value.Int(r.Reasoning)},
+			native.Field{"cost", cost})
+	}
 	if t.FieldIndex("items") >= 0 { // programs that were compiled before items existed have none
 		items := value.Nil
 		if r.Items != nil {

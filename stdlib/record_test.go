@@ -65,7 +65,7 @@ func TestRecords(t *testing.T) {
 	reply := &effect.AgentReply{Text: "hi", ToolCalls: []effect.ToolCall{{ID: "1", Name: "T_f", Args: "{}"}}, TokensIn: 1, TokensOut: 2,
 		Model: "m", Provider: "p", LatencyMS: 3, StopReason: "end", RequestID: "r"}
 	show(agentReply(reply, declaredStruct(t, "agent.conc", "__Reply")),
-		`{"text":"hi","calls":[{"id":"1","name":"T_f","args":"{}"}],"tokens_in":1,"tokens_out":2,"model":"m","connection":"p","latency_ms":3,"stop_reason":"end","request_id":"r","items":null}`)
+		`{"text":"hi","calls":[{"id":"1","name":"T_f","args":"{}"}],"tokens_in":1,"tokens_out":2,"model":"m","connection":"p","latency_ms":3,"stop_reason":"end","request_id":"r","tokens_cached":0,"tokens_cache_write":0,"tokens_reasoning":0,"cost":0,"items":null}`)
 	message := declaredStruct(t, "agent.conc", "__Said")
 	for _, name := range []string{"role", "content", "files", "calls", "answers", "failed"} {
 		native.IndexOf(message, name)

@@ -1,8 +1,6 @@
 package vm
 
 import (
-	"math"
-
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
@@ -82,7 +80,7 @@ func (u *uses) countReply(t *task, result effect.Result) {
 		reply = piece.Reply
 	}
 	if reply != nil {
-		u.addUse(t, int64(math.Round(reply.CostUSD*picodollars)), reply.TokensIn, reply.TokensOut)
+		u.addUse(t, reply.Picodollars(), reply.TokensIn, reply.TokensOut)
 	}
 }
 

@@ -80,8 +80,9 @@ func TestMain(m *testing.M) {
 // NAME.wire, a recorded conversation with a vendor's agent; `database` creates a PostgreSQL
 // database and sets CONCERTO_ENGINE to its URL, and `sql STATEMENT` executes a statement there;
 // `subst FILE` replaces $LLM_URL and $WORK in a file; `requests` checks the requests to the model
-// server; `recompute FILE` computes the JSON report of `eval` in FILE again from the results that
-// it names, with code of its own; `hostd` controls a hostd (see fakeHostd).
+// server, and `bill` sets BILL to what it charges; `recompute FILE` computes the JSON report of
+// `eval` in FILE again from the results that it names, with code of its own; `hostd` controls a
+// hostd (see fakeHostd).
 func TestScripts(t *testing.T) {
 	all, err := filepath.Glob(filepath.Join("testdata", "script", "*.txtar"))
 	if err != nil || len(all) == 0 {
@@ -108,6 +109,7 @@ func TestScripts(t *testing.T) {
 			"mcp":      startMCP,
 			"subst":    subst,
 			"requests": requests,
+			"bill":     bill,
 			"hostd":    hostdCmd,
 			"recompute": func(ts *testscript.TestScript, neg bool, args []string) {
 				if neg || len(args) != 1 {
@@ -248,6 +250,17 @@ func startLLM(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Defer(s.Close)
 	ts.Setenv("LLM_URL", s.URL)
 	servers.Store(ts, s)
+}
+
+// bill sets BILL to what the model server charges, without zeros at the end.
+func bill(ts *testscript.TestScript, neg bool, args []string) {
+	v, ok := servers.Load(ts)
+	if !ok || len(args) != 0 || neg {
+		ts.Fatalf("usage: bill, after llm")
+	}
+	text, err := testllm.Bill(v.(*modelserver.Server))
+	ts.Check(err)
+	ts.Setenv("BILL", strings.TrimRight(text, "0"))
 }
 
 // recorded copies a recording of a vendor's agent from package host.

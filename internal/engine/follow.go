@@ -208,8 +208,8 @@ func (f *sinks) reportModelEvent(e llm.Event) {
 		return
 	}
 	a := &event.Attempt{Call: e.Call, Connection: e.Connection, Model: e.Model, Number: e.Attempt, Of: e.Of, Reply: e.Reply, Took: e.Took, Wait: e.Wait, First: e.First}
-	if e.Price != nil {
-		a.Price = &event.Price{Input: e.Price.Input, Output: e.Price.Output}
+	if e.Reply != nil && !e.Reply.Unpriced {
+		a.Cost = new(e.Reply.Picodollars())
 	}
 	a.Sent = e.Attempt > 0 && (e.What == llm.EventReply || e.What == llm.EventFailure)
 	if x, ok := errors.AsType[*llm.Failure](e.Err); ok {

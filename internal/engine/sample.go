@@ -486,11 +486,11 @@ func (s *Sampler) costOf(replies []*effect.AgentReply) *float64 {
 		if c == nil {
 			return nil
 		}
-		price := c.Price(r.Model)
-		if price == nil {
+		cost, ok := c.CostOf(r)
+		if !ok {
 			return nil
 		}
-		sum += budget.Cost(price.Input, price.Output, r.TokensIn, r.TokensOut)
+		sum += budget.Money(cost)
 	}
 	usd := sum.USD()
 	return &usd

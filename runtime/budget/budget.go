@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+
+	"github.com/concerto-lang/concerto/internal/data/models"
 )
 
 // Money is an amount in units of 10⁻¹² US dollars. In this unit, the price of one token has the
@@ -33,15 +35,6 @@ func ParseDollars(s string) (Money, error) {
 	return Money(math.Round(usd * dollar)), err
 }
 
-// perToken returns the price of one token. usd is the price of a million tokens in dollars.
-func perToken(usd float64) Money { return Money(math.Round(usd * (dollar / 1e6))) }
-
-// Cost returns the cost of in input tokens and out output tokens. input and output are the prices
-// of a million tokens in dollars.
-func Cost(input, output float64, in, out int64) Money {
-	return Money(in)*perToken(input) + Money(out)*perToken(output)
-}
-
 // USD returns the amount in dollars, rounded to a float64.
 func (m Money) USD() float64 { return float64(m) / dollar }
 
@@ -62,13 +55,19 @@ func (m Money) String() string {
 func (m Money) MarshalJSON() ([]byte, error) { return []byte(m.String()), nil }
 
 // Call describes a model call before it is made. In is the estimated number of tokens of the
-// prompt. Out is the limit on the tokens of the reply; 0 means no limit. Input and Output are the
-// prices of a million tokens in dollars. Priced reports whether the prices are known.
+// prompt. Out is the limit on the tokens of the reply; 0 means no limit. Price is nil if it is
+// unknown.
 type Call struct {
 	Connection, Model string
 	In, Out           int64
-	Priced            bool
-	Input, Output     float64
+	Price             *models.Price
+}
+
+// highest returns the highest cost of an input and of an output token, which is that of a prompt
+// that is written to the provider's cache.
+func (c *Call) highest() (in, out Money) {
+	input, output := c.Price.Highest(c.In, false)
+	return Money(input), Money(output)
 }
 
 // Usage is the usage of one model of one connection in a run. The tokens are those that the
@@ -80,6 +79,7 @@ type Usage struct {
 	// over all models
 	Refused             int64
 	TokensIn, TokensOut int64
+	models.Parts
 	// number of calls whose tokens are an estimate, because the provider did not report them
 	Estimated int64
 	Cost      Money
@@ -160,9 +160,9 @@ const OpenReply = 8192
 // Reserve reserves the tokens and the cost of a call. If they fit only after running calls have
 // ended, Reserve waits for these calls. granted is the maximum number of tokens of the reply if the
 // call sets no limit; 0 means that no limit is needed. The caller must call settle once, after the
-// call, with the tokens that the provider reported, or an estimate of them. The error is ctx's
-// error, or the reason why the call must not be made, with a remedy.
-func (b *Budget) Reserve(ctx context.Context, c Call) (granted int64, settle func(in, out int64, answered, estimated bool), err error) {
+// call, with what the provider reported, or an estimate. The error is ctx's error, or the reason
+// why the call must not be made, with a remedy.
+func (b *Budget) Reserve(ctx context.Context, c Call) (granted int64, settle func(models.Spent), err error) {
 	for {
 		granted, settle, wait, err := b.reserve(c)
 		if wait == nil {
@@ -176,7 +176,7 @@ func (b *Budget) Reserve(ctx context.Context, c Call) (granted int64, settle fun
 
 // reserve is like Reserve, but does not wait. If wait is not nil, the caller may try again when
 // wait is closed.
-func (b *Budget) reserve(c Call) (granted int64, settle func(in, out int64, answered, estimated bool), wait <-chan struct{}, err error) {
+func (b *Budget) reserve(c Call) (granted int64, settle func(models.Spent), wait <-chan struct{}, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	before := b.underway
@@ -192,13 +192,13 @@ func (b *Budget) reserve(c Call) (granted int64, settle func(in, out int64, answ
 }
 
 // reserveWithin is reserve with the totals of the day. The caller must hold the lock.
-func (b *Budget) reserveWithin(c Call, d *Day) (granted int64, settle func(in, out int64, answered, estimated bool), wait <-chan struct{}, err error) {
-	in, out := perToken(c.Input), perToken(c.Output)
+func (b *Budget) reserveWithin(c Call, d *Day) (granted int64, settle func(models.Spent), wait <-chan struct{}, err error) {
 	expected := c // the call before it is scaled by the observed ratios
 	last := b.observed[c.modelKey()]
 	c.In, c.Out = last.in.scale(c.In), last.out.scale(c.Out)
+	in, out := c.highest()
 	switch {
-	case (b.cost > 0 || b.day.Cost > 0) && !c.Priced:
+	case (b.cost > 0 || b.day.Cost > 0) && c.Price == nil:
 		key := b.costLimit()
 		if b.cost == 0 {
 			key = "[limits] max_day_cost_usd"
@@ -223,11 +223,11 @@ func (b *Budget) reserveWithin(c Call, d *Day) (granted int64, settle func(in, o
 	b.underway.addCalls(1, want.Tokens, want.Cost)
 	key := b.day.nextKey("model")
 	d.Hold = &Hold{Key: key, Model: true, Amount: want}
-	return granted, func(used, replied int64, answered, estimated bool) {
-		if crossed := b.recordUsage(expected, 1, used, replied, answered, estimated, func() {
+	return granted, func(x models.Spent) {
+		if crossed := b.recordUsage(expected, x, func() {
 			b.underway.addCalls(-1, -want.Tokens, -want.Cost)
 			b.endWaits()
-			b.endDay(key, Use{Cost: Money(used)*in + Money(replied)*out, In: used, Out: replied})
+			b.endDay(key, Use{Cost: Money(x.Cost), In: x.In, Out: x.Out})
 		}); crossed != "" && b.Crossed != nil {
 			b.Crossed(crossed)
 		}
@@ -252,44 +252,53 @@ func (b *Budget) endWaits() {
 	}
 }
 
-// recordUsage counts the usage of calls. It returns a message if the calls exceed a limit for the
+// recordUsage counts the usage of a call. It returns a message if the call exceeds a limit for the
 // first time, or "".
-func (b *Budget) recordUsage(c Call, calls, used, replied int64, answered, estimated bool, release func()) (crossed string) {
+func (b *Budget) recordUsage(c Call, x models.Spent, release func()) (crossed string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	release()
-	in, out := perToken(c.Input), perToken(c.Output)
+	if x.Unpriced {
+		c.Price = nil
+	}
 	for _, u := range []*Usage{b.model(c), &b.used} {
-		u.Calls += calls
-		if !answered {
-			u.Failed += calls
-		}
-		if estimated {
-			u.Estimated += calls
-		}
-		u.TokensIn += used
-		u.TokensOut += replied
-		u.Cost += Money(used)*in + Money(replied)*out
+		u.Add(x)
 	}
-	if answered {
-		b.observed[c.modelKey()] = observed{share{used, c.In}, share{replied, c.Out}}
+	if x.Answered {
+		b.observed[c.modelKey()] = observed{share{x.In, c.In}, share{x.Out, c.Out}}
 	}
-	return b.crossedMessage(c, used, replied)
+	return b.crossedMessage(c, x.In, x.Out)
 }
 
-// Charge counts calls that earlier processes of the run made, with the tokens that the provider
-// reported. If answered is false, the tokens are the maximum that the calls may have used, and they
-// remain reserved. A call without a limit on its reply counts as OpenReply.
-func (b *Budget) Charge(c Call, calls, in, out int64, answered bool) {
-	if answered {
-		if crossed := b.recordUsage(c, calls, in, out, true, false, func() {}); crossed != "" && b.Crossed != nil {
-			b.Crossed(crossed)
-		}
-		return
+// Add counts a call, except whether its price is known.
+func (u *Usage) Add(x models.Spent) {
+	u.Calls++
+	if !x.Answered {
+		u.Failed++
 	}
+	if x.Estimated {
+		u.Estimated++
+	}
+	u.TokensIn += x.In
+	u.TokensOut += x.Out
+	u.Parts = u.Parts.Plus(x.Parts)
+	u.Cost += Money(x.Cost)
+}
+
+// Charge counts a call that an earlier process of the run made, with what the provider reported.
+func (b *Budget) Charge(c Call, x models.Spent) {
+	if crossed := b.recordUsage(c, x, func() {}); crossed != "" && b.Crossed != nil {
+		b.Crossed(crossed)
+	}
+}
+
+// Lose counts a call that an earlier process of the run made and whose outcome is unknown. The
+// maximum that it may have used remains reserved.
+func (b *Budget) Lose(c Call) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.lost.addCalls(calls, c.In+c.Out, Money(c.In)*perToken(c.Input)+Money(c.Out)*perToken(c.Output))
+	in, out := c.highest()
+	b.lost.addCalls(1, c.In+c.Out, Money(c.In)*in+Money(c.Out)*out)
 }
 
 // crossedMessage returns a message if a call exceeds a limit for the first time, or "".
@@ -396,10 +405,10 @@ func (b *Budget) model(c Call) *Usage {
 	k := c.modelKey()
 	u := b.models[k]
 	if u == nil {
-		u = &Usage{Connection: c.Connection, Model: c.Model}
+		u = &Usage{Connection: c.Connection, Model: c.Model, Priced: true}
 		b.models[k] = u
 	}
-	u.Priced = u.Priced || c.Priced
+	u.Priced = u.Priced && c.Price != nil
 	return u
 }
 

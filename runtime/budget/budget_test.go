@@ -9,12 +9,14 @@ import (
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/internal/data/models"
 )
 
 func TestMoney(t *testing.T) {
 	for want, m := range map[string]Money{
 		"0.00": 0, "5.00": Dollars(5), "0.50": Dollars(0.5), "0.000001": Dollars(0.000001), "-0.25": Dollars(-0.25), "1234567.891": Dollars(1234567.891),
-		"0.00000015": perToken(0.15), "0.000000075": perToken(0.075), "0.00000000001": perToken(0.00001),
+		"0.00000015": 150_000, "0.000000075": 75_000, "0.00000000001": 10,
 	} {
 		if got := m.String(); got != want {
 			t.Errorf("String of %d = %s, want %s", m, got, want)
@@ -25,20 +27,34 @@ func TestMoney(t *testing.T) {
 	}
 }
 
+// price returns the price of a model without a cache.
+func price(input, output float64) *models.Price {
+	return &models.Price{Rates: models.Rates{Input: input, Output: output, CacheWrite: &input}}
+}
+
+// used returns what a call has used.
+func used(c Call, in, out int64, answered, estimated bool) models.Spent {
+	x := models.Spent{Usage: models.Usage{In: in, Out: out}, Unpriced: c.Price == nil, Answered: answered, Estimated: estimated}
+	if c.Price != nil {
+		x.Cost, _ = models.Cost(x.Usage, c.Price)
+	}
+	return x
+}
+
 // reserve reserves a call and fails the test if the call is refused.
 func reserve(t *testing.T, b *Budget, c Call) (granted int64, settle func(in, out int64, answered, estimated bool)) {
 	t.Helper()
-	granted, settle, err := b.Reserve(t.Context(), c)
+	granted, end, err := b.Reserve(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return granted, settle
+	return granted, func(in, out int64, answered, estimated bool) { end(used(c, in, out, answered, estimated)) }
 }
 
 // TestCounting checks that without limits the usage is counted exactly as reported.
 func TestCounting(t *testing.T) {
 	b := NewBudget(0, 0)
-	a := Call{Connection: "main", Model: "big", In: 5, Priced: true, Input: 2.5, Output: 10}
+	a := Call{Connection: "main", Model: "big", In: 5, Price: price(2.5, 10)}
 	granted, settle := reserve(t, b, a)
 	settle(1000, 200, true, false)
 	_, failed := reserve(t, b, a)
@@ -88,7 +104,7 @@ func TestWaitsForCallsUnderway(t *testing.T) {
 		_, first := reserve(t, b, Call{In: 10, Out: 80})
 		ctx, stop := context.WithCancel(t.Context())
 		type outcome struct {
-			settle func(in, out int64, answered, estimated bool)
+			settle func(models.Spent)
 			err    error
 		}
 		start := func(ctx context.Context, c Call) chan outcome {
@@ -118,7 +134,7 @@ func TestWaitsForCallsUnderway(t *testing.T) {
 		for _, done := range []chan outcome{small, open} {
 			if len(done) == 1 {
 				x := <-done
-				x.settle(10, 10, true, false)
+				x.settle(used(Call{}, 10, 10, true, false))
 				synctest.Wait()
 			}
 		}
@@ -128,7 +144,7 @@ func TestWaitsForCallsUnderway(t *testing.T) {
 				if x.err != nil {
 					t.Error(x.err)
 				} else {
-					x.settle(10, 10, true, false)
+					x.settle(used(Call{}, 10, 10, true, false))
 				}
 			default:
 			}
@@ -150,7 +166,7 @@ func TestManyCallsFit(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			settle(10, 30, true, false)
+			settle(used(Call{}, 10, 30, true, false))
 		})
 	}
 	wg.Wait()
@@ -174,29 +190,29 @@ func TestOpenReplies(t *testing.T) {
 		t.Error("Reserve succeeded although the budget is used")
 	}
 	money := NewBudget(0, 0.01)
-	if granted, _ := reserve(t, money, Call{In: 1000, Priced: true, Input: 1, Output: 10}); granted != 900 {
+	if granted, _ := reserve(t, money, Call{In: 1000, Price: price(1, 10)}); granted != 900 {
 		t.Error(granted)
 	}
-	if granted, _ := reserve(t, NewBudget(0, 1), Call{In: 5, Priced: true}); granted != 0 {
+	if granted, _ := reserve(t, NewBudget(0, 1), Call{In: 5, Price: price(0, 0)}); granted != 0 {
 		t.Errorf("granted for a free model = %d, want no limit", granted)
 	}
 }
 
 func TestCostReserved(t *testing.T) {
 	b := NewBudget(0, 1)
-	c := Call{Connection: "main", Model: "gpt/4", In: 100_000, Out: 10_000, Priced: true, Input: 2.5, Output: 25}
+	c := Call{Connection: "main", Model: "gpt/4", In: 100_000, Out: 10_000, Price: price(2.5, 25)}
 	_, first := reserve(t, b, c) // costs 0.25 + 0.25 dollars
 	_, second := reserve(t, b, c)
 	first(100_000, 10_000, true, false)
-	_, _, err := b.Reserve(t.Context(), Call{In: 300_000, Out: 1, Priced: true, Input: 2.5, Output: 25})
+	_, _, err := b.Reserve(t.Context(), Call{In: 300_000, Out: 1, Price: price(2.5, 25)})
 	if want := "it could go beyond the 1.00 dollars that [limits] max_cost_usd allows: the run has used 0.50, and this call may use 0.750025 "; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Error(err)
 	}
 	second(100_000, 10_000, true, false)
-	if _, _, err := b.Reserve(t.Context(), Call{Priced: true}); err == nil || !strings.Contains(err.Error(), "the run has used 1.00, and this call may use 0.00") {
+	if _, _, err := b.Reserve(t.Context(), Call{Price: price(1, 1)}); err == nil || !strings.Contains(err.Error(), "the run has used 1.00, and this call may use 0.00") {
 		t.Error(err)
 	}
-	c.Priced = false
+	c.Price = nil
 	_, _, err = b.Reserve(t.Context(), c)
 	if want := `the price of model gpt/4 is unknown, but [limits] max_cost_usd requires it: add [connections.main.prices."gpt/4"] with input and output`; err == nil || err.Error() != want {
 		t.Error(err)
@@ -209,14 +225,14 @@ func TestCountedMore(t *testing.T) {
 	b := NewBudget(0, 0.01)
 	var warnings []string
 	b.Crossed = func(m string) { warnings = append(warnings, m) }
-	c := Call{Connection: "main", Model: "big", In: 100, Out: 50, Priced: true, Input: 10, Output: 20} // 0.002
+	c := Call{Connection: "main", Model: "big", In: 100, Out: 50, Price: price(10, 20)} // 0.002
 	_, settle := reserve(t, b, c)
 	settle(150, 75, true, false) // costs 0.003 dollars
-	_, _, err := b.Reserve(t.Context(), Call{Connection: "main", Model: "big", In: 200, Out: 150, Priced: true, Input: 10, Output: 20})
+	_, _, err := b.Reserve(t.Context(), Call{Connection: "main", Model: "big", In: 200, Out: 150, Price: price(10, 20)})
 	if want := "the run has used 0.003, and this call may use 0.0075 ("; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error = %v, want an expectation of 1.5 times the estimate", err)
 	}
-	if _, _, err := b.Reserve(t.Context(), Call{Connection: "main", Model: "other", In: 200, Out: 150, Priced: true, Input: 10, Output: 20}); err != nil {
+	if _, _, err := b.Reserve(t.Context(), Call{Connection: "main", Model: "other", In: 200, Out: 150, Price: price(10, 20)}); err != nil {
 		t.Errorf("Reserve for another model: %v", err)
 	}
 
@@ -226,7 +242,7 @@ func TestCountedMore(t *testing.T) {
 		_, settle := reserve(t, b, c)
 		settle(100, 50, true, false)
 	}
-	granted, settle := reserve(t, b, Call{Connection: "main", Model: "big", In: 100, Priced: true, Input: 10, Output: 20})
+	granted, settle := reserve(t, b, Call{Connection: "main", Model: "big", In: 100, Price: price(10, 20)})
 	if granted != 250 || len(warnings) != 0 {
 		t.Errorf("granted = %d tokens with warnings %q, want 250 and none", granted, warnings)
 	}
@@ -281,7 +297,7 @@ func TestConcurrentReservations(t *testing.T) {
 					continue
 				}
 				x, y := c.In, r.Int64N(max(c.Out, granted)+1)
-				settle(x, y, true, false)
+				settle(used(c, x, y, true, false))
 				mu.Lock()
 				in, out, calls = in+x, out+y, calls+1
 				mu.Unlock()
@@ -292,5 +308,47 @@ func TestConcurrentReservations(t *testing.T) {
 	_, all := b.Usage()
 	if all.TokensIn != in || all.TokensOut != out || all.Calls != calls || in+out > bound || calls == 0 {
 		t.Errorf("usage = %+v, want %d input tokens, %d output tokens and %d calls within the limit", all, in, out, calls)
+	}
+}
+
+// TestCacheWriteFits checks that the limit on the cost holds even if the whole prompt is written to
+// the provider's cache, whose price and whose bound on long prompts are higher.
+func TestCacheWriteFits(t *testing.T) {
+	p := &models.Price{Rates: models.Rates{Input: 4, Output: 20, CacheWrite: new(5.0)}, Above: &models.Above{Tokens: 2000, Rates: models.Rates{Input: 40, Output: 200}}}
+	b := NewBudget(0, 0.01)
+	c := Call{Connection: "main", Model: "m", In: 1800, Out: 50, Price: p}
+	_, settle, err := b.Reserve(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The cost with a write is 0.009 + 0.001; a second call does not fit while this one runs.
+	x := models.Spent{Usage: models.Usage{In: 1800, Out: 50, Parts: models.Parts{CacheWrite: 1800, Reasoning: 20}}, Answered: true}
+	x.Cost, _ = models.Cost(x.Usage, p)
+	if settle(x); x.Cost != 1e10 {
+		t.Fatalf("the cost is %d", x.Cost)
+	}
+	if _, all := b.Usage(); all.Cost > Dollars(0.01) || all.Parts != x.Parts {
+		t.Errorf("the run has used %s with %+v", all.Cost, all.Parts)
+	}
+	for in, out := range map[int64]int64{1801: 50, 1800: 51, 2001: 0} {
+		if _, _, err := NewBudget(0, 0.01).Reserve(t.Context(), Call{In: in, Out: max(out, 1), Price: p}); err == nil {
+			t.Errorf("%d and %d tokens are not refused", in, out)
+		}
+	}
+}
+
+// TestUnpricedReply checks that a reply whose cost is unknown makes the sum unknown.
+func TestUnpricedReply(t *testing.T) {
+	b := NewBudget(0, 0)
+	c := Call{Connection: "main", Model: "m", In: 5, Price: price(1, 1)}
+	_, settle := reserve(t, b, c)
+	settle(5, 5, true, false)
+	_, end, err := b.Reserve(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end(models.Spent{Usage: models.Usage{In: 5, Out: 5, Tier: "priority"}, Cost: 10, Unpriced: true, Answered: true})
+	if each, all := b.Usage(); each[0].Priced || all.Priced || all.Cost != 10*1_000_000+10 {
+		t.Errorf("got %+v", all)
 	}
 }

@@ -187,11 +187,11 @@ func TestWaiting(t *testing.T) {
 		second.Close(false, false)
 		// A call of a model does not wait for hosts.
 		third := open(t, b, "A")
-		_, settle, err := b.Reserve(t.Context(), Call{Model: "m", Out: 85_000, Priced: true, Output: 10})
+		_, settle, err := b.Reserve(t.Context(), Call{Model: "m", Out: 85_000, Price: price(0, 10)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		settle(0, 85_000, true, false)
+		settle(used(Call{Price: price(0, 10)}, 0, 85_000, true, false))
 		if stopped := third.Report(usd(0.2)); stopped == nil || !strings.Contains(stopped.Message, "$1.15 of $1.00 used") {
 			t.Errorf("stopped = %v, want the limit of the run", stopped)
 		}

@@ -2,6 +2,7 @@ package llm
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -161,6 +162,15 @@ type anthropicUsage struct {
 	CacheWrite int64 `json:"cache_creation_input_tokens"`
 	CacheRead  int64 `json:"cache_read_input_tokens"`
 	Output     int64 `json:"output_tokens"`
+	// Written contains the tokens of CacheWrite by their lifetime.
+	Written struct {
+		Hour int64 `json:"ephemeral_1h_input_tokens"`
+	} `json:"cache_creation"`
+	Details struct {
+		Thinking int64 `json:"thinking_tokens"`
+	} `json:"output_tokens_details"`
+	Tier  string `json:"service_tier"`
+	Speed string `json:"speed"`
 }
 
 // raise adds a later report. The numbers of a message only grow, and some servers report a number
@@ -168,9 +178,27 @@ type anthropicUsage struct {
 func (u *anthropicUsage) raise(later *anthropicUsage) {
 	u.Input, u.Output = max(u.Input, later.Input), max(u.Output, later.Output)
 	u.CacheWrite, u.CacheRead = max(u.CacheWrite, later.CacheWrite), max(u.CacheRead, later.CacheRead)
+	u.Written.Hour, u.Details.Thinking = max(u.Written.Hour, later.Written.Hour), max(u.Details.Thinking, later.Details.Thinking)
+	u.Tier, u.Speed = cmp.Or(later.Tier, u.Tier), cmp.Or(later.Speed, u.Speed)
 }
 
-func (u *anthropicUsage) in() int64 { return u.Input + u.CacheWrite + u.CacheRead }
+// usage returns the usage in the form of a reply, in which the input includes the cached tokens.
+// The speed is a tier of its own, because it has its own price.
+func (u *anthropicUsage) usage() models.Usage {
+	part := models.Usage{In: u.Input, Out: u.Output}.Limited()
+	cached := models.Usage{In: u.CacheRead, Out: u.CacheWrite}.Limited()
+	return models.Usage{In: part.In + cached.In + cached.Out, Out: part.Out, Parts: models.Parts{Cached: cached.In, CacheWrite: cached.Out, Reasoning: u.Details.Thinking},
+		CacheWrite1h: u.Written.Hour, Tier: cmp.Or(tierOf(u.Speed), tierOf(u.Tier))}
+}
+
+// tierOf returns a service tier of a provider, or "" for the standard one.
+func tierOf(name string) string {
+	switch name {
+	case "standard", "default", "auto":
+		return ""
+	}
+	return name
+}
 
 func (anthropic) body(req *Request, w *replySchema, stream bool) any {
 	body := anthropicRequest{
@@ -221,9 +249,9 @@ func (p anthropic) read(answer []byte, w *replySchema) (*effect.AgentReply, erro
 // called the schema's tool, the input of that call is the reply's text.
 func (m *anthropicReply) result(w *replySchema) *effect.AgentReply {
 	out := &effect.AgentReply{
-		Model: m.Model, TokensIn: m.Usage.in(), TokensOut: m.Usage.Output, StopReason: stops[m.StopReason], FinishReason: m.StopReason, RequestID: m.ID,
-		Parts: effect.TokenParts{CacheRead: m.Usage.CacheRead, CacheWrite: m.Usage.CacheWrite},
+		Model: m.Model, StopReason: stops[m.StopReason], FinishReason: m.StopReason, RequestID: m.ID,
 	}
+	out.SetUsage(m.Usage.usage())
 	if m.StopReason == "" {
 		out.StopReason = "end"
 	}

@@ -68,7 +68,7 @@ func after(err error, before []string, failed []effect.Attempt) error {
 // which is nil if no attempt was made.
 func (c *Client) askRoute(ctx context.Context, l *route, req *Request, fallback bool, piece func(string)) (*effect.AgentReply, *Failure, error) {
 	var err error
-	if req.Model, err = l.model(req.AgentCall, fallback); err != nil {
+	if req.Model, err = l.modelOf(req.AgentCall, fallback); err != nil {
 		c.emitEvent(Event{What: EventFailure, Call: req.AgentCall, Connection: l.Name, Model: req.AgentCall.Model, Err: err})
 		return nil, nil, err
 	}
@@ -100,16 +100,16 @@ func (c *Client) askRoute(ctx context.Context, l *route, req *Request, fallback 
 	if reply.Items != nil {
 		reply.Items.Connection, reply.Items.Model = l.Name, req.Model
 	}
-	if p := l.Price(req.Model); p != nil {
-		reply.CostUSD = (p.Input*float64(reply.TokensIn) + p.Output*float64(reply.TokensOut)) / 1e6
-	}
 	return reply, nil, nil
 }
 
-// model returns the name of the model to call: the agent's model, the full name of an alias, or the
-// connection's default. A fallback has other models, so the agent's model is used only if it is one
-// of the fallback's aliases or the fallback has no default.
-func (l *route) model(call *effect.AgentCall, fallback bool) (string, error) {
+// Model returns the name of the model that a call of the connection uses, with its full name.
+func (l *Connection) Model(call *effect.AgentCall) (string, error) { return l.modelOf(call, false) }
+
+// modelOf returns the name of the model to call: the agent's model, the full name of an alias, or
+// the connection's default. A fallback has other models, so the agent's model is used only if it is
+// one of the fallback's aliases or the fallback has no default.
+func (l *Connection) modelOf(call *effect.AgentCall, fallback bool) (string, error) {
 	model := call.Model
 	_, alias := l.Models[model]
 	if model == "" || fallback && !alias && l.DefaultModel != "" {

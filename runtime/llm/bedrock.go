@@ -272,6 +272,10 @@ type bedrockUsage struct {
 	Output     int64 `json:"outputTokens"`
 	CacheRead  int64 `json:"cacheReadInputTokens"`
 	CacheWrite int64 `json:"cacheWriteInputTokens"`
+	Written    []struct {
+		TTL    string `json:"ttl"`
+		Tokens int64  `json:"inputTokens"`
+	} `json:"cacheDetails"` // CacheWrite by lifetime
 }
 
 func (p bedrock) read(answer []byte, w *replySchema) (*effect.AgentReply, error) {
@@ -299,6 +303,11 @@ func (p bedrock) read(answer []byte, w *replySchema) (*effect.AgentReply, error)
 func (r *bedrockReply) result(w *replySchema) *effect.AgentReply {
 	m := anthropicReply{StopReason: r.StopReason}
 	m.Usage = anthropicUsage{Input: r.Usage.Input, Output: r.Usage.Output, CacheRead: r.Usage.CacheRead, CacheWrite: r.Usage.CacheWrite}
+	for _, w := range r.Usage.Written {
+		if w.TTL == "1h" {
+			m.Usage.Written.Hour += w.Tokens
+		}
+	}
 	for _, b := range r.Output.Message.Content {
 		switch {
 		case b.Text != nil:

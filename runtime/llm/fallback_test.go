@@ -9,6 +9,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/agents/modelserver"
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/models"
 )
 
 // chain returns a client with two connections. The connection `main` has the fallback `second`,
@@ -113,18 +114,19 @@ func TestUnknownFallback(t *testing.T) {
 // may use, and afterwards with the tokens that the provider reported.
 func TestMeter(t *testing.T) {
 	s, conn := server(t, "openai", modelserver.Reply{Status: 500}, modelserver.Reply{Text: "x", TokensIn: 7, TokensOut: 3, Repeat: true})
-	conn.Prices = map[string]Price{"m": {1, 2}, AnyModel: {3, 4}}
+	conn.Prices = map[string]models.Rates{"m": {Input: 1, Output: 2}, AnyModel: {Input: 3, Output: 4}}
 	type settled struct {
 		In, Out  int64
 		Answered bool
+		Cost     int64
 	}
 	var asked []Metered
 	var settlements []settled
 	granted := int64(50)
 	c := New(Config{Connections: []Connection{conn}, Getenv: func(string) (string, bool) { return key, true }, Sleep: (&sleeps{}).sleep,
-		Meter: func(_ context.Context, m Metered) (int64, func(in, out int64, answered, estimated bool), error) {
+		Meter: func(_ context.Context, m Metered) (int64, func(models.Spent), error) {
 			asked = append(asked, m)
-			return granted, func(in, out int64, answered, _ bool) { settlements = append(settlements, settled{in, out, answered}) }, nil
+			return granted, func(x models.Spent) { settlements = append(settlements, settled{x.In, x.Out, x.Answered, x.Cost}) }, nil
 		}})
 	t.Cleanup(c.Close)
 	for _, call := range []effect.AgentCall{{Retry: &effect.Retry{MaxAttempts: 2}}, {Model: "other", MaxTokens: ptr(int64(9))}} {
@@ -132,10 +134,11 @@ func TestMeter(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if d := cmp.Diff([]Metered{{"main", "m", &Price{1, 2}, 2, 0}, {"main", "m", &Price{1, 2}, 2, 0}, {"main", "other", &Price{3, 4}, 2, 9}}, asked); d != "" {
+	one, other := models.Price{Rates: conn.Prices["m"]}, models.Price{Rates: conn.Prices[AnyModel]}
+	if d := cmp.Diff([]Metered{{"main", "m", 2, 0, &one}, {"main", "m", 2, 0, &one}, {"main", "other", 2, 9, &other}}, asked); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff([]settled{{}, {7, 3, true}, {7, 3, true}}, settlements); d != "" {
+	if d := cmp.Diff([]settled{{}, {7, 3, true, 7*1e6 + 3*2e6}, {7, 3, true, 7*3e6 + 3*4e6}}, settlements); d != "" {
 		t.Error(d)
 	}
 	for i, want := range []any{50.0, 50.0, 9.0} {

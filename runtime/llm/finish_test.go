@@ -8,6 +8,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/agents/modelserver"
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/models"
 )
 
 // TestFinishReasons checks that a reply contains the reason that the provider has given for its
@@ -47,8 +48,8 @@ func TestEmptyReplies(t *testing.T) {
 		s, conn := server(t, c.provider, modelserver.Reply{Stop: c.stop, TokensIn: 3, TokensOut: 7, Repeat: true})
 		cl, _ := client(t, conn)
 		var charged []int64
-		cl.cfg.Meter = func(context.Context, Metered) (int64, func(int64, int64, bool, bool), error) {
-			return 0, func(in, out int64, _, _ bool) { charged = append(charged, in, out) }, nil
+		cl.cfg.Meter = func(context.Context, Metered) (int64, func(models.Spent), error) {
+			return 0, func(x models.Spent) { charged = append(charged, x.In, x.Out) }, nil
 		}
 		check := func(err error) {
 			t.Helper()

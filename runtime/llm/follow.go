@@ -17,7 +17,6 @@ type Event struct {
 	Attempt, Of       int64
 
 	Reply *effect.AgentReply // set in EventReply; Provider and LatencyMS of the reply are not yet set
-	Price *Price             // set in EventReply; nil if the manifest contains no price
 	// set in EventFailure, EventRetry and EventFallback: a *Failure, or the error that ended the
 	// call
 	Err  error

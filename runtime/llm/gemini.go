@@ -278,7 +278,7 @@ func (s *geminiStream) event(data []byte) (string, error) {
 	}
 	if u := &e.Usage; u.Prompt+u.Candidates+u.Thoughts > 0 { // each event contains the totals so far
 		s.out.TokensIn, s.out.TokensOut = max(s.out.TokensIn, u.Prompt+u.ToolUse), max(s.out.TokensOut, u.Candidates+u.Thoughts)
-		s.out.Parts = effect.TokenParts{CacheRead: u.Cached, Reasoning: u.Thoughts}
+		s.out.Cached, s.out.Reasoning = max(s.out.Cached, u.Cached), max(s.out.Reasoning, u.Thoughts)
 	}
 	if len(e.Candidates) == 0 {
 		return "", nil

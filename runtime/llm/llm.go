@@ -30,6 +30,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/data/secret"
 	"github.com/concerto-lang/concerto/internal/text/suggest"
 	http "github.com/concerto-lang/concerto/runtime/llm/httpport"
@@ -57,9 +58,9 @@ type Connection struct {
 	Retry             *effect.Retry `json:"retry,omitempty"`
 	RateLimit         *RateLimit    `json:"rate_limit,omitempty"`
 	// connections that are called after a failure, in order
-	Fallback []string          `json:"fallback,omitempty"`
-	Prices   map[string]Price  `json:"prices,omitempty"` // by model
-	Models   map[string]string `json:"models,omitempty"` // model by alias
+	Fallback []string                `json:"fallback,omitempty"`
+	Prices   map[string]models.Rates `json:"prices,omitempty"` // by model
+	Models   map[string]string       `json:"models,omitempty"` // model by alias
 	// array of scripted replies; nil means that the connection echoes
 	Replies json.RawMessage `json:"replies,omitempty"`
 	Adds

@@ -57,7 +57,8 @@ var once = &effect.Retry{MaxAttempts: 1}
 func server(t *testing.T, provider string, replies ...modelserver.Reply) (*modelserver.Server, Connection) {
 	s := testllm.Start(replies...)
 	t.Cleanup(s.Close)
-	conn := Connection{Name: "main", Provider: provider, APIKeyEnv: "KEY", BaseURL: s.URL, DefaultModel: "m", Project: "proj", Origin: "Concerto.toml:8", Retry: once, Adds: Adds{Location: "here"}}
+	conn := Connection{Name: "main", Provider: provider, APIKeyEnv: "KEY", BaseURL: s.URL, DefaultModel: "m", Project: "proj", Origin: "Concerto.toml:8", Retry: once, Adds: Adds{Location: "here"},
+		Prices: map[string]models.Rates{AnyModel: {}}}
 	if other, ok := otherAPIs[provider]; ok {
 		conn.Provider, conn.API, conn.APIVersion = other.Provider, other.API, other.APIVersion
 	}

@@ -2,47 +2,49 @@ package llm
 
 import (
 	"context"
+	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/models"
 )
-
-// Price is the price of a model in US dollars for a million tokens.
-type Price struct {
-	Input  float64 `json:"input"`
-	Output float64 `json:"output"`
-}
 
 // Meter is called before each attempt and returns when the attempt may begin. It returns ctx's
 // error, or the reason why the attempt must not begin. granted is the maximum number of tokens of
-// the reply if the call has no limit; 0 means no limit. settle must be called once with the tokens
-// that the provider reported, or with an estimate of them; answered is false if there was no reply.
-// A Meter must be safe for concurrent use.
-type Meter func(ctx context.Context, m Metered) (granted int64, settle func(in, out int64, answered, estimated bool), err error)
+// the reply if the call has no limit; 0 means no limit. settle must be called once with what the
+// provider reported, or with an estimate. A Meter must be safe for concurrent use.
+type Meter func(ctx context.Context, m Metered) (granted int64, settle func(models.Spent), err error)
 
 // Metered describes one attempt for a Meter. In is the estimated number of tokens of the prompt.
-// Out is the limit on the tokens of the reply, or 0. Price is nil if the manifest contains no price
-// for the model.
+// Out is the limit on the tokens of the reply, or 0. Price is nil if the model's price is unknown.
 type Metered struct {
 	Connection, Model string
-	Price             *Price
 	In, Out           int64
+	Price             *models.Price
 }
 
 // AnyModel is the key of a connection's default price.
-const AnyModel = "*"
+const AnyModel = models.AnyModel
 
-// Price returns the price of a model, or nil if it is unknown. Scripted replies are free unless the
-// manifest sets a price.
-func (l *Connection) Price(model string) *Price {
-	for _, name := range []string{model, AnyModel} {
-		if p, ok := l.Prices[name]; ok {
-			return &p
-		}
+func (l *Connection) tariff() models.Tariff {
+	return models.Tariff{Provider: l.Provider, Address: l.BaseURL, Own: l.Prices, IsOther: l.Function != nil}
+}
+
+// Price returns the price of a model at a time, or nil if it is unknown.
+func (l *Connection) Price(model string, at time.Time) *models.Price {
+	return l.tariff().Price(model, at)
+}
+
+// CostOf returns the cost of a recorded reply in units of 10⁻¹² US dollars: that at the time of the
+// reply, or, if it was unknown, that at the manifest's price. ok is false if it is still unknown.
+func (l *Connection) CostOf(r *effect.AgentReply) (cost int64, ok bool) {
+	t := l.tariff()
+	switch {
+	case r.CostUSD > 0 && !r.Unpriced:
+		return r.Picodollars(), true
+	case t.IsFixed(r.Model):
+		return models.Cost(r.Usage(), t.Price(r.Model, time.Time{}))
 	}
-	if l.Provider == "scripted" {
-		return &Price{}
-	}
-	return nil
+	return r.Picodollars(), false
 }
 
 // PromptTokens estimates the number of tokens of a call's prompt.

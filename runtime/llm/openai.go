@@ -209,6 +209,7 @@ type openAIReply struct {
 		Error        json.RawMessage `json:"error"` // of a gateway
 	} `json:"choices"`
 	Usage openAIUsage     `json:"usage"`
+	Tier  string          `json:"service_tier"`
 	Error json.RawMessage `json:"error"`
 }
 
@@ -216,15 +217,19 @@ type openAIUsage struct {
 	Prompt        int64 `json:"prompt_tokens"`
 	Completion    int64 `json:"completion_tokens"`
 	PromptDetails struct {
-		Cached int64 `json:"cached_tokens"`
+		Cached     int64 `json:"cached_tokens"`
+		CacheWrite int64 `json:"cache_write_tokens"`
 	} `json:"prompt_tokens_details"`
 	CompletionDetails struct {
 		Reasoning int64 `json:"reasoning_tokens"`
 	} `json:"completion_tokens_details"`
 }
 
-func (u *openAIUsage) parts() effect.TokenParts {
-	return effect.TokenParts{CacheRead: u.PromptDetails.Cached, Reasoning: u.CompletionDetails.Reasoning}
+// addTo adds a report to a reply. The numbers of a stream only grow.
+func (u *openAIUsage) addTo(r *effect.AgentReply) {
+	r.TokensIn, r.TokensOut = max(r.TokensIn, u.Prompt), max(r.TokensOut, u.Completion)
+	r.Cached, r.CacheWrite = max(r.Cached, u.PromptDetails.Cached), max(r.CacheWrite, u.PromptDetails.CacheWrite)
+	r.Reasoning = max(r.Reasoning, u.CompletionDetails.Reasoning)
 }
 
 type openAIText struct {
@@ -262,9 +267,9 @@ func (p openAI) read(answer []byte, w *replySchema) (*effect.AgentReply, error) 
 	}
 	out := &effect.AgentReply{
 		Text: w.unwrap(contentText(message.Content)), Model: reply.Model, RequestID: reply.ID,
-		TokensIn: reply.Usage.Prompt, TokensOut: reply.Usage.Completion, StopReason: stop, FinishReason: c.FinishReason,
-		Parts: reply.Usage.parts(),
+		StopReason: stop, FinishReason: c.FinishReason, ServiceTier: tierOf(reply.Tier),
 	}
+	reply.Usage.addTo(out)
 	for i, t := range message.ToolCalls {
 		out.ToolCalls = append(out.ToolCalls, effect.ToolCall{ID: orNumber(t.ID, i), Name: t.Function.Name, Args: argumentsText(t.Function.Arguments)})
 	}
@@ -366,10 +371,10 @@ func (s *openAIStream) event(data []byte) (string, error) {
 	if e.Model != "" {
 		s.out.Model = e.Model
 	}
-	if e.Usage.Prompt+e.Usage.Completion > 0 { // true for the last event, which has no choices
-		s.out.TokensIn, s.out.TokensOut = max(s.out.TokensIn, e.Usage.Prompt), max(s.out.TokensOut, e.Usage.Completion)
-		s.out.Parts = e.Usage.parts()
+	if e.Tier != "" {
+		s.out.ServiceTier = tierOf(e.Tier)
 	}
+	e.Usage.addTo(&s.out) // only the last event, which has no choices, contains a report
 	if len(e.Choices) == 0 {
 		return "", nil
 	}

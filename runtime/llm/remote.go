@@ -187,10 +187,6 @@ func (x *exchange) cleanReply(reply *effect.AgentReply) *effect.AgentReply {
 		reply.RequestID = id
 	}
 	secrets := x.world.secrets
-	reply.TokensIn, reply.TokensOut = plausible(reply.TokensIn, maxTokens), plausible(reply.TokensOut, maxTokens)
-	n := &reply.Parts
-	n.CacheRead, n.Reasoning = plausible(n.CacheRead, reply.TokensIn), plausible(n.Reasoning, reply.TokensOut)
-	n.CacheWrite = plausible(n.CacheWrite, reply.TokensIn-n.CacheRead)
 	for _, s := range []*string{&reply.Text, &reply.Model, &reply.RequestID} {
 		*s = secrets.Text(*s)
 	}
@@ -202,18 +198,6 @@ func (x *exchange) cleanReply(reply *effect.AgentReply) *effect.AgentReply {
 		c.ID, c.Name, c.Args = secrets.Text(c.ID), secrets.Text(c.Name), string(secrets.JSON([]byte(c.Args)))
 	}
 	return reply
-}
-
-// maxTokens is more than the tokens of any request.
-const maxTokens = 1 << 40
-
-// plausible returns a number of tokens, or 0 if it is negative or above the limit, as if the
-// provider had not reported it.
-func plausible(n, limit int64) int64 {
-	if n < 0 || n > limit {
-		return 0
-	}
-	return n
 }
 
 // requestID returns the provider's ID of the request, which the provider's support needs.

@@ -219,6 +219,7 @@ type responsesReply struct {
 	ID         string            `json:"id"`
 	Model      string            `json:"model"`
 	Status     string            `json:"status"`
+	Tier       string            `json:"service_tier"`
 	Output     []json.RawMessage `json:"output"`
 	Usage      responsesUsage    `json:"usage"`
 	Error      json.RawMessage   `json:"error"`
@@ -352,10 +353,10 @@ func (p responses) result(r *responsesReply, items []json.RawMessage, w *replySc
 	if err != nil {
 		return nil, err
 	}
-	// The service tier of the response belongs here.
 	out := &effect.AgentReply{
 		Model: r.Model, RequestID: r.ID, TokensIn: r.Usage.Input, TokensOut: r.Usage.Output, StopReason: stop, FinishReason: reason,
-		Parts: effect.TokenParts{CacheRead: r.Usage.InputDetails.CacheRead, CacheWrite: r.Usage.InputDetails.CacheWrite, Reasoning: r.Usage.OutputDetails.Reasoning},
+		Parts:       models.Parts{Cached: r.Usage.InputDetails.CacheRead, CacheWrite: r.Usage.InputDetails.CacheWrite, Reasoning: r.Usage.OutputDetails.Reasoning},
+		ServiceTier: tierOf(r.Tier),
 	}
 	var text, refusal strings.Builder
 	hidden, lost := false, false

@@ -260,7 +260,7 @@ func responseEvents(status, more string, items ...string) (all []string) {
 
 // TestResponses checks the replies for responses of the Responses API, whole and streamed.
 func TestResponses(t *testing.T) {
-	parts := effect.TokenParts{CacheRead: 60, CacheWrite: 30, Reasoning: 15}
+	parts := models.Parts{Cached: 60, CacheWrite: 30, Reasoning: 15}
 	one, two := effect.ToolCall{ID: "c1", Name: "f", Args: `{"a": 1}`}, effect.ToolCall{ID: "c2", Name: "g", Args: `{}`}
 	incomplete := func(reason string) string { return `,"incomplete_details":{"reason":"` + reason + `"}` }
 	cutOff := `{"type":"function_call","id":"fc_1","call_id":"c1","name":"f","arguments":"{\"a\"","status":"incomplete"}`
@@ -479,7 +479,7 @@ func TestHostileResponses(t *testing.T) {
 				t.Fatalf("text %q (error %v), want %q", text, err, c.text)
 			}
 			n := got.Parts
-			if got.TokensIn < 0 || got.TokensOut < 0 || got.TokensIn > maxTokens || got.TokensOut > maxTokens || n.CacheRead < 0 || n.CacheRead+n.CacheWrite > got.TokensIn || n.Reasoning > got.TokensOut {
+			if got.TokensIn < 0 || got.TokensOut < 0 || n.Cached < 0 || n.Cached+n.CacheWrite > got.TokensIn || n.Reasoning > got.TokensOut {
 				t.Errorf("tokens: %+v", got)
 			}
 		})

@@ -97,7 +97,7 @@ func (c *Client) observedAttempt(ctx context.Context, l *route, req *Request, pi
 		follow.What, follow.Err = EventFailure, err
 		*req.failed = append(*req.failed, failedAttempt(&follow))
 	} else {
-		follow.What, follow.Reply, follow.Price = EventReply, reply, l.Price(req.Model)
+		follow.What, follow.Reply = EventReply, reply
 	}
 	c.emitEvent(follow)
 	return reply, err
@@ -127,9 +127,9 @@ func (c *Client) sendOnce(ctx context.Context, l *route, req *Request, piece fun
 	}
 	var used int64
 	defer func() { releaseRate(used) }()
-	settleBudget := func(int64, int64, bool, bool) {}
+	settleBudget := func(models.Spent) {}
 	if c.cfg.Meter != nil {
-		granted, s, err := c.cfg.Meter(ctx, Metered{Connection: l.Name, Model: req.Model, Price: l.Price(req.Model), In: in, Out: out})
+		granted, s, err := c.cfg.Meter(ctx, Metered{Connection: l.Name, Model: req.Model, Price: l.Price(req.Model, c.cfg.Now()), In: in, Out: out})
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return nil, err
@@ -156,25 +156,43 @@ func (c *Client) sendOnce(ctx context.Context, l *route, req *Request, piece fun
 	reply, err := l.sendRequest(ctx, req, piece)
 	switch {
 	case reply == nil && received > 0: // the provider charges for a stream that broke off
-		n := tokensIn(received)
-		settleBudget(in, n, false, true)
-		used = in + n
+		broken := c.spent(l, req, models.Usage{In: in, Out: tokensIn(received)})
+		broken.Estimated = true
+		settleBudget(broken)
+		used = broken.In + broken.Out
 		return nil, err
 	case reply == nil:
-		settleBudget(0, 0, false, false)
+		settleBudget(models.Spent{})
 		return nil, err
 	}
+	reply.SetUsage(reply.Usage().Limited())
 	isReal := l.Provider != models.Scripted // a script states the tokens, and has the reply that a test needs
 	if isReal {
 		estimateUsage(reply, in, out)
 	}
-	settleBudget(reply.TokensIn, reply.TokensOut, true, reply.Estimated)
+	spent := c.spent(l, req, reply.Usage())
+	spent.Answered, spent.Estimated = true, reply.Estimated
+	reply.CostUSD, reply.Unpriced = float64(spent.Cost)/dollar, spent.Unpriced
+	settleBudget(spent)
 	used = reply.TokensIn + reply.TokensOut
 	if f := emptyReply(reply); f != nil && isReal {
 		f.Partial = received > 0
 		return nil, f
 	}
 	return reply, err
+}
+
+// dollar is a US dollar in the unit of costs.
+const dollar = 1e12
+
+// spent returns what a request has used, with its cost now.
+func (c *Client) spent(l *route, req *Request, u models.Usage) models.Spent {
+	p := l.Price(req.Model, c.cfg.Now())
+	if p == nil {
+		return models.Spent{Usage: u, Unpriced: true}
+	}
+	cost, ok := models.Cost(u, p)
+	return models.Spent{Usage: u, Cost: cost, Unpriced: !ok}
 }
 
 // emptyReply returns the failure of a reply that ended before the model gave any part of its
@@ -193,7 +211,7 @@ func emptyReply(r *effect.AgentReply) *Failure {
 	case "filter":
 	case "length":
 		f.Class, f.Message = ClassLength, fmt.Sprintf("the reply was cut off before any text, after %d tokens", r.TokensOut)
-		if n := r.Parts.Reasoning; n > 0 {
+		if n := r.Reasoning; n > 0 {
 			f.Message += fmt.Sprintf(", of which %d were reasoning", n)
 		}
 	}

@@ -3,11 +3,13 @@ package llm
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/concerto-lang/concerto/internal/agents/modelserver"
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/models"
 )
 
 // TestEstimatedUsage checks that a reply whose tokens the provider does not report counts what was
@@ -39,9 +41,9 @@ func TestEstimatedUsage(t *testing.T) {
 				_, conn := server(t, provider, test.reply)
 				var got []numbers
 				c := New(Config{Connections: []Connection{conn}, Getenv: func(string) (string, bool) { return key, true },
-					Meter: func(context.Context, Metered) (int64, func(in, out int64, answered, estimated bool), error) {
-						return test.granted, func(in, out int64, answered, estimated bool) {
-							got = append(got, numbers{in, out, answered, estimated})
+					Meter: func(context.Context, Metered) (int64, func(models.Spent), error) {
+						return test.granted, func(x models.Spent) {
+							got = append(got, numbers{x.In, x.Out, x.Answered, x.Estimated})
 						}, nil
 					}})
 				t.Cleanup(c.Close)
@@ -75,12 +77,12 @@ func TestBrokenStreamCounts(t *testing.T) {
 		var in, out int64
 		var estimated bool
 		c := New(Config{Connections: []Connection{conn}, Getenv: func(string) (string, bool) { return key, true },
-			Meter: func(context.Context, Metered) (int64, func(in, out int64, answered, estimated bool), error) {
-				return 0, func(i, o int64, answered, e bool) {
-					if answered {
+			Meter: func(context.Context, Metered) (int64, func(models.Spent), error) {
+				return 0, func(x models.Spent) {
+					if x.Answered {
 						t.Error("the call counts as answered")
 					}
-					in, out, estimated = i, o, e
+					in, out, estimated = x.In, x.Out, x.Estimated
 				}, nil
 			}})
 		t.Cleanup(c.Close)
@@ -121,5 +123,152 @@ func TestAnthropicUsage(t *testing.T) {
 				t.Errorf("got %d and %d tokens, want %d and %d", r.TokensIn, r.TokensOut, test.in, test.out)
 			}
 		})
+	}
+}
+
+// TestParts checks that each provider's report of cached tokens and reasoning is read, whole and
+// from a stream, and that it determines the cost.
+func TestParts(t *testing.T) {
+	given := modelserver.Reply{Text: "a reply", TokensIn: 1000, TokensOut: 50, Repeat: true,
+		Parts: modelserver.Parts{Cached: 600, CacheWrite: 300, CacheWrite1h: 100, Reasoning: 20, Tier: "priority"}}
+	full := models.Usage{In: 1000, Out: 50, Parts: models.Parts{Cached: 600, CacheWrite: 300, Reasoning: 20}, CacheWrite1h: 100, Tier: "priority"}
+	for _, c := range []struct {
+		provider string
+		without  func(*models.Usage) // removes what the API does not report
+	}{
+		{"anthropic", func(*models.Usage) {}},
+		{"bedrock", func(u *models.Usage) { u.Reasoning, u.Tier = 0, "" }},
+		{"openai", func(u *models.Usage) { u.CacheWrite1h = 0 }},
+		{"azure", func(u *models.Usage) { u.CacheWrite1h = 0 }},
+		{"gemini", func(u *models.Usage) { u.CacheWrite, u.CacheWrite1h, u.Tier = 0, 0, "" }},
+		{"ollama", func(u *models.Usage) { u.Parts, u.CacheWrite1h, u.Tier = models.Parts{}, 0, "" }},
+	} {
+		t.Run(c.provider, func(t *testing.T) {
+			_, conn := server(t, c.provider, given)
+			rates := models.Rates{Input: 10, Output: 100, CacheRead: new(1.0), CacheWrite: new(20.0), CacheWrite1h: new(40.0)}
+			conn.Prices = map[string]models.Rates{AnyModel: rates}
+			want := full
+			c.without(&want)
+			cost := (want.In-want.Cached-want.CacheWrite)*10e6 + want.Cached*1e6 + (want.CacheWrite-want.CacheWrite1h)*20e6 + want.CacheWrite1h*40e6 + want.Out*100e6
+			cl, _ := client(t, conn)
+			whole, err := ask(cl, effect.AgentCall{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, pieces, err := streamed(t.Context(), cl, effect.AgentCall{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range []*effect.AgentReply{whole, pieces} {
+				if d := cmp.Diff(want, r.Usage()); d != "" {
+					t.Error(d)
+				}
+				if r.Picodollars() != cost || r.Unpriced {
+					t.Errorf("the cost is %d, want %d; unpriced: %t", r.Picodollars(), cost, r.Unpriced)
+				}
+			}
+		})
+	}
+}
+
+// TestWrongUsage checks that a report that cannot be true is limited: it reduces no budget, and no
+// part exceeds the whole.
+func TestWrongUsage(t *testing.T) {
+	for provider, answers := range map[string][]string{
+		"anthropic": {
+			`{"model":"m","content":[{"type":"text","text":"x"}],"usage":{"input_tokens":-5,"cache_read_input_tokens":40,"cache_creation_input_tokens":-3,"output_tokens":-2,"cache_creation":{"ephemeral_1h_input_tokens":9}}}`,
+			`{"model":"m","content":[{"type":"text","text":"x"}],"usage":null}`,
+		},
+		"openai": {
+			`{"model":"m","choices":[{"message":{"content":"x"},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":3,"prompt_tokens_details":{"cached_tokens":500,"cache_write_tokens":7},"completion_tokens_details":{"reasoning_tokens":90}}}`,
+			`{"model":"m","choices":[{"message":{"content":"x"},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":3,"prompt_tokens_details":null}}`,
+			`{"model":"m","choices":[{"message":{"content":"x"},"finish_reason":"stop"}],"usage":{"prompt_tokens":-10,"completion_tokens":-3,"prompt_tokens_details":{"cached_tokens":-1}}}`,
+			`{"model":"m","choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}`,
+		},
+		"gemini": {
+			`{"candidates":[{"content":{"parts":[{"text":"x"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":-1,"thoughtsTokenCount":9,"cachedContentTokenCount":50}}`,
+		},
+	} {
+		for _, answer := range answers {
+			_, conn := server(t, provider, modelserver.Reply{Raw: &answer})
+			conn.Prices = map[string]models.Rates{AnyModel: {Input: 1, Output: 2}}
+			var spent models.Spent
+			c := New(Config{Connections: []Connection{conn}, Getenv: func(string) (string, bool) { return key, true },
+				Meter: func(context.Context, Metered) (int64, func(models.Spent), error) {
+					return 0, func(x models.Spent) { spent = x }, nil
+				}})
+			t.Cleanup(c.Close)
+			r, err := ask(c, effect.AgentCall{})
+			if err != nil {
+				t.Errorf("%s: %v", answer, err)
+				continue
+			}
+			u := spent.Usage
+			if d := cmp.Diff(u, r.Usage()); d != "" || u != u.Limited() || u.In <= 0 || u.Out <= 0 || spent.Cost <= 0 || spent.Cost > u.In*1.25e6+u.Out*2e6 || r.Picodollars() != spent.Cost {
+				t.Errorf("%s: counted %+v with the cost %d, reply %+v", answer, u, spent.Cost, r.Usage())
+			}
+		}
+	}
+}
+
+// TestVendorPrices checks where built-in prices apply, and which names a manifest's prices match.
+func TestVendorPrices(t *testing.T) {
+	now := time.Date(2026, 11, 27, 0, 0, 0, 0, time.UTC)
+	own := map[string]models.Rates{"claude-opus-5-5": {Input: 8, Output: 40}}
+	for _, c := range []struct {
+		name  string
+		conn  Connection
+		model string
+		want  *models.Rates // nil for an unknown price
+	}{
+		{"the vendor's address", Connection{Provider: "anthropic"}, "claude-opus-5-5-20261120", &models.Rates{Input: 4, Output: 20, CacheRead: new(0.2), CacheWrite: new(5.0), CacheWrite1h: new(8.0)}},
+		{"written in full", Connection{Provider: "anthropic", BaseURL: "https://api.anthropic.com"}, "claude-opus-5-5", &models.Rates{Input: 4, Output: 20, CacheRead: new(0.2), CacheWrite: new(5.0), CacheWrite1h: new(8.0)}},
+		{"a gateway", Connection{Provider: "anthropic", BaseURL: "https://gateway.example/v1"}, "claude-opus-5-5", nil},
+		{"a region", Connection{Provider: "openai", BaseURL: "https://eu.api.openai.com/v1"}, "gpt-6.2-sol", nil},
+		{"a reseller", Connection{Provider: "bedrock", Adds: Adds{Location: "us-east-1"}}, "us.anthropic.claude-opus-5-5-v1:0", nil},
+		{"a function", Connection{Provider: "anthropic", Function: func(context.Context, *Request) (*effect.AgentReply, error) { return nil, nil }}, "claude-opus-5-5", nil},
+		{"the manifest with the vendor's ratios", Connection{Provider: "anthropic", BaseURL: "https://gateway.example/v1", Prices: own}, "anthropic/claude-opus-5-5-20261120",
+			&models.Rates{Input: 8, Output: 40, CacheRead: new(0.4), CacheWrite: new(10.0), CacheWrite1h: new(16.0)}},
+		{"the manifest without a vendor", Connection{Provider: "openai", BaseURL: "https://api.deepseek.com", Prices: map[string]models.Rates{AnyModel: {Input: 1, Output: 2}}}, "deepseek-chat", &models.Rates{Input: 1, Output: 2}},
+		{"scripted", Connection{Provider: "scripted"}, "m", &models.Rates{}},
+		{"local", Connection{Provider: "ollama"}, "llama3", &models.Rates{}},
+		{"another local port", Connection{Provider: "ollama", BaseURL: "http://127.0.0.1:1"}, "llama3", &models.Rates{}},
+		{"another machine", Connection{Provider: "ollama", BaseURL: "https://ollama.example"}, "llama3", nil},
+	} {
+		var got *models.Rates
+		if p := c.conn.Price(c.model, now); p != nil {
+			got = &p.Rates
+		}
+		if d := cmp.Diff(c.want, got); d != "" {
+			t.Errorf("%s: %s", c.name, d)
+		}
+	}
+}
+
+// TestCostOf checks that a recorded reply costs what it did, and that one without a recorded cost
+// has the manifest's price.
+func TestCostOf(t *testing.T) {
+	conn := Connection{Provider: "openai", Prices: map[string]models.Rates{"m": {Input: 2, Output: 10}}}
+	reply := effect.AgentReply{Model: "m", TokensIn: 100, TokensOut: 10}
+	for _, c := range []struct {
+		name    string
+		conn    Connection
+		cost    float64
+		isUnset bool // Unpriced
+		want    int64
+		ok      bool
+	}{
+		{"recorded", conn, 0.0123, false, 12_300_000_000, true},
+		{"recorded without a manifest", Connection{Provider: "openai"}, 0.0123, false, 12_300_000_000, true},
+		{"an old record", conn, 0, false, 300_000_000, true},
+		{"priced later", conn, 0, true, 300_000_000, true},
+		{"unknown", Connection{Provider: "openai"}, 0, false, 0, false},
+		{"free", Connection{Provider: "scripted"}, 0, false, 0, true},
+	} {
+		r := reply
+		r.CostUSD, r.Unpriced = c.cost, c.isUnset
+		if got, ok := c.conn.CostOf(&r); got != c.want || ok != c.ok {
+			t.Errorf("%s: got %d, %t; want %d, %t", c.name, got, ok, c.want, c.ok)
+		}
 	}
 }

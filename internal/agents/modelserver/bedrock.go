@@ -43,7 +43,12 @@ func (r *Reply) bedrockStop(content []object) string {
 }
 
 func (r *Reply) bedrockUsage() object {
-	return object{"inputTokens": r.TokensIn, "outputTokens": r.TokensOut, "totalTokens": r.TokensIn + r.TokensOut}
+	usage := object{"inputTokens": r.TokensIn - r.Cached - r.CacheWrite, "outputTokens": r.TokensOut, "totalTokens": r.TokensIn + r.TokensOut}
+	if r.Parts != (Parts{}) {
+		usage["cacheReadInputTokens"], usage["cacheWriteInputTokens"] = r.Cached, r.CacheWrite
+		usage["cacheDetails"] = []any{object{"ttl": "5m", "inputTokens": r.CacheWrite - r.CacheWrite1h}, object{"ttl": "1h", "inputTokens": r.CacheWrite1h}}
+	}
+	return usage
 }
 
 func (r *Reply) bedrock(body map[string]any) any {

@@ -1,6 +1,7 @@
 package modelserver
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 )
@@ -86,11 +87,24 @@ func (r *Reply) openAI(body map[string]any) any {
 		}
 		message["tool_calls"], message["content"] = calls, nil
 	}
-	return object{
+	out := object{
 		"id": "chatcmpl-1", "object": "chat.completion", "model": body["model"],
 		"choices": []any{object{"index": 0, "message": message, "finish_reason": r.openAIStop()}},
-		"usage":   object{"prompt_tokens": r.TokensIn, "completion_tokens": r.TokensOut},
+		"usage":   r.openAIUsage(),
 	}
+	if r.Tier != "" {
+		out["service_tier"] = r.Tier
+	}
+	return out
+}
+
+func (r *Reply) openAIUsage() object {
+	out := object{"prompt_tokens": r.TokensIn, "completion_tokens": r.TokensOut}
+	if r.Parts != (Parts{}) {
+		out["prompt_tokens_details"] = object{"cached_tokens": r.Cached, "cache_write_tokens": r.CacheWrite}
+		out["completion_tokens_details"] = object{"reasoning_tokens": r.Reasoning}
+	}
+	return out
 }
 
 // arguments returns a call's arguments as text. Arguments that the script provides as a string need
@@ -124,7 +138,7 @@ func (r *Reply) openAIEvents(body map[string]any) []string {
 	}
 	out = append(out, openAIChunk(object{}, r.openAIStop()))
 	if o, ok := body["stream_options"].(map[string]any); ok && o["include_usage"] == true {
-		out = append(out, "data: "+mustMarshal(object{"id": "chatcmpl-1", "choices": []any{}, "usage": object{"prompt_tokens": r.TokensIn, "completion_tokens": r.TokensOut}})+"\n\n")
+		out = append(out, "data: "+mustMarshal(object{"id": "chatcmpl-1", "choices": []any{}, "service_tier": cmp.Or(r.Tier, "default"), "usage": r.openAIUsage()})+"\n\n")
 	}
 	return append(out, "data: [DONE]\n\n")
 }
@@ -169,8 +183,21 @@ func (r *Reply) anthropic(body map[string]any) any {
 	}
 	return object{
 		"id": "msg_1", "type": "message", "role": "assistant", "model": body["model"], "content": blocks, "stop_reason": stop,
-		"usage": object{"input_tokens": r.TokensIn, "output_tokens": r.TokensOut},
+		"usage": r.anthropicUsage(r.TokensOut),
 	}
+}
+
+// anthropicUsage returns the usage with the output tokens so far. The API counts the input tokens
+// that are read from its cache or written to it separately.
+func (r *Reply) anthropicUsage(out int) object {
+	usage := object{"input_tokens": r.TokensIn - r.Cached - r.CacheWrite, "output_tokens": out}
+	if r.Parts != (Parts{}) {
+		usage["cache_read_input_tokens"], usage["cache_creation_input_tokens"] = r.Cached, r.CacheWrite
+		usage["cache_creation"] = object{"ephemeral_5m_input_tokens": r.CacheWrite - r.CacheWrite1h, "ephemeral_1h_input_tokens": r.CacheWrite1h}
+		usage["output_tokens_details"] = object{"thinking_tokens": min(r.Reasoning, out)}
+		usage["service_tier"] = cmp.Or(r.Tier, "standard")
+	}
+	return usage
 }
 
 func anthropicEvent(kind string, o object) string {
@@ -186,7 +213,7 @@ func (r *Reply) anthropicEvents(body map[string]any) []string {
 	blocks, stop := r.anthropicBlocks(body)
 	out := []string{
 		anthropicEvent("message_start", object{"message": object{"id": "msg_1", "role": "assistant", "model": body["model"], "content": []any{},
-			"usage": object{"input_tokens": r.TokensIn, "output_tokens": min(r.TokensOut, 1)}}}),
+			"usage": r.anthropicUsage(min(r.TokensOut, 1))}}),
 		anthropicEvent("ping", object{}),
 	}
 	for i, b := range blocks {
@@ -210,7 +237,7 @@ func (r *Reply) anthropicEvents(body map[string]any) []string {
 		out = append(out, anthropicEvent("content_block_stop", object{"index": i}))
 	}
 	return append(out,
-		anthropicEvent("message_delta", object{"delta": object{"stop_reason": stop}, "usage": object{"output_tokens": r.TokensOut}}),
+		anthropicEvent("message_delta", object{"delta": object{"stop_reason": stop}, "usage": object{"output_tokens": r.TokensOut, "output_tokens_details": object{"thinking_tokens": r.Reasoning}}}),
 		anthropicEvent("message_stop", object{}))
 }
 
@@ -238,7 +265,7 @@ func (r *Reply) geminiContent(body map[string]any, text string, finish any) obje
 		candidate["finishReason"] = finish
 	}
 	return object{"candidates": []any{candidate}, "modelVersion": "m", "responseId": "resp_1",
-		"usageMetadata": object{"promptTokenCount": r.TokensIn, "candidatesTokenCount": r.TokensOut}}
+		"usageMetadata": object{"promptTokenCount": r.TokensIn, "candidatesTokenCount": r.TokensOut - r.Reasoning, "thoughtsTokenCount": r.Reasoning, "cachedContentTokenCount": r.Cached}}
 }
 
 func (r *Reply) geminiStop() string {

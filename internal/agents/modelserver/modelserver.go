@@ -20,26 +20,36 @@ import (
 // Reply is one reply of a script. A request uses the first unused reply whose When occurs in its
 // body.
 type Reply struct {
-	When      string            `json:"when"`
-	Repeat    bool              `json:"repeat"` // the reply can be used any number of times
-	Text      string            `json:"text"`
-	Thought   string            `json:"thought"` // thinking text in responses of Anthropic and OpenAI
-	Refusal   string            `json:"refusal"` // part of a response in OpenAI's Responses API
-	JSON      json.RawMessage   `json:"json"`    // input of a forced tool call, or else the text
-	ToolCalls []Call            `json:"tool_calls"`
-	TokensIn  int               `json:"tokens_in"`
-	TokensOut int               `json:"tokens_out"`
-	Stop      string            `json:"stop"` // stop reason in the wire format
-	Status    int               `json:"status"`
-	Error     string            `json:"error"` // message of an error status
-	Headers   map[string]string `json:"headers"`
-	Raw       *string           `json:"raw"`    // body to send unchanged
-	Cut       bool              `json:"cut"`    // the connection breaks within the body
-	Hang      bool              `json:"hang"`   // no reply is sent until the client disconnects
-	Pieces    []string          `json:"pieces"` // pieces of the text in a stream; by default its words
-	Chunk     int               `json:"chunk"`  // number of bytes in each write; 0 for all
-	Big       int               `json:"big"`    // size of a generated text in bytes
+	When      string          `json:"when"`
+	Repeat    bool            `json:"repeat"` // the reply can be used any number of times
+	Text      string          `json:"text"`
+	Thought   string          `json:"thought"` // thinking text in responses of Anthropic and OpenAI
+	Refusal   string          `json:"refusal"` // part of a response in OpenAI's Responses API
+	JSON      json.RawMessage `json:"json"`    // input of a forced tool call, or else the text
+	ToolCalls []Call          `json:"tool_calls"`
+	TokensIn  int             `json:"tokens_in"`
+	TokensOut int             `json:"tokens_out"`
+	Parts
+	Stop    string            `json:"stop"` // stop reason in the wire format
+	Status  int               `json:"status"`
+	Error   string            `json:"error"` // message of an error status
+	Headers map[string]string `json:"headers"`
+	Raw     *string           `json:"raw"`    // body to send unchanged
+	Cut     bool              `json:"cut"`    // the connection breaks within the body
+	Hang    bool              `json:"hang"`   // no reply is sent until the client disconnects
+	Pieces  []string          `json:"pieces"` // pieces of the text in a stream; by default its words
+	Chunk   int               `json:"chunk"`  // number of bytes in each write; 0 for all
+	Big     int               `json:"big"`    // size of a generated text in bytes
 	StreamEnd
+}
+
+// Parts are the tokens that TokensIn and TokensOut of a reply include, and the service tier.
+type Parts struct {
+	Cached       int    `json:"tokens_cached"`
+	CacheWrite   int    `json:"tokens_cache_write"`
+	CacheWrite1h int    `json:"tokens_cache_write_1h"` // included in CacheWrite
+	Reasoning    int    `json:"tokens_reasoning"`
+	Tier         string `json:"service_tier"`
 }
 
 // StreamEnd describes the abnormal end of a stream.
@@ -64,6 +74,7 @@ type Request struct {
 	Header http.Header
 	Body   map[string]any
 	Text   string
+	Reply  Reply
 }
 
 // Server is a running server. Its methods are safe for concurrent use.
@@ -213,14 +224,20 @@ func writeJSON(w io.Writer, v any) {
 func (s *Server) nextReply(req Request) (Reply, int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.requests = append(s.requests, req)
-	for i, r := range s.replies {
-		if !s.used[i] && strings.Contains(req.Text, r.When) {
-			s.used[i] = !r.Repeat
-			return r, i
+	at := -1
+	for i := range s.replies {
+		if !s.used[i] && strings.Contains(req.Text, s.replies[i].When) {
+			at = i
+			break
 		}
 	}
-	return Reply{Status: 500, Error: "script exhausted"}, -1
+	req.Reply = Reply{Status: 500, Error: "script exhausted"}
+	if at >= 0 {
+		req.Reply = s.replies[at]
+		s.used[at] = !req.Reply.Repeat
+	}
+	s.requests = append(s.requests, req)
+	return req.Reply, at
 }
 
 // restore makes a reply that no client has received available to the next request: an agent that

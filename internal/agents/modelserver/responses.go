@@ -62,8 +62,11 @@ func (r *Reply) responsesItems(body map[string]any) []object {
 // responses returns a whole response. Stop is the reason for which it is incomplete.
 func (r *Reply) responses(body map[string]any) any {
 	out := object{"id": "resp_1", "object": "response", "model": body["model"], "status": "completed", "error": nil, "incomplete_details": nil, "output": r.responsesItems(body),
-		"usage": object{"input_tokens": r.TokensIn, "input_tokens_details": object{"cached_tokens": 0},
-			"output_tokens": r.TokensOut, "output_tokens_details": object{"reasoning_tokens": 0}, "total_tokens": r.TokensIn + r.TokensOut}}
+		"usage": object{"input_tokens": r.TokensIn, "input_tokens_details": object{"cached_tokens": r.Cached, "cache_write_tokens": r.CacheWrite},
+			"output_tokens": r.TokensOut, "output_tokens_details": object{"reasoning_tokens": r.Reasoning}, "total_tokens": r.TokensIn + r.TokensOut}}
+	if r.Tier != "" {
+		out["service_tier"] = r.Tier
+	}
 	if r.Stop != "" {
 		out["status"], out["incomplete_details"] = "incomplete", object{"reason": r.Stop}
 	}

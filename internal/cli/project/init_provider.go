@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/data/models"
@@ -86,7 +87,19 @@ func projectValues(name, provider string) map[string]string {
 	if real {
 		connection, model = setup.section(provider), setup.readme()
 	}
-	return map[string]string{"name": name, "connection": connection, "vendor": setup.vendor, "model": model}
+	priced := "yes"
+	if real && !setup.isPriced(provider) {
+		priced = ""
+	}
+	return map[string]string{"name": name, "connection": connection, "vendor": setup.vendor, "model": model, "priced": priced}
+}
+
+// isPriced reports whether the price of the default model is known, so that a limit on the cost is
+// possible.
+func (m *modelSetup) isPriced(provider string) bool {
+	_, model, _ := strings.Cut(m.manifest, `default_model = "`)
+	model, _, _ = strings.Cut(model, `"`)
+	return models.Tariff{Provider: provider}.Price(model, time.Now()) != nil
 }
 
 // choice matches a part of a template that depends on whether a name has a value.

@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/engine/transcript"
 	"github.com/concerto-lang/concerto/runtime/budget"
 )
@@ -69,11 +70,27 @@ func writeHostTable(a *console.Console, each []budget.HostUsage, shares []transc
 }
 
 // writeStatsTable writes one line for each model. It also writes one line for each agent, stage and
-// task if there are several of them.
+// task if there are several of them. Columns about the provider's cache and about reasoning are
+// omitted if they contain only zeros.
 func writeStatsTable(a *console.Console, s *stats) {
 	w := tabwriter.NewWriter(a.Stderr, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(a.Stderr, "stats:")
-	fmt.Fprintln(w, "calls\tfailed\ttokens in\ttokens out\tcost USD\t  model")
+	cache, reasoning := s.all.Cached+s.all.CacheWrite > 0, s.all.Reasoning > 0
+	parts := func(cached, written, thought any) (in, out string) {
+		if cache {
+			in = fmt.Sprintf("%v\t%v\t", cached, written)
+		}
+		if reasoning {
+			out = fmt.Sprintf("%v\t", thought)
+		}
+		return in, out
+	}
+	title := "calls\tfailed\ttokens in\ttokens out\tcost USD\t  model\n"
+	if cache || reasoning { // short titles, so that the table is not too wide
+		in, out := parts("read", "write", "think")
+		title = "calls\tfailed\tin\t" + in + "out\t" + out + "cost USD\t  model\n"
+	}
+	fmt.Fprint(w, title)
 	line := func(u budget.Usage, name string) {
 		cost := "unknown"
 		if u.Priced {
@@ -82,7 +99,8 @@ func writeStatsTable(a *console.Console, s *stats) {
 		if u.Estimated > 0 {
 			name += fmt.Sprintf(" (tokens of %d estimated)", u.Estimated)
 		}
-		fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%s\t  %s\n", u.Calls, u.Failed, u.TokensIn, u.TokensOut, cost, name)
+		in, out := parts(u.Cached, u.CacheWrite, u.Reasoning)
+		fmt.Fprintf(w, "%d\t%d\t%d\t%s%d\t%s%s\t  %s\n", u.Calls, u.Failed, u.TokensIn, in, u.TokensOut, out, cost, name)
 	}
 	for _, u := range s.each {
 		line(u, u.Connection+" "+u.Model)
@@ -123,24 +141,25 @@ func shareName(x transcript.Share) string {
 
 // usedJSON is an entry of the statistics in JSON.
 type usedJSON struct {
-	Connection string        `json:"connection,omitempty"`
-	Model      string        `json:"model,omitempty"`
-	Agent      string        `json:"agent,omitempty"`
-	Pipeline   string        `json:"pipeline,omitempty"`
-	Stage      string        `json:"stage,omitempty"`
-	Task       int64         `json:"task,omitempty"`
-	Function   string        `json:"function,omitempty"`
-	Calls      int64         `json:"calls"`
-	Failed     int64         `json:"failed"`
-	Refused    int64         `json:"refused,omitempty"` // calls that the budget did not allow; of all models
-	TokensIn   int64         `json:"tokens_in"`
-	TokensOut  int64         `json:"tokens_out"`
-	Estimated  int64         `json:"estimated,omitempty"` // calls whose tokens the provider did not report
-	Cost       *budget.Money `json:"cost_usd"`            // null when a price is not known
+	Connection string `json:"connection,omitempty"`
+	Model      string `json:"model,omitempty"`
+	Agent      string `json:"agent,omitempty"`
+	Pipeline   string `json:"pipeline,omitempty"`
+	Stage      string `json:"stage,omitempty"`
+	Task       int64  `json:"task,omitempty"`
+	Function   string `json:"function,omitempty"`
+	Calls      int64  `json:"calls"`
+	Failed     int64  `json:"failed"`
+	Refused    int64  `json:"refused,omitempty"` // calls that the budget did not allow; of all models
+	TokensIn   int64  `json:"tokens_in"`
+	TokensOut  int64  `json:"tokens_out"`
+	models.Parts
+	Estimated int64         `json:"estimated,omitempty"` // calls whose tokens the provider did not report
+	Cost      *budget.Money `json:"cost_usd"`            // null when a price is not known
 }
 
 func usedBy(u budget.Usage) usedJSON {
-	x := usedJSON{Connection: u.Connection, Model: u.Model, Calls: u.Calls, Failed: u.Failed, Refused: u.Refused, TokensIn: u.TokensIn, TokensOut: u.TokensOut, Estimated: u.Estimated}
+	x := usedJSON{Connection: u.Connection, Model: u.Model, Calls: u.Calls, Failed: u.Failed, Refused: u.Refused, TokensIn: u.TokensIn, TokensOut: u.TokensOut, Parts: u.Parts, Estimated: u.Estimated}
 	if u.Priced {
 		x.Cost = &u.Cost
 	}

@@ -13,11 +13,13 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/runner"
 	"github.com/concerto-lang/concerto/internal/cli/runs/locate"
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/journal/postgres"
 	"github.com/concerto-lang/concerto/internal/term/cmdline"
+	"github.com/concerto-lang/concerto/runtime/budget"
 )
 
 // runsCommand is one of the runs commands with its options.
@@ -157,7 +159,7 @@ func runText(run string, s *durable.Shown, terminal bool) string {
 		fmt.Fprintf(&b, "\n         %s", s.Damage)
 	}
 	fmt.Fprintf(&b, "\nprogram  %s\nstarted  %s\neffects  %d done, %d not done, %d unknown, %d pending\n", s.Program, s.Started, s.Effects.Done, s.Effects.None, s.Effects.Unknown, s.Effects.Pending)
-	fmt.Fprintf(&b, "models   %d calls, %d with unknown result; %d tokens in, %d out, $%.4f\njournal  %d records, %d bytes", s.Usage.Calls, s.Usage.UnknownCalls, s.Usage.TokensIn, s.Usage.TokensOut, s.Usage.CostUSD, s.Journal.Records, s.Journal.Bytes)
+	fmt.Fprintf(&b, "models   %s\njournal  %d records, %d bytes", modelsText(&s.Usage), s.Journal.Records, s.Journal.Bytes)
 	b.WriteByte('\n')
 	for _, q := range s.Pending {
 		fmt.Fprintf(&b, "waits    %s %s %s (%s) since %s: concerto runs answer %s %s <value>\n", q.ID, q.Channel, console.PayloadText(q.Channel, q.Payload, terminal), q.Type, q.Since, run, q.ID)
@@ -274,4 +276,16 @@ func (cmd *runsCommand) tape(ctx context.Context, args []string) (err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	return runs.Tape(run.Journal(), f)
+}
+
+// modelsText describes the usage of models.
+func modelsText(u *durable.Usage) string {
+	text := fmt.Sprintf("%d calls, %d with unknown result; %d tokens in, %d out, $%s", u.Calls, u.UnknownCalls, u.TokensIn, u.TokensOut, budget.Money(u.Cost))
+	if u.UnpricedCalls > 0 {
+		text += fmt.Sprintf("\n         %d of unknown price", u.UnpricedCalls)
+	}
+	if u.Parts != (models.Parts{}) {
+		text += fmt.Sprintf("\n         cache: %d read, %d written; %d out for reasoning", u.Cached, u.CacheWrite, u.Reasoning)
+	}
+	return text
 }

@@ -21,6 +21,11 @@ var (
 		Bad:     `agent A uses plain { }`,
 		Good:    `agent A uses plain { model: "m" }`,
 	}
+	NoPrice = &Info{
+		Code: "E0762", Title: `model without a price`, Noise: NotNoise,
+		NoFix:   "the price is unknown",
+		Explain: "A limit on the cost requires the price of each model. The prices of vendors' models are built in for the vendors' own addresses; those of other servers and models are in [connections.NAME.prices].",
+	}
 	UnknownConfig = &Info{
 		Code: "E0724", Title: `unknown field`, Noise: AfterLostName,
 		Explain: "Agents and hosts have only the fields that the language defines.",

@@ -80,21 +80,22 @@ type Lints struct{ Allow, Deny []string }
 // their aliases. Script is a file relative to the manifest, with the replies of the scripted
 // provider.
 type Connection struct {
-	Name         string            `json:"-"`
-	Config       json.RawMessage   `json:"-"`
-	Provider     string            `json:"provider"`
-	APIKeyEnv    string            `json:"api_key_env"`
-	TokenCommand []string          `json:"token_command"`
-	BaseURL      string            `json:"base_url"`
-	API          string            `json:"api"`
-	APIVersion   string            `json:"api_version"`
-	DefaultModel string            `json:"default_model"`
-	Timeout      float64           `json:"timeout"` // in seconds; 0 means that the key is not set
-	Fallback     []string          `json:"fallback"`
-	Models       map[string]string `json:"models"`
-	HeadersEnv   map[string]string `json:"headers_env"`
-	Script       string            `json:"-"`
-	At           Places            `json:"-"`
+	Name         string                  `json:"-"`
+	Config       json.RawMessage         `json:"-"`
+	Provider     string                  `json:"provider"`
+	APIKeyEnv    string                  `json:"api_key_env"`
+	TokenCommand []string                `json:"token_command"`
+	BaseURL      string                  `json:"base_url"`
+	API          string                  `json:"api"`
+	APIVersion   string                  `json:"api_version"`
+	DefaultModel string                  `json:"default_model"`
+	Timeout      float64                 `json:"timeout"` // in seconds; 0 means that the key is not set
+	Fallback     []string                `json:"fallback"`
+	Models       map[string]string       `json:"models"`
+	Prices       map[string]models.Rates `json:"prices"`
+	HeadersEnv   map[string]string       `json:"headers_env"`
+	Script       string                  `json:"-"`
+	At           Places                  `json:"-"`
 }
 
 // Host is [hosts.X]: how a host's process is started and treated. Config holds

@@ -11,6 +11,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/repair"
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/google/go-cmp/cmp"
 )
@@ -125,6 +126,7 @@ run = ["git"]
 		Connections: []*Connection{{
 			Name: "main", Provider: "openai", APIKeyEnv: "OPENAI_API_KEY", BaseURL: "http://127.0.0.1:9/v1",
 			DefaultModel: "gpt-4o", Timeout: 30, Fallback: []string{"rules", "scripted"}, Models: map[string]string{"fast": "gpt-4o-mini", "big one": "gpt-4o"},
+			Prices: map[string]models.Rates{"*": {Input: 1}, "gpt-4o": {Input: 2.5, Output: 10}},
 			Config: []byte(`{"provider":"openai","api_key_env":"OPENAI_API_KEY","base_url":"http://127.0.0.1:9/v1","default_model":"gpt-4o","timeout":30,` +
 				`"organization":"org","project":"proj","models":{"fast":"gpt-4o-mini","big one":"gpt-4o"},"connect_timeout":2,"first_token_timeout":7.5,"fallback":["rules","scripted"],` +
 				`"retry":{"max_attempts":5,"backoff":"linear","initial_delay_ms":0,"max_delay_ms":100},` +
@@ -203,8 +205,11 @@ func TestExamplesAreAccepted(t *testing.T) {
 				case k.Name() == "fallback":
 					text += "connections.backup.provider = \"scripted\"\n"
 				case strings.HasPrefix(k.Path, "connections.*.prices."):
-					other := map[string]string{"input": "output", "output": "input"}[k.Name()]
-					text += fmt.Sprintf("connections.x.prices.m.%s = 1.0\n", other)
+					for _, other := range []string{"input", "output"} {
+						if other != k.Name() {
+							text += fmt.Sprintf("connections.x.prices.m.%s = 1.0\n", other)
+						}
+					}
 				}
 				switch k.Path { // an entry of [dependencies] needs other keys
 				case "dependencies.*.git":

@@ -1,6 +1,11 @@
 package effect
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"math"
+
+	"github.com/concerto-lang/concerto/internal/data/models"
+)
 
 // The kinds of requests to models: a call whose reply is returned as a whole, and a call whose
 // reply is streamed.
@@ -94,6 +99,11 @@ type AgentReply struct {
 	ToolCalls []ToolCall `json:"tool_calls,omitempty"`
 	TokensIn  int64      `json:"tokens_in"`
 	TokensOut int64      `json:"tokens_out"`
+	models.Parts
+	// TokensCacheWrite1h are the tokens of Parts.CacheWrite with a lifetime of one hour.
+	TokensCacheWrite1h int64 `json:"tokens_cache_write_1h,omitempty"`
+	// ServiceTier is the service tier of the request; "" for the standard one.
+	ServiceTier string `json:"service_tier,omitempty"`
 	// Estimated means that the provider did not report one of these numbers.
 	Estimated  bool   `json:"estimated,omitempty"`
 	Model      string `json:"model"`
@@ -101,20 +111,32 @@ type AgentReply struct {
 	LatencyMS  int64  `json:"latency_ms"`
 	StopReason string `json:"stop_reason"`
 	// FinishReason is the provider's reason for the end of the reply; "" if it has given none.
-	FinishReason string  `json:"finish_reason,omitempty"`
-	RequestID    string  `json:"request_id,omitempty"`
-	CostUSD      float64 `json:"cost_usd,omitempty"` // 0 if the price is unknown
-	Items        *Items  `json:"items,omitempty"`    // hidden content; nil for none
+	FinishReason string `json:"finish_reason,omitempty"`
+	RequestID    string `json:"request_id,omitempty"`
+	// CostUSD is the cost at the time of the reply. With Unpriced, the price was unknown, and
+	// CostUSD is 0 or a part of the cost. Earlier versions recorded no Unpriced.
+	CostUSD  float64 `json:"cost_usd,omitempty"`
+	Unpriced bool    `json:"unpriced,omitempty"`
+	Items    *Items  `json:"items,omitempty"` // hidden content; nil for none
 	// Failed contains the attempts that failed before the reply.
 	Failed []Attempt `json:"failed,omitempty"`
-	// Parts are tokens that TokensIn and TokensOut include. Records do not contain them.
-	Parts TokenParts `json:"-"`
 }
 
-// TokenParts are numbers of tokens of a special kind, or 0 if the provider does not report them:
-// input tokens that were read from the provider's cache or written to it, and output tokens of the
-// model's reasoning.
-type TokenParts struct{ CacheRead, CacheWrite, Reasoning int64 }
+// dollar is a US dollar in the unit of costs.
+const dollar = 1e12
+
+// Usage returns what the request has used.
+func (r *AgentReply) Usage() models.Usage {
+	return models.Usage{In: r.TokensIn, Out: r.TokensOut, Parts: r.Parts, CacheWrite1h: r.TokensCacheWrite1h, Tier: r.ServiceTier}
+}
+
+// SetUsage sets what the request has used.
+func (r *AgentReply) SetUsage(u models.Usage) {
+	r.TokensIn, r.TokensOut, r.Parts, r.TokensCacheWrite1h, r.ServiceTier = u.In, u.Out, u.Parts, u.CacheWrite1h, u.Tier
+}
+
+// Picodollars returns the recorded cost in units of 10⁻¹² US dollars.
+func (r *AgentReply) Picodollars() int64 { return int64(math.Round(r.CostUSD * dollar)) }
 
 // Attempt is a failed attempt at a model. Of is the maximum number of attempts at the connection.
 // MS is its duration, and WaitMS the delay before the next attempt, in milliseconds. Reason is the

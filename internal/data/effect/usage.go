@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
@@ -138,18 +139,13 @@ type Prices struct {
 // Picodollars returns the cost in units of 10⁻¹² US dollars: the cost that the host has reported,
 // or else that of its tokens; without prices, their estimate. Without all of them it is 0.
 func (u *HostUsage) Picodollars(prices *Prices) int64 {
-	const dollar = 1e12
 	if u.Priced {
 		return int64(math.Round(u.CostUSD * dollar))
 	}
 	if prices == nil {
 		return int64(math.Round(u.EstimateUSD * dollar))
 	}
-	cached := prices.Input
-	if prices.Cached != nil {
-		cached = *prices.Cached
-	}
-	per := func(tokens int64, price float64) float64 { return float64(tokens) * math.Round(price*dollar/1e6) }
-	sum := per(u.TokensIn-u.TokensCached, prices.Input) + per(u.TokensCached, cached) + per(u.TokensOut, prices.Output)
-	return int64(min(sum, MaxReportUSD*dollar))
+	cost, _ := models.Cost(models.Usage{In: u.TokensIn, Out: u.TokensOut, Parts: models.Parts{Cached: u.TokensCached}},
+		&models.Price{Rates: models.Rates{Input: prices.Input, Output: prices.Output, CacheRead: prices.Cached}})
+	return min(cost, MaxReportUSD*dollar)
 }

@@ -31,6 +31,7 @@ type Model struct {
 	// includes requests without an effort; "" means Send.
 	ChatTools string   `json:"chat_tools"`
 	Source    []string `json:"source"` // names in sources, or addresses
+	Price     []Price  `json:"price"`  // prices of the model that the pattern names, each from its date on; nil if they are unknown
 }
 
 // Values of Temperature and TopP.
@@ -58,12 +59,21 @@ type table struct {
 	Rows    []Model           `json:"rows"`
 }
 
-var loaded = sync.OnceValue(func() (t table) {
-	if err := json.Unmarshal(text, &t); err != nil {
-		panic(err) // the file is embedded
-	}
-	return t
-})
+// read is the table after the first use. It is no sync.OnceValue, which would link the text into
+// programs that use only the types of this package.
+var read struct {
+	once sync.Once
+	table
+}
+
+func loaded() *table {
+	read.once.Do(func() {
+		if err := json.Unmarshal(text, &read.table); err != nil {
+			panic(err) // the file is embedded
+		}
+	})
+	return &read.table
+}
 
 // families maps the beginnings of names to the providers of their rows.
 var families = []struct{ prefix, provider string }{{"claude-", "anthropic"}, {"gpt-", "openai"}, {"gemini-", "gemini"}}

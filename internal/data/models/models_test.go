@@ -46,7 +46,9 @@ func TestRows(t *testing.T) {
 		}
 	}
 	for name := range all.Sources {
-		if !slices.ContainsFunc(all.Rows, func(r Model) bool { return slices.Contains(r.Source, name) }) {
+		if !slices.ContainsFunc(all.Rows, func(r Model) bool {
+			return slices.Contains(r.Source, name) || slices.ContainsFunc(r.Price, func(p Price) bool { return slices.Contains(p.Source, name) })
+		}) {
 			t.Errorf("no row uses the source %s", name)
 		}
 	}

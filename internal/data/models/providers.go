@@ -17,6 +17,10 @@ type Provider struct {
 	// Tier is the member of a request that contains the service tier, with dots between the names
 	// of nested members; "" if there is none.
 	Tier string
+	// Free means that requests cost nothing: they are answered on this machine.
+	Free bool
+	// Writes means that the API reports tokens that were written to its cache.
+	Writes bool
 }
 
 // Scripted is the provider that returns replies from the manifest without a network.
@@ -26,14 +30,14 @@ const Scripted = "scripted"
 // tiers are those of npm openai 7.59.0, @anthropic-ai/sdk 1.14.0, @google/genai 2.32.0 and
 // @aws-sdk/client-bedrock-runtime 3.1164.0.
 var Providers = []Provider{
-	{Name: "openai", Base: "https://api.openai.com/v1", Version: "v1", NeedsKey: true, TwoAPIs: true, Tier: "service_tier"},
-	{Name: "anthropic", Base: "https://api.anthropic.com/v1", Version: "v1", NeedsKey: true, Tier: "service_tier"},
+	{Name: "openai", Base: "https://api.openai.com/v1", Version: "v1", NeedsKey: true, TwoAPIs: true, Tier: "service_tier", Writes: true},
+	{Name: "anthropic", Base: "https://api.anthropic.com/v1", Version: "v1", NeedsKey: true, Tier: "service_tier", Writes: true},
 	{Name: "gemini", Base: "https://generativelanguage.googleapis.com/v1beta", Version: "v1beta", NeedsKey: true, Tier: "serviceTier"},
-	{Name: "ollama", Base: "http://localhost:11434/api", Version: "api"},
-	{Name: "azure", Addressed: true, NeedsKey: true, TwoAPIs: true, Tier: "service_tier"},
+	{Name: "ollama", Base: "http://localhost:11434/api", Version: "api", Free: true},
+	{Name: "azure", Addressed: true, NeedsKey: true, TwoAPIs: true, Tier: "service_tier", Writes: true},
 	{Name: "vertex", Addressed: true, Version: "v1", NeedsKey: true, Tier: "serviceTier"},
-	{Name: "bedrock", Addressed: true, Tier: "serviceTier.type"},
-	{Name: Scripted},
+	{Name: "bedrock", Addressed: true, Tier: "serviceTier.type", Writes: true},
+	{Name: Scripted, Free: true},
 }
 
 // ProviderNamed returns the provider with this name, or the zero Provider if there is none.

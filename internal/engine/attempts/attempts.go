@@ -67,8 +67,8 @@ func (m Models) Report(report eventstream.Reporter, call *effect.AgentCall, repl
 	report(event.Model, event.Begin, last(), nil)
 	ended := last()
 	ended.Reply, ended.Sent, ended.Took = reply, true, milliseconds(reply.LatencyMS)
-	if p := c.Price(reply.Model); p != nil {
-		ended.Price = &event.Price{Input: p.Input, Output: p.Output}
+	if cost, ok := c.CostOf(reply); ok {
+		ended.Cost = &cost
 	}
 	report(event.Model, event.End, ended, nil)
 	return true

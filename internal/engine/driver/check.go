@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"os"
@@ -8,11 +9,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/codegen"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/manifest"
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/internal/text/suggest"
 	"github.com/concerto-lang/concerto/parser"
@@ -215,6 +218,7 @@ func (in *Input) checkEntry(most int, stopped func() bool) (*sema.Program, diag.
 	l.Append(found)
 	if p != nil && !l.HasErrors() && !in.mock {
 		in.reportMissingKeys(p, &l)
+		in.reportMissingPrices(p, &l)
 	}
 	if p != nil && !l.HasErrors() && !p.Partial && in.needsProof() {
 		in.provePermissions(p, &l)
@@ -290,6 +294,38 @@ func (in *Input) reportMissingKeys(p *sema.Program, l *diag.List) {
 		reported[c.Name] = true
 		l.Add(diag.ManifestMissing.At(c.At[""].Key, "[connections.%s], used by agent `%s`, has no `api_key_env`", c.Name, a.Name).In(in.Manifest.File).
 			Hint("add `api_key_env = \"…\"` with the name of the environment variable that contains the key, or a `base_url` of a server without keys"))
+	}
+}
+
+// reportMissingPrices reports models without a price if the manifest limits the cost. Tests call no
+// models that cost something.
+func (in *Input) reportMissingPrices(p *sema.Program, l *diag.List) {
+	if in.Manifest == nil || in.checks.tests || in.allowsAnyParty() {
+		return
+	}
+	limit := ""
+	for _, name := range []string{"max_cost_usd", "max_day_cost_usd"} {
+		if _, ok := in.Manifest.Limits.At[name]; ok && limit == "" {
+			limit = name
+		}
+	}
+	reported := map[string]bool{}
+	for _, a := range p.Agents {
+		c := in.Manifest.Connection(a.Connection)
+		if c == nil || limit == "" {
+			continue
+		}
+		model, _ := a.Fields["model"].(string)
+		if model = cmp.Or(model, c.DefaultModel); c.Models[model] != "" {
+			model = c.Models[model]
+		}
+		t := models.Tariff{Provider: c.Provider, Address: c.BaseURL, Own: c.Prices}
+		if model == "" || t.Price(model, time.Time{}) != nil || reported[c.Name+" "+model] {
+			continue
+		}
+		reported[c.Name+" "+model] = true
+		l.Add(diag.NoPrice.At(c.At[""].Key, "the price of model %s, used by agent `%s`, is unknown, but [limits] %s requires it", model, a.Name, limit).In(in.Manifest.File).
+			Hint("add [connections.%s.prices.%q] with input and output, in US dollars for a million tokens", c.Name, model))
 	}
 }
 

@@ -62,10 +62,10 @@ type Config struct {
 
 // World is the part of the runtime whose state a resumed run continues.
 type World interface {
-	// Used counts calls of a model by earlier processes, with their tokens. answered is false if
-	// the usage is unknown; the tokens are then the maximum that Most returns.
-	Used(connection, model string, calls, in, out int64, answered bool)
-	Most(*effect.AgentCall) (in, out int64)
+	// Used counts the reply to a call of a model by an earlier process, and Lost a call whose usage
+	// is unknown.
+	Used(*effect.AgentReply)
+	Lost(*effect.AgentCall)
 	// UsedByHost counts what a host has used in earlier processes. HostCost returns the cost of an
 	// exchange in units of 10⁻¹² US dollars.
 	UsedByHost(host string, exchanges, cost, in, out, turns int64)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
@@ -119,13 +120,16 @@ type ShownGates struct {
 	Proof string `json:"proof"`
 }
 
-// Usage is the usage of models in a run.
+// Usage is the usage of models in a run. UnpricedCalls counts the replies whose cost is unknown.
 type Usage struct {
-	Calls        int     `json:"calls"`
-	UnknownCalls int     `json:"unknown_calls"`
-	TokensIn     int64   `json:"tokens_in"`
-	TokensOut    int64   `json:"tokens_out"`
-	CostUSD      float64 `json:"cost_usd"`
+	Calls         int   `json:"calls"`
+	UnknownCalls  int   `json:"unknown_calls"`
+	UnpricedCalls int   `json:"unpriced_calls,omitempty"`
+	TokensIn      int64 `json:"tokens_in"`
+	TokensOut     int64 `json:"tokens_out"`
+	models.Parts
+	CostUSD float64 `json:"cost_usd"`
+	Cost    int64   `json:"-"` // CostUSD in units of 10⁻¹² US dollars
 }
 
 // Size is the size of a journal.
@@ -147,9 +151,8 @@ func Unbegun(id, program string) *Shown {
 func when(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // Show returns the state of a run from its journal. running means that a process is running it.
-// policy returns the [run.unknown] policy of an effect. cost returns the price of a model call in
-// US dollars.
-func Show(stored *Stored, running bool, policy func(kind, address string) string, cost func(provider, model string, in, out int64) float64) *Shown {
+// policy returns the [run.unknown] policy of an effect. cost returns the cost of a reply.
+func Show(stored *Stored, running bool, policy func(kind, address string) string, cost Cost) *Shown {
 	h := stored.History
 	start := h.Records[0]
 	s := &Shown{Run: start.Run, Program: start.Program, Started: when(start.Time), Pending: []ShownQuestion{}, Answered: []ShownAnswer{}, Unknown: []ShownUnknown{}, Timers: []ShownTimer{}, Hosts: []ShownHost{},

@@ -1,10 +1,7 @@
 package durable
 
 import (
-	"cmp"
 	"encoding/json"
-	"maps"
-	"slices"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/record/journal"
@@ -15,22 +12,16 @@ type tally struct {
 	effects Effects // ended effects
 	calls   int     // number of model calls
 	lost    int     // number of model calls with unknown usage
-	used    map[usedModel]*tokens
+	replies []*effect.AgentReply
 	open    map[int64]*journal.Record // begin records of the effects that have not ended, by effect
 	opened  map[int64]bool            // exchanges that are open, by effect
 	servers calls                     // calls of servers that have no result
 	exit    *int
 }
 
-// usedModel is a model of a connection.
-type usedModel struct{ connection, model string }
-
-// tokens are the tokens that the calls of a model have used.
-type tokens struct{ in, out int64 }
-
 // tallied returns the tally of a history.
 func tallied(h *journal.History) *tally {
-	t := &tally{used: map[usedModel]*tokens{}, open: map[int64]*journal.Record{}, opened: map[int64]bool{}, servers: calls{}}
+	t := &tally{open: map[int64]*journal.Record{}, opened: map[int64]bool{}, servers: calls{}}
 	for _, r := range h.Records {
 		t.add(r)
 	}
@@ -88,7 +79,7 @@ func (t *tally) ends(r *journal.Record) {
 		}
 		var reply effect.AgentReply
 		if r.Result != nil && json.Unmarshal(r.Result, &reply) == nil {
-			t.countReply(&reply)
+			t.replies = append(t.replies, &reply)
 		}
 	}
 }
@@ -100,30 +91,28 @@ func (t *tally) piece(r *journal.Record) {
 	}
 	var piece effect.StreamPiece
 	if json.Unmarshal(r.Result, &piece) == nil && piece.Reply != nil {
-		t.countReply(piece.Reply)
+		t.replies = append(t.replies, piece.Reply)
 	}
 }
 
-// countReply counts the usage of a model call.
-func (t *tally) countReply(r *effect.AgentReply) {
-	k := usedModel{r.Provider, r.Model}
-	if t.used[k] == nil {
-		t.used[k] = &tokens{}
-	}
-	t.used[k].in, t.used[k].out = t.used[k].in+r.TokensIn, t.used[k].out+r.TokensOut
-}
+// Cost returns the cost of a recorded reply in units of 10⁻¹² US dollars. ok is false if a price is
+// unknown.
+type Cost func(*effect.AgentReply) (cost int64, ok bool)
 
-// usage returns the usage of all models. cost returns the price of calls.
-func (t *tally) usage(cost func(provider, model string, in, out int64) float64) Usage {
+// usage returns the usage of all models.
+func (t *tally) usage(cost Cost) Usage {
 	u := Usage{Calls: t.calls, UnknownCalls: t.lost}
-	models := slices.SortedFunc(maps.Keys(t.used), func(a, b usedModel) int {
-		return cmp.Or(cmp.Compare(a.connection, b.connection), cmp.Compare(a.model, b.model))
-	})
-	for _, m := range models { // in order, because the sum of costs is rounded
-		x := t.used[m]
-		u.TokensIn += x.in
-		u.TokensOut += x.out
-		u.CostUSD += cost(m.connection, m.model, x.in, x.out)
+	for _, r := range t.replies {
+		x := r.Usage()
+		u.TokensIn += x.In
+		u.TokensOut += x.Out
+		u.Parts = u.Parts.Plus(x.Parts)
+		n, ok := cost(r)
+		if !ok {
+			u.UnpricedCalls++
+		}
+		u.Cost += n
 	}
+	u.CostUSD = float64(u.Cost) / 1e12
 	return u
 }

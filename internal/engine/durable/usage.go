@@ -12,7 +12,7 @@ func (r *Run) spend(q effect.Request, f *inFlight, result effect.Result) {
 		reply = piece.Reply
 	}
 	if reply != nil && !r.live && r.c.World != nil {
-		r.c.World.Used(reply.Provider, reply.Model, 1, reply.TokensIn, reply.TokensOut, true)
+		r.c.World.Used(reply)
 	}
 	if call, ok := q.(*effect.AgentCall); ok && !r.live && f != nil {
 		for range f.tries - 1 { // the result of each earlier attempt is unknown
@@ -31,11 +31,9 @@ func (r *Run) spendHost(host string, exchanges int64, before, now *effect.HostUs
 	r.c.World.UsedByHost(host, exchanges, cost, now.TokensIn-before.TokensIn, now.TokensOut-before.TokensOut, now.Turns-before.Turns)
 }
 
-// lostCall counts a call of a model whose usage is unknown. It counts the maximum of tokens.
+// lostCall counts a call of a model whose usage is unknown.
 func (r *Run) lostCall(q *effect.AgentCall) {
-	if r.c.World == nil {
-		return
+	if r.c.World != nil {
+		r.c.World.Lost(q)
 	}
-	in, out := r.c.World.Most(q)
-	r.c.World.Used(q.Connection, q.Model, 1, in, out, false)
 }

@@ -183,15 +183,15 @@ func fillModel(x *Item, e *event.Event) {
 		return
 	}
 	x.Details.TokensIn, x.Details.TokensOut, x.Details.StopReason = new(a.Reply.TokensIn), new(a.Reply.TokensOut), a.Reply.StopReason
-	x.Details.Estimated = a.Reply.Estimated
+	x.Details.Parts, x.Details.Estimated = a.Reply.Parts, a.Reply.Estimated
 	x.Texts.Reply = encode(struct {
 		Text      string            `json:"text"`
 		ToolCalls []effect.ToolCall `json:"tool_calls,omitempty"`
 	}{a.Reply.Text, a.Reply.ToolCalls})
 	x.Details.Cost = json.RawMessage("null")
-	if a.Price != nil {
+	if a.Cost != nil {
 		x.priced = true
-		x.cost = budget.Cost(a.Price.Input, a.Price.Output, a.Reply.TokensIn, a.Reply.TokensOut)
+		x.cost = budget.Money(*a.Cost)
 		x.Details.Cost = json.RawMessage(x.cost.String())
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/compile/graph"
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/record/ledger"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/runtime/budget"
@@ -122,12 +123,13 @@ func (x *Item) UnmarshalJSON(text []byte) error {
 
 // Details contains the members that only some kinds of items have.
 type Details struct {
-	Stage      string          `json:"stage,omitempty"` // PIPELINE/STAGE
-	Connection string          `json:"connection,omitempty"`
-	Model      string          `json:"model,omitempty"`
-	Attempt    int64           `json:"attempt,omitempty"`
-	TokensIn   *int64          `json:"tokens_in,omitempty"`
-	TokensOut  *int64          `json:"tokens_out,omitempty"`
+	Stage      string `json:"stage,omitempty"` // PIPELINE/STAGE
+	Connection string `json:"connection,omitempty"`
+	Model      string `json:"model,omitempty"`
+	Attempt    int64  `json:"attempt,omitempty"`
+	TokensIn   *int64 `json:"tokens_in,omitempty"`
+	TokensOut  *int64 `json:"tokens_out,omitempty"`
+	models.Parts
 	Estimated  bool            `json:"estimated,omitempty"` // the provider has not reported all tokens
 	Cost       json.RawMessage `json:"cost_usd,omitempty"`  // null if a price is unknown
 	StopReason string          `json:"stop_reason,omitempty"`

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/record/event"
 	"github.com/concerto-lang/concerto/runtime/budget"
 )
@@ -40,10 +41,11 @@ type Key struct {
 // is unknown.
 type Total struct {
 	Key
-	Calls     int64           `json:"calls"`
-	Failed    int64           `json:"failed"`
-	TokensIn  int64           `json:"tokens_in"`
-	TokensOut int64           `json:"tokens_out"`
+	Calls     int64 `json:"calls"`
+	Failed    int64 `json:"failed"`
+	TokensIn  int64 `json:"tokens_in"`
+	TokensOut int64 `json:"tokens_out"`
+	models.Parts
 	Cost      json.RawMessage `json:"cost_usd"`
 	Estimated bool            `json:"estimated,omitempty"` // some of the tokens, and so of the cost, are estimated
 	Seconds   float64         `json:"seconds"`
@@ -139,6 +141,7 @@ func (t *Total) add(x *Item) {
 	if x.Details.TokensOut != nil {
 		t.TokensOut += *x.Details.TokensOut
 	}
+	t.Parts = t.Parts.Plus(x.Details.Parts)
 	t.Estimated = t.Estimated || x.Details.Estimated
 	switch event.Kind(x.Kind) {
 	case event.Model:
@@ -156,7 +159,7 @@ func (t *Total) add(x *Item) {
 
 // Usage returns the sum of what models and hosts have used.
 func (t *Totals) Usage() Total {
-	sum := Total{TokensIn: t.All.TokensIn, TokensOut: t.All.TokensOut, Cost: t.All.Cost, Estimated: t.All.Estimated}
+	sum := Total{TokensIn: t.All.TokensIn, TokensOut: t.All.TokensOut, Parts: t.All.Parts, Cost: t.All.Cost, Estimated: t.All.Estimated}
 	var usd float64
 	isKnown := string(t.All.Cost) != "null" && json.Unmarshal(t.All.Cost, &usd) == nil
 	for i := range t.Hosts {

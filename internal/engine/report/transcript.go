@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/record/event"
 	"github.com/concerto-lang/concerto/runtime/budget"
 )
@@ -27,8 +28,9 @@ type transcriptRecord struct {
 	Messages   json.RawMessage `json:"messages"`
 	Schema     json.RawMessage `json:"schema"`
 
-	TokensIn   *int64            `json:"tokens_in"`
-	TokensOut  *int64            `json:"tokens_out"`
+	TokensIn  *int64 `json:"tokens_in"`
+	TokensOut *int64 `json:"tokens_out"`
+	models.Parts
 	Cost       json.RawMessage   `json:"cost_usd"`
 	StopReason string            `json:"stop_reason"`
 	Text       string            `json:"text"`
@@ -165,6 +167,7 @@ func (t *transcriptReader) record(x *transcriptRecord) {
 // reply sets the members of an attempt from the record of its reply.
 func (x *Item) reply(r *transcriptRecord) {
 	x.sent = true
+	x.Details.Parts = r.Parts
 	x.Details.Model, x.Details.TokensIn, x.Details.TokensOut, x.Details.StopReason, x.Details.Cost = r.Model, r.TokensIn, r.TokensOut, r.StopReason, r.Cost
 	x.Texts.Reply = encode(struct {
 		Text      string            `json:"text"`

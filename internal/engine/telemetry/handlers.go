@@ -180,8 +180,8 @@ func (r *Run) handleModel(e *event.Event) {
 			agent.tokens[1] += reply.TokensOut
 			agent.counted = true
 		}
-		if a.Price != nil {
-			x.set("concerto.cost_usd", budget.Cost(a.Price.Input, a.Price.Output, reply.TokensIn, reply.TokensOut).USD())
+		if a.Cost != nil {
+			x.set("concerto.cost_usd", budget.Money(*a.Cost).USD())
 		}
 	}
 	if a.First > 0 {
@@ -207,7 +207,7 @@ type tokenPart struct {
 
 // partsOf returns the tokens of special kinds that a provider reports.
 func partsOf(reply *effect.AgentReply) (list []tokenPart) {
-	for _, p := range []tokenPart{{"cache_read.input_tokens", reply.Parts.CacheRead}, {"cache_write.input_tokens", reply.Parts.CacheWrite}, {"reasoning.output_tokens", reply.Parts.Reasoning}} {
+	for _, p := range []tokenPart{{"cache_read.input_tokens", reply.Cached}, {"cache_write.input_tokens", reply.CacheWrite}, {"reasoning.output_tokens", reply.Reasoning}} {
 		if p.tokens > 0 {
 			list = append(list, p)
 		}

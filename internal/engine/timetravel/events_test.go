@@ -108,9 +108,9 @@ func attemptOf(a *event.Attempt) any {
 	if a == nil {
 		return nil
 	}
-	x := []any{a.Connection, a.Number, a.Of, a.Price, a.Sent, a.Reason, a.Status, a.Call}
+	x := []any{a.Connection, a.Number, a.Of, a.Cost, a.Sent, a.Reason, a.Status, a.Call}
 	if r := a.Reply; r != nil {
-		x = append(x, r.Text, r.ToolCalls, r.TokensIn, r.TokensOut, r.StopReason, r.RequestID)
+		x = append(x, r.Text, r.ToolCalls, r.TokensIn, r.TokensOut, r.Parts, r.StopReason, r.RequestID)
 	}
 	return x
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/record/event"
 	"github.com/concerto-lang/concerto/runtime/budget"
 )
@@ -20,14 +21,11 @@ type header struct {
 	Program string `json:"program,omitempty"`
 }
 
-// record is a record about a request to a model, or about the end of the run. A time is in seconds:
-// the time since the start of the run, or a duration. Members that a kind of record does not use
-// are omitted.
+// record is a record about the outcome of a request to a model, or about the end of the run. A time
+// is in seconds: the time since the start of the run, or a duration. Members that a kind of record
+// does not use are omitted.
 type record struct {
-	head
-	Attempt int64 `json:"attempt,omitempty"`
-	Of      int64 `json:"of,omitempty"`
-	requestRecord
+	attemptHead
 	usageRecord
 	replyRecord
 	failure
@@ -56,25 +54,34 @@ type step struct {
 	Message   string   `json:"message,omitempty"`
 }
 
-// requestRecord contains the members of a record that describe a request.
+// attemptHead contains the members that records about an attempt at a model begin with.
+type attemptHead struct {
+	head
+	Attempt    int64  `json:"attempt,omitempty"`
+	Of         int64  `json:"of,omitempty"`
+	Connection string `json:"connection,omitempty"`
+	Model      string `json:"model,omitempty"`
+}
+
+// requestRecord is a record about a request.
 type requestRecord struct {
-	Connection string               `json:"connection,omitempty"`
-	Model      string               `json:"model,omitempty"`
-	System     string               `json:"system,omitempty"`
-	Messages   []effect.ChatMessage `json:"messages,omitempty"`
-	Tools      []string             `json:"tools,omitempty"`
-	Schema     json.RawMessage      `json:"schema,omitempty"`
+	attemptHead
+	System   string               `json:"system,omitempty"`
+	Messages []effect.ChatMessage `json:"messages,omitempty"`
+	Tools    []string             `json:"tools,omitempty"`
+	Schema   json.RawMessage      `json:"schema,omitempty"`
 }
 
 // usageRecord contains the members of a record that describe the usage of calls.
 type usageRecord struct {
-	Calls       *int64          `json:"calls,omitempty"`
-	FailedCalls *int64          `json:"failed_calls,omitempty"`
-	Seconds     *float64        `json:"seconds,omitempty"`
-	TokensIn    *int64          `json:"tokens_in,omitempty"`
-	TokensOut   *int64          `json:"tokens_out,omitempty"`
-	Estimated   int64           `json:"estimated,omitempty"` // calls whose tokens are an estimate
-	Cost        json.RawMessage `json:"cost_usd,omitempty"`  // null if a price is unknown
+	Calls       *int64   `json:"calls,omitempty"`
+	FailedCalls *int64   `json:"failed_calls,omitempty"`
+	Seconds     *float64 `json:"seconds,omitempty"`
+	TokensIn    *int64   `json:"tokens_in,omitempty"`
+	TokensOut   *int64   `json:"tokens_out,omitempty"`
+	models.Parts
+	Estimated int64           `json:"estimated,omitempty"` // calls whose tokens are an estimate
+	Cost      json.RawMessage `json:"cost_usd,omitempty"`  // null if a price is unknown
 }
 
 // replyRecord contains the members of a record that describe a reply.
@@ -105,7 +112,7 @@ func pointer[T any](v T) *T { return &v }
 
 // use sets the tokens and the cost of a record.
 func (e *record) use(u budget.Usage) {
-	e.TokensIn, e.TokensOut, e.Estimated, e.Cost = &u.TokensIn, &u.TokensOut, u.Estimated, cost(u)
+	e.TokensIn, e.TokensOut, e.Parts, e.Estimated, e.Cost = &u.TokensIn, &u.TokensOut, u.Parts, u.Estimated, cost(u)
 }
 
 // cost returns the cost as JSON, which is null unless all prices are known.
@@ -117,9 +124,9 @@ func cost(u budget.Usage) json.RawMessage {
 }
 
 // attemptOf returns the start of a record about an attempt.
-func attemptOf(e *event.Event, kind string) *record {
+func attemptOf(e *event.Event, kind string) attemptHead {
 	a := e.Attempt
-	return &record{head: headOf(e, kind), Attempt: a.Number, Of: a.Of, requestRecord: requestRecord{Connection: a.Connection, Model: a.Model}}
+	return attemptHead{head: headOf(e, kind), Attempt: a.Number, Of: a.Of, Connection: a.Connection, Model: a.Model}
 }
 
 // setFailure sets the reason of a failed attempt.
@@ -128,7 +135,7 @@ func (e *record) setFailure(x *event.Event) {
 }
 
 func (r *Recorder) recordRequest(e *event.Event) {
-	x, q := attemptOf(e, "request"), e.Attempt.Call
+	x, q := &requestRecord{attemptHead: attemptOf(e, "request")}, e.Attempt.Call
 	x.System, x.Messages, x.Schema = q.System, effect.WithoutFileData(q.Messages), q.Schema
 	for _, t := range q.Tools {
 		x.Tools = append(x.Tools, t.Name)
@@ -139,15 +146,14 @@ func (r *Recorder) recordRequest(e *event.Event) {
 
 func (r *Recorder) recordReply(e *event.Event) {
 	a := e.Attempt
-	u := budget.Usage{Calls: 1, TokensIn: a.Reply.TokensIn, TokensOut: a.Reply.TokensOut}
-	if a.Reply.Estimated {
-		u.Estimated = 1
+	spent := models.Spent{Usage: a.Reply.Usage(), Answered: true, Estimated: a.Reply.Estimated}
+	if a.Cost != nil {
+		spent.Cost = *a.Cost
 	}
-	if a.Price != nil {
-		u.Priced, u.Cost = true, budget.Cost(a.Price.Input, a.Price.Output, u.TokensIn, u.TokensOut)
-	}
+	u := budget.Usage{Priced: a.Cost != nil}
+	u.Add(spent)
 	r.used.countAttempt(e, r.tasks[e.Task], u)
-	x := attemptOf(e, "reply")
+	x := &record{attemptHead: attemptOf(e, "reply")}
 	if a.Reply.Model != "" {
 		x.Model = a.Reply.Model
 	}
@@ -163,7 +169,7 @@ func (r *Recorder) recordFailure(e *event.Event) {
 	if a.Sent {
 		r.used.countAttempt(e, r.tasks[e.Task], budget.Usage{Calls: 1, Failed: 1, Priced: true})
 	}
-	x := attemptOf(e, "failure")
+	x := &record{attemptHead: attemptOf(e, "failure")}
 	x.setFailure(e)
 	x.Seconds = pointer(seconds(a.Took))
 	r.writeRecord(x)
@@ -176,7 +182,7 @@ func (r *Recorder) recordRetry(e *event.Event) {
 		r.recordStep(e)
 		return
 	}
-	x := attemptOf(e, "retry")
+	x := &record{attemptHead: attemptOf(e, "retry")}
 	x.setFailure(e)
 	x.Wait = pointer(seconds(e.Attempt.Wait))
 	r.writeRecord(x)
@@ -184,7 +190,7 @@ func (r *Recorder) recordRetry(e *event.Event) {
 }
 
 func (r *Recorder) recordFallback(e *event.Event) {
-	x := attemptOf(e, "fallback")
+	x := &record{attemptHead: attemptOf(e, "fallback")}
 	x.setFailure(e)
 	r.writeRecord(x)
 	r.logLine(e, "agent %s turns to connection %s", e.Name, e.Attempt.Connection)

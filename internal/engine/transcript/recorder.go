@@ -83,7 +83,7 @@ func (r *Recorder) Sink() event.Sink {
 func (r *Recorder) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	e := &record{head: head{Time: seconds(r.now), Kind: "end"}}
+	e := &record{attemptHead: attemptHead{head: head{Time: seconds(r.now), Kind: "end"}}}
 	e.use(r.used.all.Usage)
 	calls, failed := r.used.all.Calls, r.used.all.Failed
 	e.Calls, e.FailedCalls = &calls, &failed

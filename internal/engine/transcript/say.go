@@ -67,6 +67,9 @@ func (r *Recorder) logRequest(e *event.Event) {
 func (r *Recorder) logReply(e *event.Event, u budget.Usage) {
 	x := e.Attempt.Reply
 	what := fmt.Sprintf("%d tokens in, %d out", x.TokensIn, x.TokensOut)
+	if x.Cached > 0 {
+		what = fmt.Sprintf("%d tokens in, %d of them cached, %d out", x.TokensIn, x.Cached, x.TokensOut)
+	}
 	if x.Estimated {
 		what += " (an estimate)"
 	}

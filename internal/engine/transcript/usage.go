@@ -133,6 +133,7 @@ func (s *Share) countUsage(u budget.Usage) {
 	s.Failed += u.Failed
 	s.TokensIn += u.TokensIn
 	s.TokensOut += u.TokensOut
+	s.Parts = s.Parts.Plus(u.Parts)
 	s.Estimated += u.Estimated
 	s.Cost += u.Cost
 	s.Priced = s.Priced && u.Priced

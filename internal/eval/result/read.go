@@ -461,6 +461,7 @@ func (s *Sample) fields() []field {
 		countField("calls", 0, &s.Calls),
 		tokensField("tokens_in", &s.TokensIn),
 		tokensField("tokens_out", &s.TokensOut),
+		countField("tokens_cached", 0, &s.Parts.Cached), countField("tokens_cache_write", 0, &s.CacheWrite), countField("tokens_reasoning", 0, &s.Reasoning),
 		amountField("cost_usd", &s.CostUSD),
 		amountField("judge_cost_usd", &s.JudgeCostUSD),
 		{"cached", "true or false", false, func(value []byte) error { return json.Unmarshal(value, &s.Cached) }},

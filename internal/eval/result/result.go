@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/text/jcs"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
@@ -84,21 +85,22 @@ type Sample struct {
 	Rep  int             `json:"rep"`           // from 1
 	Row  json.RawMessage `json:"row,omitempty"` // nil matches any content
 	// Cluster is the value that the cases of a cluster share; nil if the case is in no cluster.
-	Cluster      json.RawMessage      `json:"cluster,omitempty"`
-	Status       string               `json:"status"`
-	Scores       map[string]Score     `json:"scores"`
-	Why          map[string]string    `json:"why,omitempty"`    // reasons by metric
-	Judges       map[string]string    `json:"judges,omitempty"` // hashes of judges by metric
-	Agreements   map[string]Agreement `json:"agreements,omitempty"`
-	Error        *SampleError         `json:"error,omitempty"`
-	MS           *float64             `json:"ms,omitempty"` // duration in milliseconds
-	Calls        int64                `json:"calls"`
-	TokensIn     *int64               `json:"tokens_in,omitempty"`
-	TokensOut    *int64               `json:"tokens_out,omitempty"`
-	CostUSD      *float64             `json:"cost_usd,omitempty"`
-	JudgeCostUSD *float64             `json:"judge_cost_usd,omitempty"`
-	Cached       bool                 `json:"cached"`
-	Tape         string               `json:"tape,omitempty"`
+	Cluster    json.RawMessage      `json:"cluster,omitempty"`
+	Status     string               `json:"status"`
+	Scores     map[string]Score     `json:"scores"`
+	Why        map[string]string    `json:"why,omitempty"`    // reasons by metric
+	Judges     map[string]string    `json:"judges,omitempty"` // hashes of judges by metric
+	Agreements map[string]Agreement `json:"agreements,omitempty"`
+	Error      *SampleError         `json:"error,omitempty"`
+	MS         *float64             `json:"ms,omitempty"` // duration in milliseconds
+	Calls      int64                `json:"calls"`
+	TokensIn   *int64               `json:"tokens_in,omitempty"`
+	TokensOut  *int64               `json:"tokens_out,omitempty"`
+	models.Parts
+	CostUSD      *float64 `json:"cost_usd,omitempty"`
+	JudgeCostUSD *float64 `json:"judge_cost_usd,omitempty"`
+	Cached       bool     `json:"cached"`
+	Tape         string   `json:"tape,omitempty"`
 }
 
 // Agreement is a judge's score of a sample, as a Bool, and the label by a person.

@@ -325,6 +325,7 @@ func (r *run) describe(p *Plan, c *dataset.Case, rep int, out *engine.SampleOutc
 	var in, of int64
 	for _, reply := range out.Usage.Replies {
 		in, of = in+reply.TokensIn, of+reply.TokensOut
+		s.Parts = s.Parts.Plus(reply.Parts)
 	}
 	for _, x := range out.Usage.Exchanges {
 		in, of = in+x.Used.TokensIn, of+x.Used.TokensOut

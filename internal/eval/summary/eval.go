@@ -1,6 +1,7 @@
 package summary
 
 import (
+	"math"
 	"slices"
 
 	"github.com/concerto-lang/concerto/internal/eval/result"
@@ -110,7 +111,7 @@ func UsageOf(r *result.Result) Usage {
 			if *to == nil {
 				*to = new(float64)
 			}
-			**to += *x
+			**to = math.Round((**to+*x)*1e12) / 1e12 // a sum of floats has further digits
 		}
 	}
 	for _, s := range r.Samples {
@@ -120,6 +121,7 @@ func UsageOf(r *result.Result) Usage {
 		if s.TokensOut != nil {
 			u.TokensOut += *s.TokensOut
 		}
+		u.Parts = u.Parts.Plus(s.Parts)
 		add(&u.CostUSD, s.CostUSD)
 		add(&u.JudgeCostUSD, s.JudgeCostUSD)
 		isUnknown = isUnknown || s.Calls > 0 && s.CostUSD == nil

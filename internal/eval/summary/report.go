@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/eval/result"
 	"github.com/concerto-lang/concerto/internal/eval/stats"
 )
@@ -54,9 +55,10 @@ type Counts struct {
 // Usage is the usage of models by the samples, cached or not. Calls and JudgeCalls count the calls
 // of the command itself, which are none unless it runs samples. Costs are nil if unknown.
 type Usage struct {
-	Calls        int64    `json:"calls"`
-	TokensIn     int64    `json:"tokens_in"`
-	TokensOut    int64    `json:"tokens_out"`
+	Calls     int64 `json:"calls"`
+	TokensIn  int64 `json:"tokens_in"`
+	TokensOut int64 `json:"tokens_out"`
+	models.Parts
 	CostUSD      *float64 `json:"cost_usd"`
 	JudgeCalls   int64    `json:"judge_calls"`
 	JudgeCostUSD *float64 `json:"judge_cost_usd"`

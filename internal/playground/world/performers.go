@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/data/secret"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
@@ -68,12 +69,8 @@ func (o *Options) newWorld(p *ir.Program) (*world, error) {
 	spending.Crossed = func(message string) { log.Remark("warn", message) }
 	w.sink = emit.New(emit.Options{Mode: o.Mode, Out: o.Out, Answers: o.Answers, Prompter: o.Prompter, Stdin: o.Stdin})
 	w.models = llm.New(llm.Config{Connections: connections, Getenv: lookup, Secrets: w.secrets, Refused: o.refuseConnection(policy, connections),
-		Meter: func(ctx context.Context, m llm.Metered) (int64, func(in, out int64, answered, estimated bool), error) {
-			call := budget.Call{Connection: m.Connection, Model: m.Model, In: m.In, Out: m.Out}
-			if m.Price != nil {
-				call.Priced, call.Input, call.Output = true, m.Price.Input, m.Price.Output
-			}
-			return spending.Reserve(ctx, call)
+		Meter: func(ctx context.Context, m llm.Metered) (int64, func(models.Spent), error) {
+			return spending.Reserve(ctx, budget.Call(m))
 		},
 		Output: func(context.Context, []string) (string, error) {
 			o.Notice(noCommands)

@@ -107,7 +107,7 @@ type Attempt struct {
 	IsStream bool
 
 	Reply *effect.AgentReply // set at the end of a successful attempt
-	Price *Price             // prices of the model; nil if the manifest contains none
+	Cost  *int64             // of the reply in units of 10⁻¹² US dollars; nil if it is unknown
 	Sent  bool               // set at the end of an attempt that has sent a request
 	// Reason is the class of the error, and Status the HTTP status of the response, or 0.
 	Reason string
@@ -117,9 +117,6 @@ type Attempt struct {
 	// made the attempt.
 	Took, Wait, First time.Duration
 }
-
-// Price contains the prices of a model in US dollars for a million tokens.
-type Price struct{ Input, Output float64 }
 
 // Sink receives events.
 type Sink struct {

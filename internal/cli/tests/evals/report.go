@@ -344,7 +344,11 @@ func describeCost(u summary.Usage) string {
 		parts = append(parts, "judges $"+formatNumber(*u.JudgeCostUSD))
 	}
 	if n := u.TokensIn + u.TokensOut; n > 0 {
-		parts = append(parts, diag.Thousands(int(n))+" tokens")
+		text := diag.Thousands(int(n)) + " tokens"
+		if u.Cached > 0 {
+			text += ", of which " + diag.Thousands(int(u.Cached)) + " cached"
+		}
+		parts = append(parts, text)
 	}
 	return strings.Join(parts, ", ")
 }

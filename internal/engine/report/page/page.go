@@ -289,10 +289,10 @@ func (p *writer) usage() {
 		if len(table.rows) == 0 {
 			continue
 		}
-		p.add("<table><thead><tr><th>%s</th><th>Calls</th><th>Failed</th><th>Tokens in</th><th>Tokens out</th><th>Cost</th><th>Time</th></tr></thead><tbody>\n", table.name)
+		p.add("<table><thead><tr><th>%s</th><th>Calls</th><th>Failed</th><th>Tokens in</th><th>Cached</th><th>Written</th><th>Tokens out</th><th>Reasoning</th><th>Cost</th><th>Time</th></tr></thead><tbody>\n", table.name)
 		for i := range table.rows[:min(len(table.rows), shownTotals)] {
 			row := &table.rows[i]
-			p.add("<tr><td>%s</td><td>%d</td><td>%d</td><td>%d</td><td>%d</td><td>%s</td><td>%s</td></tr>\n", table.key(row), row.Calls, row.Failed, row.TokensIn, row.TokensOut, cost(row), seconds(row.Seconds))
+			p.add("<tr><td>%s</td><td>%d</td><td>%d</td><td>%d</td><td>%d</td><td>%d</td><td>%d</td><td>%d</td><td>%s</td><td>%s</td></tr>\n", table.key(row), row.Calls, row.Failed, row.TokensIn, row.Cached, row.CacheWrite, row.TokensOut, row.Reasoning, cost(row), seconds(row.Seconds))
 		}
 		p.add("</tbody></table>\n")
 		if more := len(table.rows) - shownTotals; more > 0 {
