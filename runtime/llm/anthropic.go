@@ -130,7 +130,16 @@ type anthropicReply struct {
 	Model      string           `json:"model"`
 	Content    []anthropicPiece `json:"content"`
 	StopReason string           `json:"stop_reason"`
-	Usage      anthropicUsage   `json:"usage"`
+	anthropicStop
+	Usage anthropicUsage `json:"usage"`
+}
+
+// anthropicStop describes the end of a message, if it is a refusal.
+type anthropicStop struct {
+	StopDetails struct {
+		Category    string `json:"category"`
+		Explanation string `json:"explanation"`
+	} `json:"stop_details"`
 }
 
 // anthropicPiece is a content block of a response.
@@ -254,6 +263,10 @@ func (m *anthropicReply) result(w *replySchema) *effect.AgentReply {
 	out.SetUsage(m.Usage.usage())
 	if m.StopReason == "" {
 		out.StopReason = "end"
+	}
+	if out.StopReason == stopRefusal {
+		out.Text, out.Category = m.StopDetails.Explanation, m.StopDetails.Category
+		return out
 	}
 	var text strings.Builder
 	var structured string
@@ -416,6 +429,7 @@ type anthropicEvent struct {
 		Thinking   string `json:"thinking"`
 		Signature  string `json:"signature"`
 		StopReason string `json:"stop_reason"`
+		anthropicStop
 	} `json:"delta"`
 }
 
@@ -450,7 +464,7 @@ func (s *anthropicStream) event(data []byte) (string, error) {
 		if _, err := stopOf(e.Delta.StopReason, data); err != nil {
 			return "", err
 		}
-		s.m.StopReason = e.Delta.StopReason
+		s.m.StopReason, s.m.StopDetails = e.Delta.StopReason, e.Delta.StopDetails
 		s.m.Usage.raise(&e.Usage)
 	case "message_stop":
 		s.done = true

@@ -69,7 +69,7 @@ func TestAnthropicSchema(t *testing.T) {
 }
 
 func TestAnthropicStopReasons(t *testing.T) {
-	for wire, want := range map[string]string{"end_turn": "end", "max_tokens": "length", "stop_sequence": "stop", "refusal": "filter"} {
+	for wire, want := range map[string]string{"end_turn": "end", "max_tokens": "length", "stop_sequence": "stop"} {
 		_, conn := server(t, "anthropic", modelserver.Reply{Text: "x", Stop: wire})
 		c, _ := client(t, conn)
 		if got, err := ask(c, effect.AgentCall{}); err != nil || got.StopReason != want {

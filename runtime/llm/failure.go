@@ -20,6 +20,7 @@ type Failure struct {
 	RequestID  string        // provider's ID of the request, or ""
 	Sent       bool          // the request may have reached the provider
 	Got        int64         // number of bytes of the response that arrived
+	Category   string        // provider's category of a refusal, or ""
 	Partial    bool          // a part of the reply was passed on, so there must be no retry
 	Retry      *bool         // whether the provider recommends a retry; nil if the class decides
 	deadline   bool          // the attempt failed only because its context ended
@@ -55,6 +56,9 @@ func (l *route) agentError(req *Request, err error) error {
 	}
 	if f.RequestID != "" {
 		e.With("request_id", f.RequestID)
+	}
+	if f.Category != "" {
+		e.With("category", f.Category)
 	}
 	return e
 }

@@ -42,7 +42,7 @@ func TestEmptyReplies(t *testing.T) {
 		{"ollama", "length", "length", "cut off before any text, after 7 tokens"},
 		{"bedrock", "max_tokens", "length", "cut off before any text, after 7 tokens"},
 		{"openai", "content_filter", "content_filter", "the provider has withheld the whole reply: content_filter"},
-		{"anthropic", "refusal", "content_filter", "the provider has withheld the whole reply: refusal"},
+		{"anthropic", "refusal", "refusal", "the model refuses to answer (change the prompt)"},
 		{"gemini", "SAFETY", "content_filter", "the provider has withheld the whole reply: SAFETY"},
 	} {
 		s, conn := server(t, c.provider, modelserver.Reply{Stop: c.stop, TokensIn: 3, TokensOut: 7, Repeat: true})
@@ -65,5 +65,54 @@ func TestEmptyReplies(t *testing.T) {
 		if want := []int64{3, 7, 3, 7}; !slices.Equal(charged, want) || len(s.Requests()) != 2 {
 			t.Errorf("%s: tokens %v are charged for %d requests, want %v", c.provider, charged, len(s.Requests()), want)
 		}
+	}
+}
+
+// TestRefusals checks that a refusal of the model is an error with the provider's explanation, also
+// after a part of the text, and that neither a retry nor a fallback follows.
+func TestRefusals(t *testing.T) {
+	whole := func(stop string) string {
+		return `{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"Well"}],"stop_reason":"refusal"` + stop + `,"usage":{"input_tokens":3,"output_tokens":7}}`
+	}
+	pieces := func(stop string) string {
+		var b strings.Builder
+		for _, e := range []string{`{"type":"message_start","message":{"id":"msg_1","model":"m","usage":{"input_tokens":3}}}`, `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`,
+			`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Well"}}`, `{"type":"message_delta","delta":{"stop_reason":"refusal"` + stop + `},"usage":{"output_tokens":7}}`, `{"type":"message_stop"}`} {
+			b.WriteString("event: x\ndata: " + e + "\n\n")
+		}
+		return b.String()
+	}
+	const details = `,"stop_details":{"type":"refusal","category":"cyber","explanation":"I do not write malware."}`
+	for _, c := range []struct {
+		name, provider, raw, message string
+		category                     any
+		streams                      bool
+	}{
+		{"details", "anthropic", whole(details), "the model refuses to answer: I do not write malware. (change the prompt)", "cyber", false},
+		{"a category only", "anthropic", whole(`,"stop_details":{"type":"refusal","category":"cyber","explanation":null}`), "the model refuses to answer: cyber (change the prompt)", "cyber", false},
+		{"no details", "anthropic", whole(`,"stop_details":null`), "the model refuses to answer (change the prompt)", nil, false},
+		{"streamed", "anthropic", pieces(details), "the model refuses to answer: I do not write malware. (change the prompt)", "cyber", true},
+		{"chat", "openai", `{"model":"m","choices":[{"message":{"content":null,"refusal":"No."},"finish_reason":"stop"}]}`, "the model refuses to answer: No. (change the prompt)", nil, false},
+		{"chat, after a text", "openai", `{"model":"m","choices":[{"message":{"content":"Well","refusal":"No."},"finish_reason":"stop"}]}`, "the model refuses to answer: No. (change the prompt)", nil, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, conn := server(t, c.provider, modelserver.Reply{Raw: &c.raw, Repeat: true})
+			backup := conn
+			backup.Name, conn.Fallback, conn.Retry = "backup", []string{"backup"}, nil
+			cl, _ := client(t, conn, backup)
+			var err error
+			if c.streams {
+				var text string
+				if text, _, err = streamed(t.Context(), cl, effect.AgentCall{}); text != "Well" {
+					t.Errorf("pieces %q, want Well", text)
+				}
+			} else {
+				_, err = ask(cl, effect.AgentCall{})
+			}
+			e := agentError(t, err)
+			if e.Fields["reason"] != "refusal" || e.Fields["category"] != c.category || !strings.HasSuffix(e.Message, ": "+c.message) || len(s.Requests()) != 1 {
+				t.Errorf("error %s, fields %v after %d requests", e.Message, e.Fields, len(s.Requests()))
+			}
+		})
 	}
 }

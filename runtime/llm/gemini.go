@@ -173,6 +173,9 @@ func geminiContents(req *Request) []geminiContent {
 			for _, t := range m.ToolCalls {
 				called[t.ID] = t.Name
 				id, signature := splitSignature(t.ID)
+				if req.plain {
+					signature = anySignature
+				}
 				parts = append(parts, geminiPart{Call: &geminiCall{ID: callIDOf(id), Name: t.Name, Args: objectOrEmpty(t.Args)}, Signature: signature})
 			}
 		}
@@ -195,6 +198,10 @@ func geminiFile(f *effect.AttachedFile) geminiPart {
 	}
 	return geminiPart{Data: &geminiData{f.Type, f.Data}}
 }
+
+// anySignature replaces the signatures of calls that another model has made, or that the provider
+// refuses (npm @ai-sdk/google 3.0.141, src/convert-to-google-generative-ai-messages.ts).
+const anySignature = "skip_thought_signature_validator"
 
 // signed separates the ID of a call from its signature. A thinking model signs its calls and
 // requires that each signature is sent back with its call. The signature is therefore appended to

@@ -45,13 +45,14 @@ func (c *Connection) Address() string {
 
 // endpoint contains the address, the key and the headers of an HTTP provider.
 type endpoint struct {
-	root   *url.URL // address up to and including the API version
-	vendor string   // provider of the models; "" for other servers, about whose models nothing is known
-	keyEnv string
-	tokens *tokenSource // source of the key; nil without token_command
-	origin string       // position of the connection's section, for error texts
-	world  *world
-	header http.Header
+	connection string   // name of the connection
+	root       *url.URL // address up to and including the API version
+	vendor     string   // provider of the models; "" for other servers, about whose models nothing is known
+	keyEnv     string
+	tokens     *tokenSource // source of the key; nil without token_command
+	origin     string       // position of the connection's section, for error texts
+	world      *world
+	header     http.Header
 	// headersEnv maps headers to the environment variables that contain their values.
 	headersEnv map[string]string
 	extra      map[string]any // additional members of the body; nil for none
@@ -82,7 +83,7 @@ func openEndpoint(c *Connection, w *world) (*endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &endpoint{root: root, vendor: c.Provider, keyEnv: c.APIKeyEnv, origin: c.sectionName(), world: w,
+	e := &endpoint{connection: c.Name, root: root, vendor: c.Provider, keyEnv: c.APIKeyEnv, origin: c.sectionName(), world: w,
 		connect: connectBound(c), first: seconds(c.FirstTokenTimeout),
 		header: http.Header{
 			"Content-Type": {"application/json"}, "Accept": {"application/json"}, "User-Agent": {"concerto"},

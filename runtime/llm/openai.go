@@ -128,7 +128,7 @@ type openAIFunction struct {
 
 func (p openAI) body(req *Request, w *replySchema, stream bool) any {
 	body := openAIRequest{Model: req.Model, Messages: openAIMessages(req), Temperature: req.Temperature, TopP: req.TopP, Stop: req.Stop, Seed: req.Seed, Effort: req.Effort}
-	if p.own {
+	if p.own || req.renamed {
 		body.MaxCompletionTokens = req.MaxTokens
 	} else {
 		body.MaxTokens = req.MaxTokens
@@ -295,8 +295,8 @@ func openAIEnd(out *effect.AgentReply, refusal string) *effect.AgentReply {
 	if len(out.ToolCalls) > 0 {
 		out.StopReason = "tool"
 	}
-	if out.Text == "" && refusal != "" {
-		out.Text, out.StopReason = refusal, "filter"
+	if refusal != "" {
+		out.Text, out.StopReason, out.ToolCalls = refusal, stopRefusal, nil
 	}
 	return out
 }

@@ -111,8 +111,7 @@ func TestOpenAIReplies(t *testing.T) {
 			effect.AgentReply{Model: "m", StopReason: "tool", ToolCalls: []effect.ToolCall{{ID: "c1", Name: "f", Args: `{"a": 1}`}}}},
 		"tools without id, arguments as an object": {raw(`{"message":{"content":null,"tool_calls":[{"function":{"name":"f","arguments":{"a":1}}}]},"finish_reason":"stop"}`),
 			effect.AgentReply{Model: "m-2024", TokensIn: 1, TokensOut: 2, StopReason: "tool", ToolCalls: []effect.ToolCall{{ID: "call_0", Name: "f", Args: `{"a":1}`}}}},
-		"parts":   {raw(`{"message":{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}}`), effect.AgentReply{Text: "ab", Model: "m-2024", TokensIn: 1, TokensOut: 2, StopReason: "end"}},
-		"refusal": {raw(`{"message":{"content":null,"refusal":"no"},"finish_reason":"stop"}`), effect.AgentReply{Text: "no", Model: "m-2024", TokensIn: 1, TokensOut: 2, StopReason: "filter"}},
+		"parts": {raw(`{"message":{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}}`), effect.AgentReply{Text: "ab", Model: "m-2024", TokensIn: 1, TokensOut: 2, StopReason: "end"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, conn := server(t, "openai", c.reply)

@@ -107,6 +107,8 @@ type Request struct {
 
 	chosen *chosen // reply of a script, chosen before the first attempt; nil if not chosen
 	plain  bool    // the request contains and requests no hidden content
+	// renamed means that max_tokens has its new name, max_completion_tokens.
+	renamed bool
 	// failed contains the failed attempts at all connections.
 	failed *[]effect.Attempt
 }

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
@@ -28,7 +27,7 @@ type remote struct {
 
 	apis *apis // nil for providers with one API
 
-	refusedForms sync.Map // number of forms of a schema that the provider has refused, by formKey
+	refused refusals
 }
 
 // exchange is one request with the header of its response. The body of the response is read through
@@ -59,6 +58,7 @@ func (p *remote) Ask(ctx context.Context, req *Request) (*effect.AgentReply, err
 // openExchange sends a request. It returns the exchange if the status of the response is a success.
 // If the provider refuses a token of token_command, it repeats the request once with a new token.
 func (p *remote) openExchange(ctx context.Context, req *Request, w *replySchema, stream bool) (*exchange, error) {
+	p.omitRefused(req)
 	by := p.prepare(req)
 	x, err := p.sendRequest(ctx, by, req, w, stream)
 	var f *Failure
@@ -66,8 +66,9 @@ func (p *remote) openExchange(ctx context.Context, req *Request, w *replySchema,
 		p.tokens.discard()
 		x, err = p.sendRequest(ctx, by, req, w, stream)
 	}
-	p.repairForm(req, w, err)
-	p.repairAPI(req, by, err)
+	if errors.As(err, &f) {
+		p.repair(req, by, w, f)
+	}
 	return x, err
 }
 

@@ -151,7 +151,7 @@ func responsesInput(req *Request) []any {
 			}
 			out = append(out, responsesItem{Type: "function_call_output", CallID: m.ToolCallID, Output: &text})
 		default:
-			out = append(out, responsesAnswer(m, req.plain)...)
+			out = append(out, responsesAnswer(m)...)
 		}
 	}
 	return out
@@ -159,8 +159,8 @@ func responsesInput(req *Request) []any {
 
 // responsesAnswer returns the items of an assistant's message: those of the reply as they were
 // received, if they are known.
-func responsesAnswer(m *effect.ChatMessage, plain bool) (out []any) {
-	if items := itemsOf(m, itemsResponses); !plain && hasCalls(items, m.ToolCalls) {
+func responsesAnswer(m *effect.ChatMessage) (out []any) {
+	if items := itemsOf(m, itemsResponses); hasCalls(items, m.ToolCalls) {
 		for _, x := range items {
 			out = append(out, x)
 		}

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,8 +13,8 @@ import (
 )
 
 // defaultRetry is the policy of a provider that is reached by HTTP, if neither the agent nor the
-// connection has one. Its values are those of the vendors' own clients (@anthropic-ai/sdk 1.14.0 and
-// openai 7.59.0, client.js).
+// connection has one. Its values are those of the vendors' own clients (@anthropic-ai/sdk 1.14.0
+// and openai 7.59.0, client.js).
 var defaultRetry = effect.Retry{MaxAttempts: 3, Backoff: "exponential", InitialDelay: 500, MaxDelay: 8000}
 
 // maxRequestedDelay is the longest delay for which the default policy waits.
@@ -199,7 +200,12 @@ func (c *Client) spent(l *route, req *Request, u models.Usage) models.Spent {
 // answer, or with a refusal, or nil. Its tokens are charged.
 func emptyReply(r *effect.AgentReply) *Failure {
 	if r.StopReason == stopRefusal {
-		return &Failure{Class: ClassRefusal, Message: fmt.Sprintf("the model refuses to answer: %s (%s)", r.Text, classes[ClassRefusal].hint), RequestID: r.RequestID}
+		f := &Failure{Class: ClassRefusal, Message: "the model refuses to answer", RequestID: r.RequestID, Category: r.Category}
+		if text := cmp.Or(r.Text, r.Category); text != "" {
+			f.Message += ": " + text
+		}
+		f.Message += " (" + classes[ClassRefusal].hint + ")"
+		return f
 	}
 	if r.Text != "" || len(r.ToolCalls) > 0 {
 		return nil

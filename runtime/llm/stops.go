@@ -14,7 +14,7 @@ var stops = map[string]string{
 	"stop": "end", "eos": "end", "eos_token": "end", "end": "end", "length": "length", "tool_calls": "tool", "function_call": "tool", "content_filter": "filter",
 	"completed": "end", "max_output_tokens": "length",
 	// Anthropic, also of compatible servers that pass on its reasons
-	"end_turn": "end", "max_tokens": "length", "model_context_window_exceeded": "length", "tool_use": "tool", "stop_sequence": "stop", "refusal": "filter",
+	"end_turn": "end", "max_tokens": "length", "model_context_window_exceeded": "length", "tool_use": "tool", "stop_sequence": "stop", "refusal": stopRefusal,
 	// Bedrock
 	"guardrail_intervened": "filter", "content_filtered": "filter",
 	// Gemini

@@ -41,7 +41,7 @@ func (p *remote) replySchema(req *Request) *replySchema {
 	object, wrapped := schema.AsObject(req.Schema)
 	w.schema, w.wrapped = object, wrapped
 	forms := p.forms(req)
-	refused, _ := p.refusedForms.Load(formKey(req))
+	refused, _ := p.refused.forms.Load(formKey(req))
 	n, _ := refused.(int)
 	for ; n < len(forms); n++ {
 		w.by, w.rest = forms[n], len(forms)-n-1
@@ -92,29 +92,6 @@ func formKey(req *Request) string {
 		return "tools " + req.Model
 	}
 	return req.Model
-}
-
-// unenforced contains, for each form of a schema that may be refused, what matches the errors about
-// it. Errors about the rest of the request, such as output_config.effort, are no such errors.
-var unenforced = sync.OnceValue(func() map[SchemaBy]*regexp.Regexp {
-	return map[SchemaBy]*regexp.Regexp{
-		SchemaNative: regexp.MustCompile(`(?i)output_config\.format|outputConfig|output_format|structured output|compiled grammar|union types`),
-		SchemaTool:   regexp.MustCompile(`(?i)tool_choice|toolChoice`),
-	}
-})
-
-// repairForm lets further requests use the next form of a schema if a failure shows that the
-// provider refuses that of w. The failure is then repaired, and the request is sent again.
-func (p *remote) repairForm(req *Request, w *replySchema, err error) {
-	f, ok := err.(*Failure)
-	if !ok || w == nil || w.rest == 0 || f.HTTPStatus != 400 {
-		return
-	}
-	if about := unenforced()[w.by]; about == nil || !about.MatchString(f.Message) {
-		return
-	}
-	p.refusedForms.Store(formKey(req), len(p.forms(req))-w.rest)
-	f.repaired = true
 }
 
 // native reports whether the schema is sent as a field of the request.

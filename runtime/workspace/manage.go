@@ -421,7 +421,7 @@ func (s *Store) cleanLeftovers(ctx context.Context) error {
 	}
 	for _, f := range files {
 		if name, ok := strings.CutSuffix(f.Name(), lockSuffix); ok && checkName(name) == nil {
-			err = errors.Join(err, s.removeLock(ctx, name))
+			err = errors.Join(err, removeLock(ctx, s, name))
 		}
 		rest, ok := strings.CutPrefix(f.Name(), indexPrefix)
 		pid, _, _ := strings.Cut(rest, "-")
@@ -433,7 +433,7 @@ func (s *Store) cleanLeftovers(ctx context.Context) error {
 }
 
 // removeLock removes the lock of a workspace that does not exist, unless a process holds it.
-func (s *Store) removeLock(ctx context.Context, name string) error {
+func removeLock(ctx context.Context, s *Store, name string) error {
 	r, err := s.place.read(name)
 	if err != nil || r != nil {
 		return err

@@ -201,8 +201,8 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// TestLeftLocks checks that Clean removes the lock of a workspace that a killed process had removed,
-// and no lock that a process holds.
+// TestLeftLocks checks that Clean removes the lock of a workspace that a killed process had
+// removed, and no lock that a process holds.
 func TestLeftLocks(t *testing.T) {
 	s := newStore(t)
 	w, err := s.Open(t.Context(), "removed", "")

@@ -110,6 +110,8 @@ type AgentReply struct {
 	Provider   string `json:"provider"`
 	LatencyMS  int64  `json:"latency_ms"`
 	StopReason string `json:"stop_reason"`
+	// Category is the provider's category of a refusal, which is an error and not recorded.
+	Category string `json:"-"`
 	// FinishReason is the provider's reason for the end of the reply; "" if it has given none.
 	FinishReason string `json:"finish_reason,omitempty"`
 	RequestID    string `json:"request_id,omitempty"`

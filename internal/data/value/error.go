@@ -40,7 +40,7 @@ func errorType(name string, fields ...Field) *Type {
 // ErrorTypes contains the built-in error types. The first field of each is message.
 var ErrorTypes = []*Type{
 	errorType("AgentError", ownField("model", tString), ownField("provider", tString), ownField("status?", tInt), ownField("raw_response?", tString),
-		ownField("reason", tString), ownField("retryable", tBool), ownField("request_id?", tString)),
+		ownField("reason", tString), ownField("retryable", tBool), ownField("request_id?", tString), ownField("category?", tString)),
 	errorType("SchemaError", ownField("schema", tString), ownField("raw_response?", tString)),
 	errorType("ToolError", ownField("tool", tString), optionalOwnField("reason", tString), optionalOwnField("unknown", tBool)),
 	errorType("ConnectionError", ownField("connection", tString), ownField("status?", tInt)),

@@ -15,13 +15,13 @@ import (
 
 // Prompt is a question that the user answers with a line of text.
 type Prompt struct {
-	Text  string    // question, which may have several lines
-	Label string    // text before the cursor
-	Typed string    // initial text of the answer
+	Text  string // question, which may have several lines
+	Label string // text before the cursor
+	Typed string // initial text of the answer
 	// Hidden means that the answer is a secret, of which nothing is shown.
 	Hidden bool
-	Until time.Time // deadline for the answer; zero for none
-	Help  Helper    // completes the input; nil for none. With a Helper, Ctrl-C cancels the prompt with ErrCancelled
+	Until  time.Time // deadline for the answer; zero for none
+	Help   Helper    // completes the input; nil for none. With a Helper, Ctrl-C cancels the prompt with ErrCancelled
 }
 
 // ErrCancelled is the error of a prompt with a Helper if the user presses Ctrl-C.
