@@ -282,6 +282,38 @@ func (c *checker) connection(m *module, a *Agent, at source.Span) {
 		c.report(m, d)
 	}
 	c.onlyChat(m, a, conn)
+	c.refusedFields(m, a, conn)
+}
+
+// modelOf returns the name of an agent's model, or "".
+func (a *Agent) modelOf(conn ManifestConnection) string {
+	name, _ := a.Fields["model"].(string)
+	if name == "" {
+		name = conn.DefaultModel
+	}
+	if full, ok := conn.Aliases[name]; ok {
+		name = full
+	}
+	return name
+}
+
+// refusedFields reports fields that the vendor of the agent's model refuses. Nothing is known about
+// compatible servers.
+func (c *checker) refusedFields(m *module, a *Agent, conn ManifestConnection) {
+	e := conn.Endpoint
+	if e.Provider == "openai" && e.BaseURL != "" && e.Uses() == models.Chat {
+		return
+	}
+	name := a.modelOf(conn)
+	effort, _ := a.Fields["reasoning_effort"].(string)
+	for _, f := range a.Decl.Fields {
+		if a.Fields[f.Name.Name] == nil {
+			continue
+		}
+		if how, step := models.Lookup(e.Provider, name).Refuses(f.Name.Name, effort); how != "" {
+			c.report(m, diag.RefusedField.At(f.Name.Sp, "%s %s", name, how).Hint("%s", step))
+		}
+	}
 }
 
 // onlyChat reports fields that only chat completions have, if the requests of the agent use the
@@ -290,13 +322,7 @@ func (c *checker) onlyChat(m *module, a *Agent, conn ManifestConnection) {
 	if conn.Endpoint.Uses() != models.Responses {
 		return
 	}
-	name, _ := a.Fields["model"].(string)
-	if name == "" {
-		name = conn.DefaultModel
-	}
-	if full, ok := conn.Aliases[name]; ok {
-		name = full
-	}
+	name := a.modelOf(conn)
 	effort, _ := a.Fields["reasoning_effort"].(string)
 	tools := len(toolsOf(a.Fields["tools"])) > 0
 	isFixed, row := conn.Endpoint.API == models.Responses, models.Lookup(conn.Endpoint.Provider, name)

@@ -82,19 +82,12 @@ func (c Capabilities) refuses(req *Request) error {
 // refusedBy returns the error for a request with a parameter that its model does not accept, or
 // nil.
 func refusedBy(m *models.Model, req *Request) error {
-	if m == nil {
-		return nil
-	}
 	for _, x := range []struct {
-		name, accepts string
-		set           bool
-	}{{"temperature", m.Temperature, req.Temperature != nil}, {"top_p", m.TopP, req.TopP != nil}} {
-		switch {
-		case !x.set:
-		case x.accepts == models.Refuse:
-			return &Failure{Class: ClassBadRequest, Message: fmt.Sprintf("%s does not accept %s: remove it, or write it into `extra` of the connection if the model accepts it by now", req.Model, x.name)}
-		case x.accepts == models.EffortNone && req.Effort != "none":
-			return &Failure{Class: ClassBadRequest, Message: fmt.Sprintf(`%s accepts %s only without reasoning: remove it, or set reasoning_effort: "none"`, req.Model, x.name)}
+		name  string
+		value *float64
+	}{{"temperature", req.Temperature}, {"top_p", req.TopP}} {
+		if how, step := m.Refuses(x.name, req.Effort); x.value != nil && how != "" {
+			return &Failure{Class: ClassBadRequest, Message: req.Model + " " + how + ": " + step}
 		}
 	}
 	return nil

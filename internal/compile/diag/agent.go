@@ -59,6 +59,16 @@ agent A uses open { model: "gpt-6.2-sol", tools: [Calc], seed: 7 }`,
 		Good: `tool Calc { description: "Doubles numbers", @describe("Doubles a number") @param("n", "The number") pub fn double(self, n: Int) -> Int { n * 2 } }
 agent A uses open { model: "gpt-6.2-sol", tools: [Calc] }`,
 	}
+	RefusedField = &Info{
+		Code: "E0763", Title: `field that the model refuses`, Noise: NotNoise,
+		NoFix:   "another model may be the better choice",
+		Explain: "The newest models sample by themselves: the vendor refuses a request with `temperature` or `top_p`. Some models accept them only without reasoning.",
+		Bad:     `agent A uses open { model: "gpt-6.2-sol", temperature: 0.5 }`,
+		Good:    `agent A uses open { model: "gpt-6.2-sol" }`,
+		More: []Pair{
+			{`agent A uses open { model: "gpt-6-sol", top_p: 0.5 }`, `agent A uses open { model: "gpt-6-sol", top_p: 0.5, reasoning_effort: "none" }`},
+		},
+	}
 	StoreValue = &Info{
 		Code: "E0727", Title: `not a store`, Noise: NotNoise,
 		Explain: "A store is created by the function of its type: HashMap::new, Ledger::new, Memory::new or Queue::new.",

@@ -41,6 +41,22 @@ const (
 	EffortNone = "effort_none" // only without reasoning
 )
 
+// Refuses returns how a model refuses a sampling parameter, temperature or top_p, in a request with
+// a reasoning effort: the end of a sentence about the model and the step that helps, or "". A nil
+// model, about which nothing is known, accepts all.
+func (m *Model) Refuses(parameter, effort string) (how, step string) {
+	if m == nil {
+		return "", ""
+	}
+	switch accepts := map[string]string{"temperature": m.Temperature, "top_p": m.TopP}[parameter]; {
+	case accepts == Refuse:
+		return "does not accept " + parameter, "remove it, or write it into `extra` of the connection if the model accepts it by now"
+	case accepts == EffortNone && effort != "none":
+		return "accepts " + parameter + " only without reasoning", `remove it, or set reasoning_effort: "none"`
+	}
+	return "", ""
+}
+
 // Forms of a schema.
 const (
 	Native = "native" // a member of the request
