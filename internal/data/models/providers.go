@@ -19,7 +19,8 @@ type Provider struct {
 	Tier string
 	// Free means that requests cost nothing: they are answered on this machine.
 	Free bool
-	// Writes means that the API reports tokens that were written to its cache.
+	// Writes means that requests control what is written to the provider's cache, and that replies
+	// report it.
 	Writes bool
 }
 
