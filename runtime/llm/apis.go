@@ -13,7 +13,6 @@ import (
 // apis chooses between the two APIs of OpenAI's models for each request.
 type apis struct {
 	chat, responses wire
-	connection      string // name, for the log
 	uses            string // API of the requests that both support
 	isFixed         bool   // the manifest sets the API
 
@@ -23,7 +22,7 @@ type apis struct {
 
 // newOpenAI returns the provider for a connection to OpenAI's models.
 func newOpenAI(c *Connection, e *endpoint, chat, responses wire) (Provider, error) {
-	a := &apis{chat: chat, responses: responses, connection: c.Name, isFixed: c.API == models.Responses || c.API == models.Chat}
+	a := &apis{chat: chat, responses: responses, isFixed: c.API == models.Responses || c.API == models.Chat}
 	a.uses = models.Endpoint{Provider: c.Provider, API: c.API, BaseURL: c.BaseURL, APIVersion: c.APIVersion}.Uses()
 	p := &remote{endpoint: e, wire: chat, apis: a}
 	if a.uses == models.Chat {
@@ -97,6 +96,6 @@ func (p *remote) repairAPI(req *Request, used wire, err error) {
 func (p *remote) learn(refused *sync.Map, key, line string, f *Failure) {
 	f.repaired = true
 	if _, known := refused.LoadOrStore(key, true); !known && p.world.log != nil {
-		p.world.log("info", fmt.Sprintf("connection '%s': %s from now on (%s)", p.apis.connection, line, f.Message))
+		p.world.log("info", fmt.Sprintf("connection '%s': %s from now on (%s)", p.name, line, f.Message))
 	}
 }

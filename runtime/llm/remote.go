@@ -28,7 +28,8 @@ type remote struct {
 
 	apis *apis // nil for providers with one API
 
-	refusedForms sync.Map // number of forms of a schema that the provider has refused, by formKey
+	refusedForms   sync.Map // number of forms of a schema that the provider has refused, by formKey
+	refusedCaching sync.Map // models that refuse what requests ask of the cache
 }
 
 // exchange is one request with the header of its response. The body of the response is read through
@@ -68,6 +69,7 @@ func (p *remote) openExchange(ctx context.Context, req *Request, w *replySchema,
 	}
 	p.repairForm(req, w, err)
 	p.repairAPI(req, by, err)
+	p.repairCache(req, err)
 	return x, err
 }
 
@@ -101,7 +103,7 @@ func (p *remote) request(ctx context.Context, by wire, req *Request, w *replySch
 	if err != nil {
 		return nil, err
 	}
-	data, err := jsonwrite.Encode(by.body(req, w, stream))
+	data, err := jsonwrite.Encode(by.body(p.layOut(req, by), w, stream))
 	if err != nil {
 		return nil, &Failure{Class: ClassBadRequest, Message: "could not encode the request as JSON: " + err.Error()}
 	}

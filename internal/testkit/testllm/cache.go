@@ -14,7 +14,7 @@ import (
 // Rules of Anthropic's prompt cache (https://platform.claude.com/docs/en/build-with-claude/prompt-caching).
 const (
 	mostMarks = 4
-	lookback  = 20 // number of blocks before a mark in which the server looks for an earlier one
+	lookback  = 20 // number of blocks before a mark in which the server searches for an earlier one
 )
 
 // shortest contains the number of tokens below which a model's prefix is not stored.

@@ -190,8 +190,8 @@ func TestResponses(t *testing.T) {
 	}
 }
 
-// TestCache checks what the server of Anthropic's API counts and stores: prefixes that are equal and
-// long enough, up to a mark, which it finds among the last 20 blocks before a mark.
+// TestCache checks what the server of Anthropic's API counts and stores: prefixes that are equal
+// and long enough, up to a mark, which it finds among the last 20 blocks before a mark.
 func TestCache(t *testing.T) {
 	long := func(word string) string {
 		return `{"type":"text","text":"` + strings.Repeat(word+" ", 2048/(len(word)+1)) + `"`
