@@ -249,7 +249,7 @@ var Policy = []Rule{
 	{Package: "runtime/hostbudget", Imports: "internal/data/effect runtime/budget runtime/host"},
 	{Package: "runtime/llm/httpport"},
 	{Package: "runtime/sse"},
-	{Package: "runtime/llm", Imports: "runtime/sse internal/data/effect internal/data/schema internal/data/secret internal/data/models internal/text/suggest runtime/world/clock internal/text/utf8cut internal/text/jsonwrite internal/text/hexsum internal/text/jcs runtime/llm/httpport"},
+	{Package: "runtime/llm", Imports: "runtime/sse internal/data/effect internal/data/schema internal/data/secret internal/data/models internal/text/suggest runtime/world/clock internal/text/utf8cut internal/text/jsonwrite internal/text/hexsum runtime/llm/httpport"},
 	{Package: "internal/engine/transcript", Imports: "internal/data/effect internal/record/event runtime/budget internal/text/jsonwrite internal/data/models"},
 	{Package: "runtime/world/logs", Imports: "internal/data/effect internal/data/secret internal/text/jsonwrite"},
 	{Package: "runtime/mcp/mcpport", Imports: "internal/data/effect internal/process/procgroup runtime/world/clock"},

@@ -6,7 +6,6 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/models"
-	"github.com/concerto-lang/concerto/internal/text/jcs"
 )
 
 // Providers store the beginnings of requests. A request that begins like an earlier one costs less,
@@ -89,8 +88,8 @@ func (p *remote) layOut(req *Request, by wire) *Request {
 	return &out
 }
 
-// sortListed returns tools in an order, and with schemas, that do not depend on the answer of a
-// server. Declared functions have the order of the program.
+// sortListed returns tools in an order that does not depend on the answer of a server. Declared
+// functions have the order of the program. The members of all schemas have an order already.
 func sortListed(tools []effect.ToolSpec) []effect.ToolSpec {
 	if !slices.ContainsFunc(tools, func(t effect.ToolSpec) bool { return t.Listed }) {
 		return tools
@@ -98,10 +97,8 @@ func sortListed(tools []effect.ToolSpec) []effect.ToolSpec {
 	tools = slices.Clone(tools)
 	for from := 0; from < len(tools); from++ {
 		to := from
-		for ; to < len(tools) && tools[to].Listed; to++ {
-			if text, err := jcs.Canonical(tools[to].Parameters); err == nil { // some numbers have no canonical form
-				tools[to].Parameters = text
-			}
+		for to < len(tools) && tools[to].Listed {
+			to++
 		}
 		slices.SortFunc(tools[from:to], func(a, b effect.ToolSpec) int { return strings.Compare(a.Name, b.Name) })
 		from = to
