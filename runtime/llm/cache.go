@@ -59,16 +59,17 @@ func setsCaching(extra any) bool {
 var aboutCaching = []string{"cache_control", "cachepoint", "prompt caching", "prompt_cache_options"}
 
 // repairCache lets further requests ask nothing of the provider's cache if a failure shows that the
-// provider refuses it. The failure is then repaired, and the request is sent again.
-func (p *remote) repairCache(req *Request, err error) {
+// provider refuses it. The failure is then repaired, and the request is sent again. asked is what
+// this request has asked, which concurrent requests may have been refused before.
+func (p *remote) repairCache(req *Request, asked caching, err error) {
 	f, ok := err.(*Failure)
 	if !ok || f.HTTPStatus != 400 && f.HTTPStatus != 403 || !f.isAbout(aboutCaching) {
 		return
 	}
-	switch c := p.cachingOf(req); {
-	case c.marks:
+	switch {
+	case asked.marks:
 		p.learn(&p.refusedCaching, req.Model, req.Model+" does not accept cache marks; requests are sent without them", f)
-	case c.off:
+	case asked.off:
 		p.learn(&p.refusedCaching, req.Model, req.Model+" does not accept prompt_cache_options; requests are sent without them, and may be cached", f)
 	}
 }

@@ -242,6 +242,23 @@ func TestMarksRefused(t *testing.T) {
 	}
 }
 
+// TestMarksRefusedTogether checks that concurrent requests with marks are all repeated, and that the
+// log contains one line.
+func TestMarksRefusedTogether(t *testing.T) {
+	var lines []string
+	p := &remote{endpoint: &endpoint{name: "main", world: &world{log: func(_, line string) { lines = append(lines, line) }}}}
+	for range 2 {
+		f := &Failure{HTTPStatus: 400, Message: "cache_control: Extra inputs are not permitted"}
+		if p.repairCache(&Request{Model: "m"}, caching{marks: true}, f); !f.repaired {
+			t.Error("a request is not repeated")
+		}
+	}
+	f := &Failure{HTTPStatus: 400, Message: "cache_control: Extra inputs are not permitted"}
+	if p.repairCache(&Request{Model: "m"}, caching{}, f); f.repaired || len(lines) != 1 {
+		t.Error(f.repaired, lines)
+	}
+}
+
 // TestOtherRefusals checks that errors about something else, and about marks in extra, are not
 // repaired.
 func TestOtherRefusals(t *testing.T) {

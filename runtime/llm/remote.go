@@ -60,7 +60,7 @@ func (p *remote) Ask(ctx context.Context, req *Request) (*effect.AgentReply, err
 // openExchange sends a request. It returns the exchange if the status of the response is a success.
 // If the provider refuses a token of token_command, it repeats the request once with a new token.
 func (p *remote) openExchange(ctx context.Context, req *Request, w *replySchema, stream bool) (*exchange, error) {
-	by := p.prepare(req)
+	by, asked := p.prepare(req), p.cachingOf(req)
 	x, err := p.sendRequest(ctx, by, req, w, stream)
 	var f *Failure
 	if p.tokens != nil && errors.As(err, &f) && f.HTTPStatus == http.StatusUnauthorized {
@@ -69,7 +69,7 @@ func (p *remote) openExchange(ctx context.Context, req *Request, w *replySchema,
 	}
 	p.repairForm(req, w, err)
 	p.repairAPI(req, by, err)
-	p.repairCache(req, err)
+	p.repairCache(req, asked, err)
 	return x, err
 }
 
