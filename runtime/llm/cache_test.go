@@ -242,8 +242,8 @@ func TestMarksRefused(t *testing.T) {
 	}
 }
 
-// TestMarksRefusedTogether checks that concurrent requests with marks are all repeated, and that the
-// log contains one line.
+// TestMarksRefusedTogether checks that concurrent requests with marks are all repeated, and that
+// the log contains one line.
 func TestMarksRefusedTogether(t *testing.T) {
 	var lines []string
 	p := &remote{endpoint: &endpoint{name: "main", world: &world{log: func(_, line string) { lines = append(lines, line) }}}}
