@@ -364,7 +364,7 @@ func (r *Runtime) Lost(q *effect.AgentCall) {
 	}
 	c := r.parties.connection(q.Connection)
 	if model, err := c.Model(q); err == nil {
-		call.Model, call.Price = model, c.Price(model, r.clock.Now())
+		call.Model, call.Price, call.Hour = model, c.Price(model, r.clock.Now()), c.StoresForHour()
 	}
 	r.budget.Lose(call)
 }

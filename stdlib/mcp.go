@@ -195,7 +195,7 @@ func (r *toolRemotes) add(a *vm.Args, x *vm.Tool, f remote) {
 		}
 	}
 	if a.Program().Permissions.AllowsCall(x.Info().Name, f.name) {
-		r.functions, x.Added = append(r.functions, f), append(x.Added, effect.ToolSpec{Name: f.name, Description: f.description, Parameters: f.parameters})
+		r.functions, x.Added = append(r.functions, f), append(x.Added, effect.ToolSpec{Name: f.name, Description: f.description, Parameters: f.parameters, Listed: true})
 	}
 }
 

@@ -56,17 +56,18 @@ func (m Money) MarshalJSON() ([]byte, error) { return []byte(m.String()), nil }
 
 // Call describes a model call before it is made. In is the estimated number of tokens of the
 // prompt. Out is the limit on the tokens of the reply; 0 means no limit. Price is nil if it is
-// unknown.
+// unknown. Hour means that the prompt may be written to the provider's cache for one hour.
 type Call struct {
 	Connection, Model string
 	In, Out           int64
 	Price             *models.Price
+	Hour              bool
 }
 
 // highest returns the highest cost of an input and of an output token, which is that of a prompt
 // that is written to the provider's cache.
 func (c *Call) highest() (in, out Money) {
-	input, output := c.Price.Highest(c.In, false)
+	input, output := c.Price.Highest(c.In, c.Hour)
 	return Money(input), Money(output)
 }
 

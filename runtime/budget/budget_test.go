@@ -337,6 +337,31 @@ func TestCacheWriteFits(t *testing.T) {
 	}
 }
 
+// TestHourReserved checks that a prompt that may be written to the cache for one hour is reserved
+// at the price of that.
+func TestHourReserved(t *testing.T) {
+	p := &models.Price{Rates: models.Rates{Input: 4, Output: 20, CacheWrite: new(5.0), CacheWrite1h: new(8.0)}}
+	for _, c := range []struct {
+		limit      float64
+		hour, fits bool
+	}{{0.005, false, true}, {0.004999, false, false}, {0.005, true, false}, {0.007999, true, false}, {0.008, true, true}} {
+		call := Call{Connection: "main", Model: "m", In: 1000, Out: 2, Price: p, Hour: c.hour}
+		b := NewBudget(0, c.limit+0.00004)
+		if _, _, err := b.Reserve(t.Context(), call); (err == nil) != c.fits {
+			t.Errorf("%+v: %v", c, err)
+		}
+		lost := NewBudget(0, 0.02)
+		lost.Lose(call)
+		want := Dollars(0.00504)
+		if c.hour {
+			want = Dollars(0.00804)
+		}
+		if got := lost.known().Cost; got != want {
+			t.Errorf("%+v: a lost call counts %s, want %s", c, got, want)
+		}
+	}
+}
+
 // TestUnpricedReply checks that a reply whose cost is unknown makes the sum unknown.
 func TestUnpricedReply(t *testing.T) {
 	b := NewBudget(0, 0)

@@ -49,7 +49,7 @@ func openAnthropic(c *Connection, w *world) (Provider, error) {
 }
 
 func (anthropic) Capabilities() Capabilities {
-	return Capabilities{Schema: SchemaTool, SchemaTools: SchemaTool, MaxTemperature: 1, NoSeed: true, IsLong: isLong}
+	return Capabilities{Schema: SchemaTool, SchemaTools: SchemaTool, MaxTemperature: 1, NoSeed: true, OneSystem: true, IsLong: isLong}
 }
 
 func isLong(req *Request) bool { return anthropicLimit(req) > maxWhole }
@@ -59,7 +59,7 @@ func (anthropic) path(*Request, bool) string { return "/messages" }
 type anthropicRequest struct {
 	Model       string             `json:"model"`
 	MaxTokens   int64              `json:"max_tokens"`
-	System      string             `json:"system,omitempty"`
+	System      any                `json:"system,omitempty"` // a string, or []anthropicBlock with a mark
 	Messages    []anthropicMessage `json:"messages"`
 	Temperature *float64           `json:"temperature,omitempty"`
 	TopP        *float64           `json:"top_p,omitempty"`
@@ -98,6 +98,7 @@ type anthropicBlock struct {
 
 	Source *anthropicSource `json:"source,omitempty"`
 	Title  string           `json:"title,omitempty"`
+	Cache  *anthropicMark   `json:"cache_control,omitempty"`
 
 	hidden json.RawMessage // a block that is sent as it was received; nil for none
 }
@@ -118,10 +119,17 @@ type anthropicSource struct {
 	Data      string `json:"data"`
 }
 
+// anthropicMark marks the end of what the provider stores in its cache.
+type anthropicMark struct {
+	Type string `json:"type"`
+	TTL  string `json:"ttl,omitempty"` // five minutes by default
+}
+
 type anthropicTool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`
 	InputSchema json.RawMessage `json:"input_schema"`
+	Cache       *anthropicMark  `json:"cache_control,omitempty"`
 }
 
 // anthropicReply is a complete response, or the message of a stream's first event.
@@ -216,22 +224,44 @@ func (anthropic) body(req *Request, w *replySchema, stream bool) any {
 	if req.Effort != "" || w.native() {
 		body.Output = &anthropicOutput{Effort: req.Effort}
 	}
-	body.System, body.Messages = anthropicMessages(req)
-	body.System = w.system(body.System)
+	system, messages := anthropicMessages(req)
+	if system = w.system(system); system != "" {
+		body.System = system
+	}
+	body.Messages = messages
 	for _, t := range req.Tools {
-		body.Tools = append(body.Tools, anthropicTool{t.Name, t.Description, t.Parameters})
+		body.Tools = append(body.Tools, anthropicTool{Name: t.Name, Description: t.Description, InputSchema: t.Parameters})
 	}
 	switch {
 	case w.native():
 		body.Output.Format = &anthropicFormat{"json_schema", w.schema}
 	case w.asTool():
-		body.Tools = append(body.Tools, anthropicTool{w.name, answerTool, w.schema})
+		body.Tools = append(body.Tools, anthropicTool{Name: w.name, Description: answerTool, InputSchema: w.schema})
 		body.ToolChoice = map[string]string{"type": "tool", "name": w.name}
 		if len(req.Tools) > 0 {
 			body.ToolChoice = map[string]string{"type": "any"}
 		}
 	}
+	body.mark(req.marksOf(w, system, messages), req.hour)
 	return body
+}
+
+// mark adds marks to the request.
+func (r *anthropicRequest) mark(m marks, hour bool) {
+	mark := &anthropicMark{Type: "ephemeral"}
+	if hour {
+		mark.TTL = models.CacheHour
+	}
+	if m.tools {
+		r.Tools[len(r.Tools)-1].Cache = mark
+	}
+	if m.system {
+		r.System = []anthropicBlock{{Type: "text", Text: r.System.(string), Cache: mark}}
+	}
+	for _, i := range m.messages {
+		blocks := r.Messages[i].Content
+		blocks[len(blocks)-1].Cache = mark // hidden content, which has no marks, ignores it
+	}
 }
 
 func (p anthropic) read(answer []byte, w *replySchema) (*effect.AgentReply, error) {

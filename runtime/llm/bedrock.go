@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/models"
 	http "github.com/concerto-lang/concerto/runtime/llm/httpport"
 )
 
@@ -69,7 +70,7 @@ func (e *endpoint) awsCredentials() (*credentials, error) {
 }
 
 func (bedrock) Capabilities() Capabilities {
-	return Capabilities{Schema: SchemaTool, SchemaTools: SchemaTool, MaxTemperature: 1, NoSeed: true, NoEffort: true}
+	return Capabilities{Schema: SchemaTool, SchemaTools: SchemaTool, MaxTemperature: 1, NoSeed: true, NoEffort: true, OneSystem: true}
 }
 
 func (bedrock) path(req *Request, stream bool) string {
@@ -106,6 +107,14 @@ type bedrockBlock struct {
 	Document   *bedrockFile   `json:"document,omitempty"`
 	ToolUse    *bedrockUse    `json:"toolUse,omitempty"`
 	ToolResult *bedrockResult `json:"toolResult,omitempty"`
+	CachePoint *bedrockPoint  `json:"cachePoint,omitempty"`
+}
+
+// bedrockPoint marks the end of what the provider stores in its cache (npm
+// @aws-sdk/client-bedrock-runtime 3.1164.0).
+type bedrockPoint struct {
+	Type string `json:"type"`
+	TTL  string `json:"ttl,omitempty"` // five minutes by default
 }
 
 // bedrockFile is an image without a name, or a document with a name.
@@ -150,8 +159,10 @@ type bedrockTools struct {
 	Choice map[string]any `json:"toolChoice,omitempty"`
 }
 
+// bedrockTool is a tool, or the mark after the last one. Exactly one of its fields is set.
 type bedrockTool struct {
-	Spec bedrockSpec `json:"toolSpec"`
+	Spec       *bedrockSpec  `json:"toolSpec,omitempty"`
+	CachePoint *bedrockPoint `json:"cachePoint,omitempty"`
 }
 
 type bedrockSpec struct {
@@ -164,15 +175,15 @@ type bedrockSpec struct {
 
 func (bedrock) body(req *Request, w *replySchema, _ bool) any {
 	var body bedrockRequest
-	asked := *req.AgentCall
-	asked.System = w.system(req.System)
-	body.System, body.Messages = bedrockMessages(&Request{AgentCall: &asked, Model: req.Model})
+	system, messages := anthropicMessages(req)
+	system = w.system(system)
+	body.System, body.Messages = bedrockMessages(system, messages)
 	if req.MaxTokens != nil || req.Temperature != nil || req.TopP != nil || len(req.Stop) > 0 {
 		body.Inference = &bedrockInference{req.MaxTokens, req.Temperature, req.TopP, req.Stop}
 	}
 	tools := &bedrockTools{}
 	offer := func(name, description string, schema json.RawMessage) {
-		t := bedrockTool{bedrockSpec{Name: name, Description: description}}
+		t := bedrockTool{Spec: &bedrockSpec{Name: name, Description: description}}
 		t.Spec.Input.JSON = schema
 		tools.Tools = append(tools.Tools, t)
 	}
@@ -194,13 +205,30 @@ func (bedrock) body(req *Request, w *replySchema, _ bool) any {
 	if len(tools.Tools) > 0 {
 		body.Tools = tools
 	}
+	body.mark(req.marksOf(w, system, messages), req.hour)
 	return body
 }
 
-// bedrockMessages converts the conversation in the same way as for Anthropic's API. The member of a
-// block names the block's type.
-func bedrockMessages(req *Request) (system []bedrockBlock, out []bedrockMessage) {
-	prompt, messages := anthropicMessages(req)
+// mark adds marks to the request.
+func (r *bedrockRequest) mark(m marks, hour bool) {
+	point := &bedrockPoint{Type: "default"}
+	if hour {
+		point.TTL = models.CacheHour
+	}
+	if m.tools {
+		r.Tools.Tools = append(r.Tools.Tools, bedrockTool{CachePoint: point})
+	}
+	if m.system {
+		r.System = append(r.System, bedrockBlock{CachePoint: point})
+	}
+	for _, i := range m.messages {
+		r.Messages[i].Content = append(r.Messages[i].Content, bedrockBlock{CachePoint: point})
+	}
+}
+
+// bedrockMessages converts a conversation in the form of Anthropic's API. The member of a block
+// names the block's type.
+func bedrockMessages(prompt string, messages []anthropicMessage) (system []bedrockBlock, out []bedrockMessage) {
 	if prompt != "" {
 		system = []bedrockBlock{{Text: &prompt}}
 	}

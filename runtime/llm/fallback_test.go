@@ -135,7 +135,7 @@ func TestMeter(t *testing.T) {
 		}
 	}
 	one, other := models.Price{Rates: conn.Prices["m"]}, models.Price{Rates: conn.Prices[AnyModel]}
-	if d := cmp.Diff([]Metered{{"main", "m", 2, 0, &one}, {"main", "m", 2, 0, &one}, {"main", "other", 2, 9, &other}}, asked); d != "" {
+	if d := cmp.Diff([]Metered{{"main", "m", 2, 0, &one, false}, {"main", "m", 2, 0, &one, false}, {"main", "other", 2, 9, &other, false}}, asked); d != "" {
 		t.Error(d)
 	}
 	if d := cmp.Diff([]settled{{}, {7, 3, true, 7*1e6 + 3*2e6}, {7, 3, true, 7*3e6 + 3*4e6}}, settlements); d != "" {

@@ -24,7 +24,7 @@ func openGemini(c *Connection, w *world) (Provider, error) {
 }
 
 func (gemini) Capabilities() Capabilities {
-	return Capabilities{NoFiles: []string{"image/gif"}, Schema: SchemaNative, SchemaTools: SchemaTool, MaxStop: 5, MaxTemperature: 2}
+	return Capabilities{NoFiles: []string{"image/gif"}, Schema: SchemaNative, SchemaTools: SchemaTool, MaxStop: 5, MaxTemperature: 2, OneSystem: true}
 }
 
 func (gemini) path(req *Request, stream bool) string {
@@ -123,7 +123,7 @@ func (gemini) body(req *Request, w *replySchema, _ bool) any {
 	}
 	var functions []geminiFunction
 	for _, t := range req.Tools {
-		functions = append(functions, geminiFunction(t))
+		functions = append(functions, geminiFunction{t.Name, t.Description, t.Parameters})
 	}
 	switch {
 	case w.native():

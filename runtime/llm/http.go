@@ -45,17 +45,19 @@ func (c *Connection) Address() string {
 
 // endpoint contains the address, the key and the headers of an HTTP provider.
 type endpoint struct {
-	connection string   // name of the connection
-	root       *url.URL // address up to and including the API version
-	vendor     string   // provider of the models; "" for other servers, about whose models nothing is known
-	keyEnv     string
-	tokens     *tokenSource // source of the key; nil without token_command
-	origin     string       // position of the connection's section, for error texts
-	world      *world
-	header     http.Header
+	name   string   // of the connection
+	root   *url.URL // address up to and including the API version
+	vendor string   // provider of the models; "" for other servers, about whose models nothing is known
+	keyEnv string
+	tokens *tokenSource // source of the key; nil without token_command
+	origin string       // position of the connection's section, for error texts
+	world  *world
+	header http.Header
 	// headersEnv maps headers to the environment variables that contain their values.
 	headersEnv map[string]string
 	extra      map[string]any // additional members of the body; nil for none
+	cache      string         // Cache of the connection
+	ownCaching bool           // extra decides about the provider's cache
 	// authorize adds the key to the headers.
 	authorize func(h http.Header, key string)
 	// sign adds a signature for the body to a request; nil for providers that use a key.
@@ -83,7 +85,7 @@ func openEndpoint(c *Connection, w *world) (*endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &endpoint{connection: c.Name, root: root, vendor: c.Provider, keyEnv: c.APIKeyEnv, origin: c.sectionName(), world: w,
+	e := &endpoint{name: c.Name, cache: c.Cache, root: root, vendor: c.Provider, keyEnv: c.APIKeyEnv, origin: c.sectionName(), world: w,
 		connect: connectBound(c), first: seconds(c.FirstTokenTimeout),
 		header: http.Header{
 			"Content-Type": {"application/json"}, "Accept": {"application/json"}, "User-Agent": {"concerto"},
@@ -119,6 +121,7 @@ func (e *endpoint) addHeaders(c *Connection) error {
 		e.extra = map[string]any{}
 	}
 	merge(e.extra, extra)
+	e.ownCaching = setsCaching(extra)
 	if _, ok := e.extra["stream"]; ok {
 		return errors.New("extra must not contain `stream`: the caller decides whether a reply is streamed")
 	}

@@ -71,13 +71,15 @@ type Connection struct {
 
 // Adds contains additions to the requests of a connection: headers, headers with values from
 // environment variables, and Extra, members of the body as a JSON object. API is a value of
-// models.Endpoint, or "". APIVersion and Location are parts of the address.
+// models.Endpoint, or "". Cache is models.CacheOff, models.CacheHour, models.Auto or "", which
+// means the same. APIVersion and Location are parts of the address.
 type Adds struct {
 	Headers     map[string]string `json:"headers,omitempty"`
 	HeadersEnv  map[string]string `json:"headers_env,omitempty"`
 	Extra       json.RawMessage   `json:"extra,omitempty"`
 	ServiceTier string            `json:"service_tier,omitempty"`
 	API         string            `json:"api,omitempty"`
+	Cache       string            `json:"cache,omitempty"`
 	APIVersion  string            `json:"api_version,omitempty"`
 	Location    string            `json:"location,omitempty"`
 }

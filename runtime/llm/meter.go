@@ -16,11 +16,16 @@ type Meter func(ctx context.Context, m Metered) (granted int64, settle func(mode
 
 // Metered describes one attempt for a Meter. In is the estimated number of tokens of the prompt.
 // Out is the limit on the tokens of the reply, or 0. Price is nil if the model's price is unknown.
+// Hour means that the prompt may be written to the provider's cache for one hour.
 type Metered struct {
 	Connection, Model string
 	In, Out           int64
 	Price             *models.Price
+	Hour              bool
 }
+
+// StoresForHour reports whether requests may be written to the provider's cache for one hour.
+func (l *Connection) StoresForHour() bool { return l.Cache == models.CacheHour }
 
 // AnyModel is the key of a connection's default price.
 const AnyModel = models.AnyModel

@@ -75,7 +75,7 @@ func (ollama) body(req *Request, w *replySchema, stream bool) any {
 		body.Format = w.schema
 	}
 	for _, t := range req.Tools {
-		body.Tools = append(body.Tools, openAITool{"function", openAIFunction(t)})
+		body.Tools = append(body.Tools, openAITool{"function", openAIFunction{t.Name, t.Description, t.Parameters}})
 	}
 	return body
 }

@@ -55,8 +55,23 @@ type openAIRequest struct {
 	Effort              string               `json:"reasoning_effort,omitempty"`
 	ResponseFormat      *openAIFormat        `json:"response_format,omitempty"`
 	Tools               []openAITool         `json:"tools,omitempty"`
+	CacheOptions        *openAICacheOptions  `json:"prompt_cache_options,omitempty"`
 	Stream              bool                 `json:"stream,omitempty"`
 	StreamOptions       *openAIStreamOptions `json:"stream_options,omitempty"`
+}
+
+// openAICacheOptions determine what the provider stores in its cache: with the mode explicit, only
+// what a request marks.
+type openAICacheOptions struct {
+	Mode string `json:"mode"`
+}
+
+// options returns the member of a request for the provider's cache, or nil.
+func (c caching) options() *openAICacheOptions {
+	if c.off {
+		return &openAICacheOptions{"explicit"}
+	}
+	return nil
 }
 
 type openAIStreamOptions struct {
@@ -127,7 +142,7 @@ type openAIFunction struct {
 }
 
 func (p openAI) body(req *Request, w *replySchema, stream bool) any {
-	body := openAIRequest{Model: req.Model, Messages: openAIMessages(req), Temperature: req.Temperature, TopP: req.TopP, Stop: req.Stop, Seed: req.Seed, Effort: req.Effort}
+	body := openAIRequest{Model: req.Model, Messages: openAIMessages(req), Temperature: req.Temperature, TopP: req.TopP, Stop: req.Stop, Seed: req.Seed, Effort: req.Effort, CacheOptions: req.options()}
 	if p.own || req.renamed {
 		body.MaxCompletionTokens = req.MaxTokens
 	} else {
@@ -137,7 +152,7 @@ func (p openAI) body(req *Request, w *replySchema, stream bool) any {
 		body.ResponseFormat = &openAIFormat{"json_schema", openAISchema{w.name, w.schema, schema.IsStrict(w.schema)}}
 	}
 	for _, t := range req.Tools {
-		body.Tools = append(body.Tools, openAITool{"function", openAIFunction(t)})
+		body.Tools = append(body.Tools, openAITool{"function", openAIFunction{t.Name, t.Description, t.Parameters}})
 	}
 	if stream {
 		body.Stream, body.StreamOptions = true, &openAIStreamOptions{true}

@@ -36,6 +36,7 @@ type Capabilities struct {
 	NoStop         bool  // stop sequences are not supported
 	MinTokens      int64 // lowest max_tokens
 	NoEffort       bool  // a reasoning effort is not supported
+	OneSystem      bool  // there is one system text, before the conversation
 	// NoFiles lists the media types of files that are not supported.
 	NoFiles []string
 	// IsLong reports whether the reply to a request may be so long that it must be streamed; nil
@@ -98,8 +99,9 @@ type Request struct {
 	*effect.AgentCall
 	Model string
 
-	chosen *chosen // reply of a script, chosen before the first attempt; nil if not chosen
-	plain  bool    // the request contains and requests no hidden content
+	chosen  *chosen // reply of a script, chosen before the first attempt; nil if not chosen
+	plain   bool    // the request contains and requests no hidden content
+	caching         // what the request asks of the provider's cache, once it is laid out
 	// renamed means that max_tokens has its new name, max_completion_tokens.
 	renamed bool
 	// failed contains the failed attempts at all connections.

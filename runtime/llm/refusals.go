@@ -39,12 +39,13 @@ func (p *remote) omitRefused(req *Request) {
 
 // repair lets the request be sent again in another form, or without a part that the provider
 // refuses, if the failure shows that and the request then has the same meaning. The process
-// remembers it. Otherwise repair adds to the failure which value of the agent, or which member of
+// remembers it. asked is what this request has asked of the provider's cache, which concurrent
+// requests may have been refused before. Otherwise repair adds to the failure which value of the agent, or which member of
 // the connection's `extra`, is refused.
-func (p *remote) repair(req *Request, by wire, w *replySchema, f *Failure) {
+func (p *remote) repair(req *Request, by wire, w *replySchema, asked caching, f *Failure) {
 	all := models.RefusalsIn(f.HTTPStatus, f.Message)
 	for i := range all {
-		if f.repaired = p.repairCause(all[i].Cause, req, by, w, f); f.repaired {
+		if f.repaired = p.repairCause(all[i].Cause, req, by, w, asked, f); f.repaired {
 			return
 		}
 	}
@@ -54,7 +55,7 @@ func (p *remote) repair(req *Request, by wire, w *replySchema, f *Failure) {
 }
 
 // repairCause reports whether the request can be sent again without what the provider refuses.
-func (p *remote) repairCause(cause string, req *Request, by wire, w *replySchema, f *Failure) bool {
+func (p *remote) repairCause(cause string, req *Request, by wire, w *replySchema, asked caching, f *Failure) bool {
 	chat := p.apis == nil || by == p.apis.chat
 	switch cause {
 	case models.RefusedAPI:
@@ -73,6 +74,14 @@ func (p *remote) repairCause(cause string, req *Request, by wire, w *replySchema
 			return false
 		}
 		p.refused.forms.Store(formKey(req), len(p.forms(req))-w.rest)
+	case models.RefusedCaching:
+		switch {
+		case asked.marks:
+			p.learn(cause, req.Model, req.Model+" does not accept cache marks; requests are sent without them", f)
+		case asked.off:
+			p.learn(cause, req.Model, req.Model+" does not accept prompt_cache_options; requests are sent without them, and may be cached", f)
+		}
+		return asked.marks || asked.off
 	case models.RefusedLimit:
 		if _, isChat := by.(openAI); !isChat || req.renamed || req.MaxTokens == nil {
 			return false
@@ -87,7 +96,7 @@ func (p *remote) repairCause(cause string, req *Request, by wire, w *replySchema
 // learn remembers what a failure shows.
 func (p *remote) learn(cause, key, line string, f *Failure) {
 	if _, known := p.refused.causes.LoadOrStore(cause+" "+key, true); !known && p.world.log != nil {
-		p.world.log("info", fmt.Sprintf("connection '%s': %s from now on (%s)", p.connection, line, f.Message))
+		p.world.log("info", fmt.Sprintf("connection '%s': %s from now on (%s)", p.name, line, f.Message))
 	}
 }
 
@@ -108,7 +117,7 @@ func (p *remote) explain(req *Request, all []models.Refusal, text string) string
 	extra := slices.Sorted(maps.Keys(p.extra))
 	for _, name := range extra {
 		if strings.Contains(text, strings.ToLower(name)) {
-			return fmt.Sprintf("change or remove %s in extra of [connections.%s]", name, p.connection)
+			return fmt.Sprintf("change or remove %s in extra of [connections.%s]", name, p.name)
 		}
 	}
 	if len(extra) > 0 {

@@ -38,9 +38,6 @@ func TestCollectedRefusals(t *testing.T) {
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil || r.Source == "" {
 			t.Fatalf("line %d: %v", n+1, err)
 		}
-		if r.Action == "drop cache points" {
-			continue // no request contains any
-		}
 		_, conn := server(t, r.connection(), modelserver.Reply{Status: r.Status, Error: r.Text}, modelserver.Reply{Text: "x", JSON: []byte(`{"n":1}`)})
 		if strings.HasPrefix(r.Action, "line of extra") || strings.HasPrefix(r.Action, "names") {
 			conn.Adds.Extra = []byte(map[string]string{"anthropic": `{"metadata":{"user_id":"u"}}`, "openai": `{"response_format":{"type":"text"}}`, "vertex": `{"safetySettings":[]}`}[r.Provider])
@@ -88,6 +85,8 @@ func (r *collected) call() effect.AgentCall {
 		if strings.HasPrefix(r.Text, "tool_choice") { // the model has a form before this one
 			call.Model = "claude-opus-4-7"
 		}
+	case has("drop cache points"):
+		call = effect.AgentCall{Model: "anthropic.claude-sonnet-4-6", System: strings.Repeat("a rule of the house, ", 1000)}
 	case has("drop items"), has("skip_thought"):
 		items := &effect.Items{API: itemsAnthropic, Connection: "main", Model: "m", Content: []json.RawMessage{[]byte(`{"type":"thinking","thinking":"","signature":"s"}`), itemCall}}
 		if r.API == "responses" {

@@ -59,7 +59,7 @@ func (p *remote) Ask(ctx context.Context, req *Request) (*effect.AgentReply, err
 // If the provider refuses a token of token_command, it repeats the request once with a new token.
 func (p *remote) openExchange(ctx context.Context, req *Request, w *replySchema, stream bool) (*exchange, error) {
 	p.omitRefused(req)
-	by := p.prepare(req)
+	by, asked := p.prepare(req), p.cachingOf(req)
 	x, err := p.sendRequest(ctx, by, req, w, stream)
 	var f *Failure
 	if p.tokens != nil && errors.As(err, &f) && f.HTTPStatus == http.StatusUnauthorized {
@@ -67,7 +67,7 @@ func (p *remote) openExchange(ctx context.Context, req *Request, w *replySchema,
 		x, err = p.sendRequest(ctx, by, req, w, stream)
 	}
 	if errors.As(err, &f) {
-		p.repair(req, by, w, f)
+		p.repair(req, by, w, asked, f)
 	}
 	return x, err
 }
@@ -102,7 +102,7 @@ func (p *remote) request(ctx context.Context, by wire, req *Request, w *replySch
 	if err != nil {
 		return nil, err
 	}
-	data, err := jsonwrite.Encode(by.body(req, w, stream))
+	data, err := jsonwrite.Encode(by.body(p.layOut(req, by), w, stream))
 	if err != nil {
 		return nil, &Failure{Class: ClassBadRequest, Message: "could not encode the request as JSON: " + err.Error()}
 	}

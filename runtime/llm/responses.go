@@ -44,6 +44,7 @@ type responsesRequest struct {
 	TopP          *float64                `json:"top_p,omitempty"`
 	Reasoning     *responsesReasoning     `json:"reasoning,omitempty"`
 	CacheKey      string                  `json:"prompt_cache_key"`
+	CacheOptions  *openAICacheOptions     `json:"prompt_cache_options,omitempty"`
 	Stream        bool                    `json:"stream,omitempty"`
 	StreamOptions *responsesStreamOptions `json:"stream_options,omitempty"`
 }
@@ -105,7 +106,7 @@ const hiddenReasoning = "reasoning.encrypted_content"
 func (responses) body(req *Request, w *replySchema, stream bool) any {
 	body := responsesRequest{
 		Model: req.Model, Instructions: req.System, Input: responsesInput(req), MaxTokens: req.MaxTokens, Temperature: req.Temperature, TopP: req.TopP,
-		CacheKey: cacheKey(req), Stream: stream,
+		CacheKey: cacheKey(req), CacheOptions: req.options(), Stream: stream,
 	}
 	if m := models.Lookup("openai", req.Model); !req.plain && (m == nil || m.Thinking != "none") {
 		body.Include = []string{hiddenReasoning} // other models refuse it

@@ -130,7 +130,7 @@ func (c *Client) sendOnce(ctx context.Context, l *route, req *Request, piece fun
 	defer func() { releaseRate(used) }()
 	settleBudget := func(models.Spent) {}
 	if c.cfg.Meter != nil {
-		granted, s, err := c.cfg.Meter(ctx, Metered{Connection: l.Name, Model: req.Model, Price: l.Price(req.Model, c.cfg.Now()), In: in, Out: out})
+		granted, s, err := c.cfg.Meter(ctx, Metered{Connection: l.Name, Model: req.Model, Price: l.Price(req.Model, c.cfg.Now()), In: in, Out: out, Hour: l.StoresForHour()})
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return nil, err

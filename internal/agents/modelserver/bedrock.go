@@ -28,8 +28,13 @@ func bedrockForced(body map[string]any) string {
 	if config["toolChoice"] == nil {
 		return ""
 	}
-	tools := config["tools"].([]any)
-	return tools[len(tools)-1].(map[string]any)["toolSpec"].(map[string]any)["name"].(string)
+	name := ""
+	for _, t := range config["tools"].([]any) {
+		if spec, ok := t.(map[string]any)["toolSpec"].(map[string]any); ok { // others are marks
+			name = spec["name"].(string)
+		}
+	}
+	return name
 }
 
 func (r *Reply) bedrockStop(content []object) string {

@@ -29,6 +29,7 @@ type Reply struct {
 	ToolCalls []Call          `json:"tool_calls"`
 	TokensIn  int             `json:"tokens_in"`
 	TokensOut int             `json:"tokens_out"`
+	Counts    bool            `json:"counts"` // the server computes TokensIn and its parts
 	Parts
 	Stop    string            `json:"stop"` // stop reason in the wire format
 	Status  int               `json:"status"`
@@ -86,6 +87,7 @@ type Server struct {
 	Arrived chan struct{}
 
 	check    Check
+	count    func(api string, body []byte, r *Reply)
 	mux      *http.ServeMux
 	http     *http.Server
 	mu       sync.Mutex
@@ -113,6 +115,13 @@ func Start(check Check, replies ...Reply) (*Server, error) {
 	s.http = &http.Server{Handler: s.mux}
 	go s.http.Serve(l)
 	return s, nil
+}
+
+// CountWith sets the function that computes the tokens of requests, for replies with Counts.
+func (s *Server) CountWith(count func(api string, body []byte, r *Reply)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.count = count
 }
 
 // Handle serves a path that belongs to no API.
@@ -235,6 +244,9 @@ func (s *Server) nextReply(req Request) (Reply, int) {
 	if at >= 0 {
 		req.Reply = s.replies[at]
 		s.used[at] = !req.Reply.Repeat
+	}
+	if req.Reply.Counts {
+		s.count(formOf(req.Path).name, []byte(req.Text), &req.Reply)
 	}
 	s.requests = append(s.requests, req)
 	return req.Reply, at

@@ -105,6 +105,7 @@ type target struct {
 var (
 	providers     = models.ProviderNames(nil)
 	twoAPIs       = models.ProviderNames(func(p models.Provider) bool { return p.TwoAPIs })
+	cachers       = models.ProviderNames(func(p models.Provider) bool { return p.Writes })
 	tiers         = models.ProviderNames(func(p models.Provider) bool { return p.Tier != "" })
 	hostTransport = []string{"stdio", claudeCode, codex, acp}
 	mcpTransport  = []string{"stdio", "http"}
@@ -158,6 +159,8 @@ var keys = []Key{
 		Doc: "The API of OpenAI's models: `responses`, `chat` (chat completions), or `auto`, which is `responses` for OpenAI's own servers and for Azure without a dated `api_version`, and `chat` for all other servers. With `auto`, requests with `seed` or `stop_sequences`, which only chat completions have, use `chat`, and requests that chat completions refuse use `responses`."},
 	{Path: "connections.*.service_tier", Type: String, nonempty: true, Only: tiers, Example: `"flex"`,
 		Doc: "The tier in which requests are processed, under the provider's own name, for example `flex` or `priority`; it determines speed and price."},
+	{Path: "connections.*.cache", Type: Enum, Values: []string{models.Auto, models.CacheOff, models.CacheHour}, Only: cachers, Default: `"auto"`, Example: `"off"`,
+		Doc: "Whether the provider stores the beginnings of requests, so that later ones cost less: with `auto`, it stores what later requests repeat, for at least five minutes; with `1h`, the same for an hour at Anthropic and Bedrock; with `off`, nothing."},
 	{Path: "connections.*.location", Type: String, Example: `"us-central1"`, Doc: "The region of Google Cloud or `global`, for provider vertex; the region of AWS, for provider bedrock, where `AWS_REGION` is the default."},
 	{Path: "connections.*.models", Type: Table, Example: `{ fast = "gpt-4o-mini" }`, Doc: "Aliases for models, to be used as an agent's `model`."},
 	{Path: "connections.*.script", Type: String, Example: `"replies.json"`, Doc: "A JSON or TOML file with the scripted provider's replies.",

@@ -84,11 +84,13 @@ type ToolCall struct {
 	Args string `json:"args"`
 }
 
-// ToolSpec describes a tool to a model. Parameters is the JSON Schema of an object.
+// ToolSpec describes a tool to a model. Parameters is the JSON Schema of an object. Listed means
+// that a server of the program has listed the tool, which may be in any order.
 type ToolSpec struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	Parameters  json.RawMessage `json:"parameters"`
+	Listed      bool            `json:"-"`
 }
 
 // AgentReply is the reply of a model. StopReason is "end", "length", "tool", "stop" or "filter".

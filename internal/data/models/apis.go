@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// APIs of OpenAI's models: values of `api` in a connection.
+// APIs of OpenAI's models: values of `api` in a connection. Auto is also a value of `cache`.
 const (
 	Auto      = "auto"
 	Responses = "responses"

@@ -29,9 +29,15 @@ type Model struct {
 	SchemaTools []string `json:"schema_tools"`
 	// ChatTools is whether chat completions accept tools: Send, Refuse or EffortNone, which here
 	// includes requests without an effort; "" means Send.
-	ChatTools string   `json:"chat_tools"`
-	Source    []string `json:"source"` // names in sources, or addresses
-	Price     []Price  `json:"price"`  // prices of the model that the pattern names, each from its date on; nil if they are unknown
+	ChatTools string `json:"chat_tools"`
+	// Cache is how the provider's cache is used: Marks, Points, Auto or "none"; "" means that it is
+	// unknown. A prefix of a request with fewer tokens than CacheMin is not stored. CacheOptions is
+	// whether the model accepts OpenAI's prompt_cache_options.
+	Cache        string   `json:"cache"`
+	CacheMin     int64    `json:"cache_min"`
+	CacheOptions bool     `json:"cache_options"`
+	Source       []string `json:"source"` // names in sources, or addresses
+	Price        []Price  `json:"price"`  // prices of the model that the pattern names, each from its date on; nil if they are unknown
 }
 
 // Values of Temperature and TopP.
@@ -62,6 +68,18 @@ const (
 	Native = "native" // a member of the request
 	Tool   = "tool"   // a tool that the model must call
 	Prompt = "prompt" // a part of the prompt
+)
+
+// Values of Cache.
+const (
+	Marks  = "marks"  // up to where a request marks its blocks, as Anthropic requires
+	Points = "points" // the same with blocks between the others, as Bedrock requires
+)
+
+// Values of `cache` in a connection, in addition to Auto.
+const (
+	CacheOff  = "off"
+	CacheHour = "1h" // what is written has a lifetime of one hour, where the provider has a choice
 )
 
 // Reasons reports whether the model reasons before it answers.
@@ -122,7 +140,7 @@ func Lookup(provider, model string) *Model {
 	}
 	merged := *own
 	merged.Provider, merged.Pattern, merged.Date, merged.Source = there.Provider, there.Pattern, there.Date, there.Source
-	merged.Schema, merged.SchemaTools = there.Schema, there.SchemaTools
+	merged.Schema, merged.SchemaTools, merged.Cache = there.Schema, there.SchemaTools, there.Cache
 	return &merged
 }
 

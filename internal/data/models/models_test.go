@@ -31,10 +31,13 @@ func TestRows(t *testing.T) {
 		if _, err := time.Parse(time.DateOnly, r.Date); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		for value, known := range map[string][]string{r.Temperature: {"", Send, Refuse, EffortNone}, r.TopP: {"", Send, Refuse, EffortNone}, r.Thinking: {"", "none", "budget", "adaptive", "always"}, r.ChatTools: {"", Refuse, EffortNone}} {
+		for value, known := range map[string][]string{r.Temperature: {"", Send, Refuse, EffortNone}, r.TopP: {"", Send, Refuse, EffortNone}, r.Thinking: {"", "none", "budget", "adaptive", "always"}, r.ChatTools: {"", Refuse, EffortNone}, r.Cache: {Marks, Points, Auto, "none"}} {
 			if !slices.Contains(known, value) {
 				t.Errorf("%s has the unknown value %q", name, value)
 			}
+		}
+		if r.Cache == Marks && r.CacheMin == 0 {
+			t.Errorf("%s has no cache_min", name)
 		}
 		for _, forms := range [][]string{r.Schema, r.SchemaTools} {
 			if len(forms) == 0 || slices.ContainsFunc(forms, func(f string) bool { return f != Native && f != Tool && f != Prompt }) {
@@ -81,6 +84,25 @@ func TestLookup(t *testing.T) {
 		got := []string{m.Pattern, m.Temperature, strings.Join(m.Schema, " "), strings.Join(m.SchemaTools, " ")}
 		if want := []string{c.pattern, c.temperature, c.schema, c.tools}; !slices.Equal(got, want) {
 			t.Errorf("%s %s: got %q, want %q", c.provider, c.model, got, want)
+		}
+	}
+}
+
+// TestCache checks how the cache of a model is used. A reseller has other marks and the same limit.
+func TestCache(t *testing.T) {
+	for _, c := range []struct {
+		provider, model, cache string
+		least                  int64
+		options                bool
+	}{
+		{"anthropic", "claude-opus-5-5", Marks, 512, false}, {"anthropic", "claude-sonnet-5", Marks, 1024, false}, {"anthropic", "claude-opus-4-6", Marks, 4096, false},
+		{"anthropic", "claude-opus-7", Marks, 512, false},
+		{"bedrock", "us.anthropic.claude-haiku-4-5-20251001-v1:0", Points, 4096, false}, {"bedrock", "amazon.nova-pro-v1:0", Auto, 0, false}, {"bedrock", "meta.llama3", "none", 0, false},
+		{"openai", "gpt-6.2-sol", Auto, 1024, true}, {"openai", "gpt-5.6", Auto, 1024, true}, {"azure", "gpt-5.6-luna", Auto, 1024, true},
+		{"openai", "gpt-5.4", Auto, 1024, false}, {"openai", "gpt-4o", Auto, 1024, false}, {"vertex", "gemini-3.8-flash", Auto, 0, false},
+	} {
+		if m := Lookup(c.provider, c.model); m.Cache != c.cache || m.CacheMin != c.least || m.CacheOptions != c.options {
+			t.Errorf("%s %s: %s, %d, %v", c.provider, c.model, m.Cache, m.CacheMin, m.CacheOptions)
 		}
 	}
 }

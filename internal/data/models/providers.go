@@ -19,7 +19,8 @@ type Provider struct {
 	Tier string
 	// Free means that requests cost nothing: they are answered on this machine.
 	Free bool
-	// Writes means that the API reports tokens that were written to its cache.
+	// Writes means that requests control what is written to the provider's cache, and that replies
+	// report it.
 	Writes bool
 }
 
@@ -52,7 +53,13 @@ func ProviderNamed(name string) Provider {
 
 // ProviderNames returns the names of the Providers with a property; nil selects all.
 func ProviderNames(with func(Provider) bool) []string {
-	var out []string
+	n := 0
+	for _, p := range Providers {
+		if with == nil || with(p) {
+			n++
+		}
+	}
+	out := make([]string, 0, n) // the names are allocated at the start of each command
 	for _, p := range Providers {
 		if with == nil || with(p) {
 			out = append(out, p.Name)

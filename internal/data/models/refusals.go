@@ -25,6 +25,7 @@ const (
 	RefusedHidden    = "hidden"    // hidden content of earlier replies
 	RefusedNative    = "native"    // a schema that is a member of the request
 	RefusedTool      = "tool"      // a tool that the model must call, which carries a schema
+	RefusedCaching   = "caching"   // marks and options of the provider's cache
 	RefusedLimit     = "limit"     // the old name of the maximum number of tokens
 	RefusedParameter = "parameter" // a value of the agent
 	RefusedModel     = "model"     // the name of the model

@@ -15,10 +15,12 @@ type rates struct{ input, output, read, write, write1h string }
 
 // published contains the prices of models
 // (https://platform.claude.com/docs/zh-CN/models/opus-5-5/overview,
+// https://platform.claude.com/docs/zh-CN/models/overview,
 // https://platform.claude.com/docs/en/docs/about-claude/pricing).
 var published = map[string]rates{
 	"claude-opus-5-5":  {"4", "20", "0.20", "5", "8"},
 	"claude-haiku-4-5": {"1", "5", "0.10", "1.25", "2"},
+	"claude-sonnet-5":  {"2", "10", "0.20", "2.50", "4"},
 }
 
 // Bill returns what a server charges for its replies, in dollars with all digits. The computation

@@ -23,7 +23,7 @@ var schemas embed.FS
 var headers = map[string]string{"anthropic": "Anthropic-Version", "bedrock": "Authorization"}
 
 // rules check what an API requires of a request beyond its published schema.
-var rules = map[string]func(body map[string]any) error{"responses": checkResponses}
+var rules = map[string]func(body map[string]any) error{"anthropic": checkMarks, "responses": checkResponses}
 
 // Start serves replies until Close.
 func Start(replies ...modelserver.Reply) *modelserver.Server {
@@ -31,6 +31,7 @@ func Start(replies ...modelserver.Reply) *modelserver.Server {
 	if err != nil {
 		panic(err)
 	}
+	s.CountWith((&cache{stored: map[[32]byte]bool{}}).count)
 	return s
 }
 

@@ -189,3 +189,46 @@ func TestResponses(t *testing.T) {
 		}
 	}
 }
+
+// TestCache checks what the server of Anthropic's API counts and stores: prefixes that are equal
+// and long enough, up to a mark, which it finds among the last 20 blocks before a mark.
+func TestCache(t *testing.T) {
+	long := func(word string) string {
+		return `{"type":"text","text":"` + strings.Repeat(word+" ", 2048/(len(word)+1)) + `"`
+	}
+	const mark, hour = `,"cache_control":{"type":"ephemeral"}}`, `,"cache_control":{"type":"ephemeral","ttl":"1h"}}`
+	many := func(n int) (all string) {
+		for range n {
+			all += `{"type":"text","text":"x"},`
+		}
+		return all
+	}
+	system, other := long("rule"), long("rules")
+	s := Start(modelserver.Reply{Text: "a", Counts: true, Repeat: true})
+	defer s.Close()
+	for _, c := range []struct {
+		name, model, system, content string
+		cached, written, hour        bool
+	}{
+		{"written", "claude-opus-5-5", system + mark, `{"type":"text","text":"x"}`, false, true, false},
+		{"read", "claude-opus-5-5", system + mark, `{"type":"text","text":"y"}`, true, false, false},
+		{"another text", "claude-opus-5-5", other + mark, `{"type":"text","text":"y"}`, false, true, false},
+		{"another model", "claude-sonnet-5", system + mark, `{"type":"text","text":"` + strings.Repeat("long", 600) + `"` + mark, false, true, false},
+		{"below the minimum", "claude-haiku-4-5", system + mark, `{"type":"text","text":"x"}`, false, false, false},
+		{"no mark", "claude-opus-5-5", system + "}", `{"type":"text","text":"x"}`, false, false, false},
+		{"18 blocks later", "claude-opus-5-5", system + "}", many(18) + `{"type":"text","text":"z"` + mark, true, true, false},
+		{"20 blocks later", "claude-opus-5-5", other + "}", many(19) + `{"type":"text","text":"z"` + mark, false, true, false},
+		{"an hour", "claude-opus-5-5", system + mark, `{"type":"text","text":"w"` + hour, true, true, true},
+	} {
+		_, got := post(t, s.URL+"/v1/messages", `{"model":"`+c.model+`","max_tokens":1,"system":[`+c.system+`],"messages":[{"role":"user","content":[`+c.content+`]}]}`)
+		all := s.Requests()
+		r := all[len(all)-1].Reply
+		if r.Cached > 0 != c.cached || r.CacheWrite > 0 != c.written || r.CacheWrite1h > 0 != c.hour || r.TokensIn < r.Cached+r.CacheWrite || r.TokensIn < 512 {
+			t.Errorf("%s: %d tokens, %d read, %d written, %d for an hour: %s", c.name, r.TokensIn, r.Cached, r.CacheWrite, r.CacheWrite1h, got)
+		}
+	}
+	five := strings.Repeat(`{"type":"text","text":"x"`+mark+",", 4) + `{"type":"text","text":"x"` + mark
+	if code, got := post(t, s.URL+"/v1/messages", `{"model":"claude-opus-5-5","max_tokens":1,"messages":[{"role":"user","content":[`+five+`]}]}`); code != 400 || !strings.Contains(got, "A maximum of 4 blocks with cache_control may be provided. Found 5") {
+		t.Error(code, got)
+	}
+}
