@@ -18,7 +18,7 @@ import (
 )
 
 // httpClient returns a client that adds the manifest's headers to each request.
-func (s *server) httpClient() (*http.Client, error) {
+func (s *server) httpClient(login *access) (*http.Client, error) {
 	u, err := url.Parse(s.config.URL)
 	if err != nil {
 		return nil, err
@@ -34,14 +34,16 @@ func (s *server) httpClient() (*http.Client, error) {
 		}
 		headers.Set(name, v)
 	}
-	return &http.Client{Transport: headerTransport{s, headers, u.Host}}, nil
+	return &http.Client{Transport: headerTransport{server: s, headers: headers, own: u, login: login}}, nil
 }
 
 // headerTransport is an http.RoundTripper that adds the headers of one server.
 type headerTransport struct {
 	server  *server
 	headers http.Header
-	host    string
+	own     *url.URL
+	login   *access // nil if only headers give access
+	asking  bool    // a person logs in, so no status is an error
 }
 
 // maxErrorBody is the number of bytes that are read of a response with an error status.
@@ -62,8 +64,10 @@ func (x headerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, errors.New(why)
 		}
 	}
-	if r.URL.Host == x.host { // a request that was redirected to another host must not contain the secrets
-		r = r.Clone(r.Context())
+	r = r.Clone(r.Context())
+	if x.own == nil || r.URL.Host != x.own.Host || r.URL.Scheme != x.own.Scheme {
+		r.Header.Del("Authorization") // a request that was redirected elsewhere must not contain the secrets
+	} else {
 		for name, v := range x.headers {
 			r.Header[name] = v
 		}
@@ -83,10 +87,11 @@ func (x headerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch resp.StatusCode {
-	case http.StatusUnauthorized, http.StatusForbidden:
+	if err := x.checkStatus(r, resp.StatusCode); err != nil {
 		_ = resp.Body.Close()
-		return nil, &statusError{resp.StatusCode}
+		return nil, err
+	}
+	switch resp.StatusCode {
 	case http.StatusNotFound:
 		if c, ok := r.Context().Value(callKey{}).(*call); ok && r.Method == http.MethodPost {
 			c.unseen.Store(true)
@@ -106,6 +111,20 @@ func (x headerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		resp.Body, resp.ContentLength = exactBody(resp.Body), -1
 	}
 	return resp, nil
+}
+
+// checkStatus returns the error for a response that refuses the request's credentials. Responses for
+// which the login can get other credentials are no error.
+func (x headerTransport) checkStatus(r *http.Request, status int) error {
+	switch {
+	case x.asking:
+		return nil
+	case x.login != nil:
+		return x.login.checkStatus(r, status)
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		return &statusError{status}
+	}
+	return nil
 }
 
 // exactRequest restores the numbers in the body of a request that answers the server.

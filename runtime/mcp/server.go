@@ -253,9 +253,12 @@ func (s *server) connectAndCompare(ctx context.Context, declared []effect.MCPToo
 
 // why returns the reason why connecting failed.
 func (l *link) why(ctx context.Context, command string, err error) error {
+	var own *effect.Error
 	var status *statusError
 	var failed *url.Error
 	switch {
+	case errors.As(err, &own):
+		return own
 	case errors.As(err, &status):
 		return status
 	case errors.As(err, &failed):
@@ -274,6 +277,9 @@ func (l *link) why(ctx context.Context, command string, err error) error {
 }
 
 func (s *server) unreachable(err error) error {
+	if own, ok := errors.AsType[*effect.Error](err); ok {
+		return own // about a login
+	}
 	return effect.Errorf("ToolError", "mcp server '%s' cannot be reached: %s (check [mcp.%s] of Concerto.toml)", s.config.Name, err, s.config.Name).
 		With("tool", s.config.Name)
 }
@@ -286,11 +292,19 @@ func (s *server) transport(ctx context.Context, l *link) (sdk.Transport, error) 
 		return s.dial(), nil
 	}
 	if c.Transport == "http" {
-		client, err := s.httpClient()
+		login, err := s.newAccess()
 		if err != nil {
 			return nil, err
 		}
-		return &sdk.StreamableClientTransport{Endpoint: c.URL, HTTPClient: client}, nil
+		client, err := s.httpClient(login)
+		if err != nil {
+			return nil, err
+		}
+		t := &sdk.StreamableClientTransport{Endpoint: c.URL, HTTPClient: client}
+		if login != nil {
+			t.OAuthHandler = login
+		}
+		return t, nil
 	}
 	path, err := procgroup.Find(c.Command, c.Dir, s.options.Environ)
 	if err != nil {
