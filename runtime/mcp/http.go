@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
@@ -105,8 +104,8 @@ func (x headerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	switch kind := resp.Header.Get("Content-Type"); {
 	case strings.HasPrefix(kind, "text/event-stream"):
-		// Progress is handled when it is read; progressTransport explains the reason.
-		resp.Body = exactEvents(resp.Body, x.server.handleProgress)
+		// Notifications are handled when they are read; progressTransport explains the reason.
+		resp.Body = exactEvents(resp.Body, x.server.handleNotification)
 	case strings.HasPrefix(kind, "application/json"):
 		resp.Body, resp.ContentLength = exactBody(resp.Body), -1
 	}
@@ -159,17 +158,16 @@ func (c *call) setRequestID(body io.Reader) {
 	}
 }
 
-// handleProgress delivers the progress notification that an event's data contains. It ignores other
-// data.
-func (s *server) handleProgress(data []byte) {
-	if !bytes.Contains(data, []byte("notifications/progress")) {
+// handleNotification delivers the notification that an event's data contains. It ignores other data.
+func (s *server) handleNotification(data []byte) {
+	if !bytes.Contains(data, []byte(progressed)) && !bytes.Contains(data, []byte(visited)) {
 		return
 	}
 	var m struct {
 		Method string
-		Params sdk.ProgressNotificationParams
+		Params json.RawMessage
 	}
-	if json.Unmarshal(data, &m) == nil && m.Method == "notifications/progress" {
-		s.deliverProgress(&m.Params)
+	if json.Unmarshal(data, &m) == nil {
+		s.deliver(m.Method, m.Params)
 	}
 }

@@ -44,6 +44,7 @@ type server struct {
 	active   sync.Mutex
 	progress map[string]*call // running calls, by progress token
 	order    []*call          // running calls, oldest first
+	visits   map[string]*call // running calls that asked a person to open an address, by its id
 }
 
 // link is a connection to a server, together with the server's process.
@@ -231,7 +232,9 @@ func (s *server) connectAndCompare(ctx context.Context, declared []effect.MCPToo
 	if err != nil {
 		return nil, s.unreachable(err)
 	}
-	options := &sdk.ClientOptions{ElicitationHandler: s.elicit}
+	options := &sdk.ClientOptions{ElicitationHandler: s.elicit, Capabilities: &sdk.ClientCapabilities{
+		RootsV2:     &sdk.RootCapabilities{ListChanged: true}, // as without Capabilities
+		Elicitation: &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}, URL: &sdk.URLElicitationCapabilities{}}}}
 	if s.config.Transport != "http" { // over HTTP, the exchange handles them
 		transport = progressTransport{transport, s}
 	}
