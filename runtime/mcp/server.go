@@ -233,7 +233,6 @@ func (s *server) connectAndCompare(ctx context.Context, declared []effect.MCPToo
 		return nil, s.unreachable(err)
 	}
 	options := &sdk.ClientOptions{ElicitationHandler: s.elicit, Capabilities: &sdk.ClientCapabilities{
-		RootsV2:     &sdk.RootCapabilities{ListChanged: true}, // as without Capabilities
 		Elicitation: &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}, URL: &sdk.URLElicitationCapabilities{}}}}
 	if s.config.Transport != "http" { // over HTTP, the exchange handles them
 		transport = progressTransport{transport, s}

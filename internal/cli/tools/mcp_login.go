@@ -16,6 +16,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/interrupt"
 	"github.com/concerto-lang/concerto/internal/compile/manifest"
 	"github.com/concerto-lang/concerto/internal/engine/driver"
+	"github.com/concerto-lang/concerto/internal/term/cmdline"
 	"github.com/concerto-lang/concerto/runtime/mcp"
 	"github.com/concerto-lang/concerto/runtime/mcp/mcpport"
 )
@@ -24,7 +25,8 @@ import (
 type mcpLogins struct {
 	console *console.Console
 
-	noBrowser, device, json bool
+	noBrowser, device bool
+	format            *cmdline.Format // of status
 }
 
 func newMcpLogin(a *console.Console) *cobra.Command {
@@ -63,11 +65,11 @@ func newMcpStatus(a *console.Console) *cobra.Command {
 		Use:     "status",
 		Short:   "List the logins to MCP servers",
 		Long:    "Lists the servers of the manifest that have a URL, with the states of their logins. No server is contacted.",
-		Example: "  concerto mcp status\n  concerto mcp status --json",
+		Example: "  concerto mcp status\n  concerto mcp status --format json",
 		Args:    console.Arguments(0, 0),
 		RunE:    func(*cobra.Command, []string) error { return cmd.status() },
 	}
-	c.Flags().BoolVar(&cmd.json, "json", false, "print a JSON array of {server, url, state, expires, scopes}")
+	cmd.format = cmdline.AddFormat(c, "text", "json")
 	return c
 }
 
@@ -211,7 +213,7 @@ func (cmd *mcpLogins) status() error {
 	for _, c := range all {
 		found = append(found, mcp.StatusOf(c, os.Environ()))
 	}
-	if cmd.json {
+	if !cmd.format.IsText() {
 		return cmd.console.WriteJSON(found)
 	}
 	w := tabwriter.NewWriter(cmd.console.Stdout, 0, 0, 2, ' ', 0)
