@@ -58,8 +58,8 @@ func oauth(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// follow runs a command and plays the browser for it: it requests the first address that the command
-// prints, and enters the address to which it is redirected.
+// follow runs a command and plays the browser for it: it requests the first address that the
+// command prints, and enters the address to which it is redirected.
 func follow(args []string) int {
 	c := exec.Command(args[0], args[1:]...)
 	c.Stderr = os.Stderr

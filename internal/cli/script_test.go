@@ -41,11 +41,11 @@ import (
 const segmentBytes = "CONCERTO_TEST_SEGMENT_BYTES"
 
 // TestMain makes this test binary available to scripts under several names: concerto itself;
-// testhost, testllm and testmcp, which play scripts; follow and browser, which are a person who logs
-// in; exits, which checks exit codes and sends signals; unprivileged, which runs a command that
-// respects the modes of files even for root; peak, which limits the memory of a command; spans, which
-// prints traces; soakhost and stormhost, which are hosts of long tests; and converse, which plays a
-// conversation with a server.
+// testhost, testllm and testmcp, which play scripts; follow and browser, which are a person who
+// logs in; exits, which checks exit codes and sends signals; unprivileged, which runs a command
+// that respects the modes of files even for root; peak, which limits the memory of a command;
+// spans, which prints traces; soakhost and stormhost, which are hosts of long tests; and converse,
+// which plays a conversation with a server.
 func TestMain(m *testing.M) {
 	driver.Strict = true // also for the processes that scripts start
 	// Tests mostly wait for processes and timers, so more of them can run in parallel than there
@@ -80,8 +80,8 @@ func TestMain(m *testing.M) {
 // Concerto.toml, the test writes one with a section for each such file. The scripts can use these
 // commands: `llm FILE` starts a model server with the replies in FILE and sets LLM_URL to its
 // address; `mcp` starts an MCP server and sets LLM_URL in the same way; `oauth` starts one that
-// requires a login, changes its behaviour and counts its requests (see oauth); `recorded NAME` copies
-// NAME.wire, a recorded conversation with a vendor's agent; `database` creates a PostgreSQL
+// requires a login, changes its behaviour and counts its requests (see oauth); `recorded NAME`
+// copies NAME.wire, a recorded conversation with a vendor's agent; `database` creates a PostgreSQL
 // database and sets CONCERTO_ENGINE to its URL, and `sql STATEMENT` executes a statement there;
 // `subst FILE` replaces $LLM_URL and $WORK in a file; `requests` checks the requests to the model
 // server; `recompute FILE` computes the JSON report of `eval` in FILE again from the results that

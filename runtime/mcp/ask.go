@@ -13,9 +13,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// progressTransport is a transport that handles the notifications of calls as soon as they are read.
-// The SDK delivers notifications and results in different goroutines, so the last notifications of
-// a call could otherwise arrive after its result.
+// progressTransport is a transport that handles the notifications of calls as soon as they are
+// read. The SDK delivers notifications and results in different goroutines, so the last
+// notifications of a call could otherwise arrive after its result.
 type progressTransport struct {
 	sdk.Transport
 	server *server
@@ -120,7 +120,7 @@ func visit(answer json.RawMessage) *sdk.ElicitResult {
 	return &sdk.ElicitResult{Action: "decline"}
 }
 
-// endVisit passes the end of what a person did at an address to the call that asked for it, if the
+// endVisit passes the end of what a person did at an address to the call that requested it, if the
 // call has not ended.
 func (s *server) endVisit(id string) {
 	s.active.Lock()

@@ -112,8 +112,8 @@ func (x headerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// checkStatus returns the error for a response that refuses the request's credentials. Responses for
-// which the login can get other credentials are no error.
+// checkStatus returns the error for a response that refuses the request's credentials. Responses
+// for which the login can get other credentials are no error.
 func (x headerTransport) checkStatus(r *http.Request, status int) error {
 	switch {
 	case x.asking:
@@ -158,7 +158,8 @@ func (c *call) setRequestID(body io.Reader) {
 	}
 }
 
-// handleNotification delivers the notification that an event's data contains. It ignores other data.
+// handleNotification delivers the notification that an event's data contains. It ignores other
+// data.
 func (s *server) handleNotification(data []byte) {
 	if !bytes.Contains(data, []byte(progressed)) && !bytes.Contains(data, []byte(visited)) {
 		return

@@ -51,8 +51,8 @@ func echoed(t *testing.T, c mcpport.Config, environ []string) string {
 	return next(t, s, openCall(t, s, &effect.MCPOpen{Server: "S", Tool: "echo", Args: []byte(`{"text":"a"}`)}))
 }
 
-// TestHostileAuthorization checks that a login to a hostile or broken server fails, and that nothing
-// is stored.
+// TestHostileAuthorization checks that a login to a hostile or broken server fails, and that
+// nothing is stored.
 func TestHostileAuthorization(t *testing.T) {
 	for behaviour, want := range map[string]string{
 		"other-issuer":    `metadata issuer "https://other.example.org" does not match issuer URL`,
@@ -89,8 +89,8 @@ func TestForeignMetadata(t *testing.T) {
 	}
 }
 
-// TestWithoutMetadata logs in to a server of the oldest version with logins, which has no documents:
-// the paths of the authorization server are fixed.
+// TestWithoutMetadata logs in to a server of the oldest version with logins, which has no
+// documents: the paths of the authorization server are fixed.
 func TestWithoutMetadata(t *testing.T) {
 	a, c, environ := authorized(t, "no-metadata", "no-iss")
 	if _, err := Login(t.Context(), c, environ, visitor(t)); err != nil {
@@ -151,8 +151,8 @@ func TestReceived(t *testing.T) {
 	}
 }
 
-// TestRefreshOnce checks that of many users of a login that expires soon, one refreshes it. Each of them
-// opens the lock's file itself, as a process does.
+// TestRefreshOnce checks that of many users of a login that expires soon, one refreshes it. Each of
+// them opens the lock's file itself, as a process does.
 func TestRefreshOnce(t *testing.T) {
 	a, c, environ := authorized(t, "short")
 	if _, err := Login(t.Context(), c, environ, visitor(t)); err != nil {

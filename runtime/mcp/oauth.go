@@ -142,7 +142,8 @@ func (a *access) hide(tokens ...string) {
 	}
 }
 
-// stored returns the token of the stored login, refreshed if it expires soon, or nil without a login.
+// stored returns the token of the stored login, refreshed if it expires soon, or nil without a
+// login.
 func (a *access) stored(ctx context.Context) (*oauth2.Token, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -44,8 +44,8 @@ type grantCode struct {
 	approved                                     bool
 }
 
-// Behaviours lists what StartAuthorization accepts. With short, tokens expire in 30 seconds, so that
-// a client refreshes them at once; with forgets, the server accepts no token.
+// Behaviours lists what StartAuthorization accepts. With short, tokens expire in 30 seconds, so
+// that a client refreshes them at once; with forgets, the server accepts no token.
 var Behaviours = []string{"short", "expired-refresh", "no-refresh", "no-metadata", "other-issuer", "foreign-http", "wrong-iss", "no-iss",
 	"redirects", "huge", "device", "no-registration", "denies", "no-pkce", "insufficient-scope", "other-resource", "forgets"}
 
