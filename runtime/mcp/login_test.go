@@ -173,9 +173,9 @@ func TestRefreshOnce(t *testing.T) {
 	}
 }
 
-// TestRefusedAgain checks that a token is replaced once: a server that refuses the new one, too,
+// TestRefusedTwice checks that a token is replaced once: a server that refuses the new one, too,
 // requires a login.
-func TestRefusedAgain(t *testing.T) {
+func TestRefusedTwice(t *testing.T) {
 	a, c, environ := authorized(t, "short")
 	if _, err := Login(t.Context(), c, environ, visitor(t)); err != nil {
 		t.Fatal(err)
