@@ -24,14 +24,16 @@ type clean struct {
 // the output of MCP servers.
 func (x *clean) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	ctx = effect.Traced(ctx, r)
-	if x.secrets.Empty() { // true for most programs; reading a secret adds it to the set
-		return x.next.Perform(ctx, r)
-	}
-	r, isReplaced := x.cleanRequest(r)
-	if !isReplaced {
-		return nil, nil
+	if !x.secrets.Empty() { // it is empty for most programs; reading a secret adds it to the set
+		kept := false
+		if r, kept = x.cleanRequest(r); !kept {
+			return nil, nil
+		}
 	}
 	result, err := x.next.Perform(ctx, r)
+	if x.secrets.Empty() { // the request itself may have added the first secret
+		return result, err
+	}
 	return x.cleanOutcome(result, err)
 }
 
@@ -39,14 +41,18 @@ func (x *clean) Perform(ctx context.Context, r effect.Request) (effect.Result, e
 func (x *clean) Start(ctx context.Context, r effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
 	ctx = effect.Traced(ctx, r)
 	s, can := x.next.(effect.Starter)
-	switch {
-	case !can:
+	if !can {
 		return nil, false
-	case x.secrets.Empty():
-		return s.Start(ctx, r, done)
 	}
-	r, _ = x.cleanRequest(r)
-	return s.Start(ctx, r, func(result effect.Result, err error) { done(x.cleanOutcome(result, err)) })
+	if !x.secrets.Empty() {
+		r, _ = x.cleanRequest(r)
+	}
+	return s.Start(ctx, r, func(result effect.Result, err error) {
+		if !x.secrets.Empty() {
+			result, err = x.cleanOutcome(result, err)
+		}
+		done(result, err)
+	})
 }
 
 // cleanRequest removes the secrets from r if r reports an error. kept is false if r must not be
@@ -94,7 +100,7 @@ func (x *clean) cleanOutcome(result effect.Result, err error) (effect.Result, er
 		return result, cleanError(x.secrets, err)
 	}
 	if e, ok := result.(*effect.MCPEvent); ok && e != nil {
-		e.Data = x.secrets.JSON(e.Data)
+		e.Text, e.Data = x.secrets.Text(e.Text), x.secrets.JSON(e.Data)
 	}
 	return result, nil
 }

@@ -86,7 +86,7 @@ func (c *Parties) keys(each func(by owner, variable string)) {
 		}
 	}
 	for i := range c.Servers {
-		for _, variable := range c.Servers[i].HeadersEnv {
+		for _, variable := range c.Servers[i].Variables() {
 			each(owner{servers, c.Servers[i].Name}, variable)
 		}
 	}

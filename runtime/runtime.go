@@ -241,7 +241,7 @@ func New(c Config) *Runtime {
 	c.Stores.Clock = c.Clock
 	r.store = sqlitestore.New(c.Stores)
 	r.mcp = mcpport.New(mcpport.Options{Configs: c.Servers, Environ: c.Environ, Run: r.run, Stderr: r.log.Host, Log: r.log.Remark, Played: c.Played, Clock: c.Clock,
-		Refused: func(address string) string { return policy.Refuse(permit.Net, address, true) }})
+		Refused: func(address string) string { return policy.Refuse(permit.Net, address, true) }, Secret: r.secrets.Add})
 	r.world = r.handlerWorld(&c, policy)
 	areas := r.areas(&c, policy, environment)
 	performers := effect.Router{}
@@ -324,12 +324,7 @@ func reachOf(s *mcpport.Config) permit.Reach {
 	if s.Transport != "http" {
 		return permit.Reach{Command: s.Command}
 	}
-	r := permit.Reach{Address: s.URL}
-	for _, variable := range s.HeadersEnv {
-		r.Env = append(r.Env, variable)
-	}
-	slices.Sort(r.Env)
-	return r
+	return permit.Reach{Address: s.URL, Env: s.Variables()}
 }
 
 // meter applies the budget of the run to a model call.

@@ -253,7 +253,7 @@ var Policy = []Rule{
 	{Package: "internal/engine/transcript", Imports: "internal/data/effect internal/record/event runtime/budget internal/text/jsonwrite internal/data/models"},
 	{Package: "runtime/world/logs", Imports: "internal/data/effect internal/data/secret internal/text/jsonwrite"},
 	{Package: "runtime/mcp/mcpport", Imports: "internal/data/effect internal/process/procgroup runtime/world/clock"},
-	{Package: "runtime/mcp", Imports: "internal/data/value runtime/sse internal/data/effect internal/process/procgroup internal/text/suggest runtime/mcp/mcpport runtime/world/clock"},
+	{Package: "runtime/mcp", Imports: "internal/data/value runtime/sse internal/data/effect internal/process/lockfile internal/process/procgroup internal/process/userfile internal/text/suggest runtime/mcp/mcpport runtime/world/clock"},
 	{Package: "runtime/mock", Imports: "internal/data/value internal/data/hostmsg internal/data/effect"},
 	{Package: "runtime/world/sqlitestore", Imports: "internal/data/value internal/data/effect internal/data/memstore internal/data/intmath runtime/world/clock"},
 	{Package: "runtime/budget/spent", Imports: "internal/record/journal internal/record/journal/localowner internal/text/jsonwrite runtime/budget runtime/world/sqlitestore"},

@@ -36,6 +36,7 @@ var libraries = []struct{ path, by string }{
 	{"github.com/spf13/pflag", "internal/cli/..."},
 	{"github.com/spf13/pflag", "internal/term/cmdline/..."},
 	{"github.com/modelcontextprotocol/go-sdk", "runtime/mcp"},
+	{"golang.org/x/oauth2", "runtime/mcp"},
 	{"github.com/modelcontextprotocol/go-sdk", "internal/agents"},
 	{"github.com/modelcontextprotocol/go-sdk", "internal/testkit/testmcp"},
 	{"github.com/google/go-cmp", "internal/testkit/golden"},

@@ -41,10 +41,11 @@ import (
 const segmentBytes = "CONCERTO_TEST_SEGMENT_BYTES"
 
 // TestMain makes this test binary available to scripts under several names: concerto itself;
-// testhost, testllm and testmcp, which play scripts; exits, which checks exit codes and sends
-// signals; unprivileged, which runs a command that respects the modes of files even for root; peak,
-// which limits the memory of a command; spans, which prints traces; soakhost and stormhost, which
-// are hosts of long tests; and converse, which plays a conversation with a server.
+// testhost, testllm and testmcp, which play scripts; follow and browser, which are a person who
+// logs in; exits, which checks exit codes and sends signals; unprivileged, which runs a command
+// that respects the modes of files even for root; peak, which limits the memory of a command;
+// spans, which prints traces; soakhost and stormhost, which are hosts of long tests; and converse,
+// which plays a conversation with a server.
 func TestMain(m *testing.M) {
 	driver.Strict = true // also for the processes that scripts start
 	// Tests mostly wait for processes and timers, so more of them can run in parallel than there
@@ -60,6 +61,8 @@ func TestMain(m *testing.M) {
 		"testhost":     func() { os.Exit(testhost.Main(os.Args[1:])) },
 		"testllm":      func() { os.Exit(testllm.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 		"testmcp":      func() { os.Exit(testmcp.Main()) },
+		"follow":       func() { os.Exit(follow(os.Args[1:])) },
+		"browser":      func() { os.Exit(browse(os.Args[1])) },
 		"exits":        func() { os.Exit(exits(os.Args[1:])) },
 		"unprivileged": func() { os.Exit(unprivileged(os.Args[1:])) },
 		"peak":         func() { os.Exit(peak(os.Args[1:])) },
@@ -76,8 +79,9 @@ func TestMain(m *testing.M) {
 // In a script's archive, files that end in .host are scripts for testhost. If the archive has no
 // Concerto.toml, the test writes one with a section for each such file. The scripts can use these
 // commands: `llm FILE` starts a model server with the replies in FILE and sets LLM_URL to its
-// address; `mcp` starts an MCP server and sets LLM_URL in the same way; `recorded NAME` copies
-// NAME.wire, a recorded conversation with a vendor's agent; `database` creates a PostgreSQL
+// address; `mcp` starts an MCP server and sets LLM_URL in the same way; `oauth` starts one that
+// requires a login, changes its behaviour and counts its requests (see oauth); `recorded NAME`
+// copies NAME.wire, a recorded conversation with a vendor's agent; `database` creates a PostgreSQL
 // database and sets CONCERTO_ENGINE to its URL, and `sql STATEMENT` executes a statement there;
 // `subst FILE` replaces $LLM_URL and $WORK in a file; `requests` checks the requests to the model
 // server, and `bill` sets BILL to what it charges; `recompute FILE` computes the JSON report of
@@ -107,6 +111,7 @@ func TestScripts(t *testing.T) {
 			"llm":      startLLM,
 			"recorded": recorded,
 			"mcp":      startMCP,
+			"oauth":    oauth,
 			"subst":    subst,
 			"requests": requests,
 			"bill":     bill,

@@ -43,7 +43,7 @@ func (p *Program) SecretNames(mock bool) ([]string, error) {
 		}
 	}
 	for i := range all.Servers {
-		for _, name := range all.Servers[i].HeadersEnv {
+		for _, name := range all.Servers[i].Variables() {
 			names[name] = true
 		}
 	}

@@ -53,12 +53,12 @@ func (s *toolShare) servers(d *definer, configs []mcpport.Config) effect.Perform
 	parties.GuardKeys()
 	secrets := &secret.Set{}
 	for _, c := range parties.Servers {
-		for _, variable := range c.HeadersEnv {
+		for _, variable := range c.Variables() {
 			secrets.AddHeader(variable, procgroup.Getenv(d.around.Environ, variable))
 		}
 	}
 	log := logs.New(writer(d.around.Log), d.around.LogLevel, secrets)
-	r := mcpport.New(mcpport.Options{Configs: parties.Servers, Environ: d.around.Environ, Run: s.run, Stderr: log.Host, Log: log.Remark})
+	r := mcpport.New(mcpport.Options{Configs: parties.Servers, Environ: d.around.Environ, Run: s.run, Stderr: log.Host, Log: log.Remark, Secret: secrets.Add})
 	s.remote = append(s.remote, r)
 	return effect.PerformerFunc(func(ctx context.Context, q effect.Request) (effect.Result, error) {
 		out, err := r.Perform(ctx, q)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -12,9 +13,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// progressTransport is a transport that handles progress notifications as soon as they are read.
-// The SDK delivers notifications and results in different goroutines, so the last notifications of
-// a call could otherwise arrive after its result.
+// progressTransport is a transport that handles the notifications of calls as soon as they are
+// read. The SDK delivers notifications and results in different goroutines, so the last
+// notifications of a call could otherwise arrive after its result.
 type progressTransport struct {
 	sdk.Transport
 	server *server
@@ -32,11 +33,8 @@ type tap struct {
 
 func (t tap) Read(ctx context.Context) (jsonrpc.Message, error) {
 	m, err := t.Connection.Read(ctx)
-	if r, ok := m.(*jsonrpc.Request); ok && r.Method == "notifications/progress" {
-		p := &sdk.ProgressNotificationParams{}
-		if json.Unmarshal(r.Params, p) == nil {
-			t.server.deliverProgress(p)
-		}
+	if r, ok := m.(*jsonrpc.Request); ok {
+		t.server.deliver(r.Method, r.Params)
 	}
 	return m, err
 }
@@ -71,19 +69,66 @@ func (s *server) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitR
 			c = held[0]
 		}
 	}
-	if c == nil || r.Params.Mode == "url" {
+	if c == nil {
+		return &sdk.ElicitResult{Action: "decline"}, nil
+	}
+	data := map[string]any{"server": s.config.Name, "tool": c.request.Function(), "message": r.Params.Message}
+	form := r.Params.Mode != "url"
+	if form {
+		data["schema"] = r.Params.RequestedSchema
+	} else if data["url"], data["id"] = r.Params.URL, r.Params.ElicitationID; !isWebAddress(r.Params.URL) {
 		return &sdk.ElicitResult{Action: "decline"}, nil
 	}
 	for _, x := range held {
 		x.clock.pauseClock()
 		defer x.clock.resumeClock()
 	}
-	answer := c.askProgram("elicitation", map[string]any{"server": s.config.Name, "tool": c.request.Function(), "message": r.Params.Message, "schema": r.Params.RequestedSchema})
+	if !form {
+		s.active.Lock()
+		if s.visits == nil {
+			s.visits = map[string]*call{}
+		}
+		s.visits[r.Params.ElicitationID] = c
+		s.active.Unlock()
+	}
+	answer := c.askProgram("elicitation", data)
 	select {
 	case a := <-answer:
+		if !form {
+			return visit(a), nil
+		}
 		return elicitation(a, r.Params.RequestedSchema), nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
+	}
+}
+
+// isWebAddress reports whether a text is an address that a person may open in a browser.
+func isWebAddress(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != ""
+}
+
+// visit converts the program's answer to the request that a person opens an address.
+func visit(answer json.RawMessage) *sdk.ElicitResult {
+	var v any
+	if json.Unmarshal(answer, &v) == nil {
+		if text, ok := v.(string); v == true || ok && strings.EqualFold(text, "yes") {
+			return &sdk.ElicitResult{Action: "accept"}
+		}
+	}
+	return &sdk.ElicitResult{Action: "decline"}
+}
+
+// endVisit passes the end of what a person did at an address to the call that requested it, if the
+// call has not ended.
+func (s *server) endVisit(id string) {
+	s.active.Lock()
+	c := s.visits[id]
+	delete(s.visits, id)
+	s.active.Unlock()
+	if c != nil {
+		c.addEvent(newEvent("elicitation_complete", map[string]any{"id": id}), nil)
 	}
 }
 

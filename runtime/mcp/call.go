@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"strconv"
 	"sync"
@@ -193,6 +194,28 @@ func newEvent(kind string, data map[string]any) *effect.MCPEvent {
 	return &effect.MCPEvent{Kind: kind, Data: b}
 }
 
+// The notifications of a server that concern a call.
+const (
+	progressed = "notifications/progress"
+	visited    = "notifications/elicitation/complete"
+)
+
+// deliver passes a notification to its call. It ignores other notifications.
+func (s *server) deliver(method string, params json.RawMessage) {
+	switch method {
+	case progressed:
+		p := &sdk.ProgressNotificationParams{}
+		if json.Unmarshal(params, p) == nil {
+			s.deliverProgress(p)
+		}
+	case visited:
+		p := &sdk.ElicitationCompleteParams{}
+		if json.Unmarshal(params, p) == nil {
+			s.endVisit(p.ElicitationID)
+		}
+	}
+}
+
 // deliverProgress passes a progress notification to its call.
 func (s *server) deliverProgress(p *sdk.ProgressNotificationParams) {
 	token, _ := p.ProgressToken.(string)
@@ -226,6 +249,7 @@ func (s *server) unregisterCall(c *call) {
 	s.active.Lock()
 	defer s.active.Unlock()
 	delete(s.progress, c.token())
+	maps.DeleteFunc(s.visits, func(_ string, x *call) bool { return x == c })
 	for i, x := range s.order {
 		if x == c {
 			s.order = append(s.order[:i:i], s.order[i+1:]...)

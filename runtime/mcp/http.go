@@ -11,14 +11,13 @@ import (
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
 // httpClient returns a client that adds the manifest's headers to each request.
-func (s *server) httpClient() (*http.Client, error) {
+func (s *server) httpClient(login *access) (*http.Client, error) {
 	u, err := url.Parse(s.config.URL)
 	if err != nil {
 		return nil, err
@@ -34,14 +33,16 @@ func (s *server) httpClient() (*http.Client, error) {
 		}
 		headers.Set(name, v)
 	}
-	return &http.Client{Transport: headerTransport{s, headers, u.Host}}, nil
+	return &http.Client{Transport: headerTransport{server: s, headers: headers, own: u, login: login}}, nil
 }
 
 // headerTransport is an http.RoundTripper that adds the headers of one server.
 type headerTransport struct {
 	server  *server
 	headers http.Header
-	host    string
+	own     *url.URL
+	login   *access // nil if only headers give access
+	asking  bool    // a person logs in, so no status is an error
 }
 
 // maxErrorBody is the number of bytes that are read of a response with an error status.
@@ -62,8 +63,10 @@ func (x headerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, errors.New(why)
 		}
 	}
-	if r.URL.Host == x.host { // a request that was redirected to another host must not contain the secrets
-		r = r.Clone(r.Context())
+	r = r.Clone(r.Context())
+	if x.own == nil || r.URL.Host != x.own.Host || r.URL.Scheme != x.own.Scheme {
+		r.Header.Del("Authorization") // a request that was redirected elsewhere must not contain the secrets
+	} else {
 		for name, v := range x.headers {
 			r.Header[name] = v
 		}
@@ -83,10 +86,11 @@ func (x headerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch resp.StatusCode {
-	case http.StatusUnauthorized, http.StatusForbidden:
+	if err := x.checkStatus(r, resp.StatusCode); err != nil {
 		_ = resp.Body.Close()
-		return nil, &statusError{resp.StatusCode}
+		return nil, err
+	}
+	switch resp.StatusCode {
 	case http.StatusNotFound:
 		if c, ok := r.Context().Value(callKey{}).(*call); ok && r.Method == http.MethodPost {
 			c.unseen.Store(true)
@@ -100,12 +104,26 @@ func (x headerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	switch kind := resp.Header.Get("Content-Type"); {
 	case strings.HasPrefix(kind, "text/event-stream"):
-		// Progress is handled when it is read; progressTransport explains the reason.
-		resp.Body = exactEvents(resp.Body, x.server.handleProgress)
+		// Notifications are handled when they are read; progressTransport explains the reason.
+		resp.Body = exactEvents(resp.Body, x.server.handleNotification)
 	case strings.HasPrefix(kind, "application/json"):
 		resp.Body, resp.ContentLength = exactBody(resp.Body), -1
 	}
 	return resp, nil
+}
+
+// checkStatus returns the error for a response that refuses the request's credentials. Responses
+// for which the login can get other credentials are no error.
+func (x headerTransport) checkStatus(r *http.Request, status int) error {
+	switch {
+	case x.asking:
+		return nil
+	case x.login != nil:
+		return x.login.checkStatus(r, status)
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		return &statusError{status}
+	}
+	return nil
 }
 
 // exactRequest restores the numbers in the body of a request that answers the server.
@@ -140,17 +158,17 @@ func (c *call) setRequestID(body io.Reader) {
 	}
 }
 
-// handleProgress delivers the progress notification that an event's data contains. It ignores other
+// handleNotification delivers the notification that an event's data contains. It ignores other
 // data.
-func (s *server) handleProgress(data []byte) {
-	if !bytes.Contains(data, []byte("notifications/progress")) {
+func (s *server) handleNotification(data []byte) {
+	if !bytes.Contains(data, []byte(progressed)) && !bytes.Contains(data, []byte(visited)) {
 		return
 	}
 	var m struct {
 		Method string
-		Params sdk.ProgressNotificationParams
+		Params json.RawMessage
 	}
-	if json.Unmarshal(data, &m) == nil && m.Method == "notifications/progress" {
-		s.deliverProgress(&m.Params)
+	if json.Unmarshal(data, &m) == nil {
+		s.deliver(m.Method, m.Params)
 	}
 }

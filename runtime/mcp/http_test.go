@@ -29,7 +29,7 @@ func TestProgressInStream(t *testing.T) {
 			c, _ := newCall(t.Context(), 7, s, &effect.MCPOpen{Tool: "t"})
 			defer c.clock.stopClock()
 			s.registerCall(c)
-			got, err := io.ReadAll(exactEvents(io.NopCloser(r), s.handleProgress))
+			got, err := io.ReadAll(exactEvents(io.NopCloser(r), s.handleNotification))
 			if err != nil || string(got) != want {
 				t.Errorf("the stream is %q (error %v), want %q", got, err, want)
 			}

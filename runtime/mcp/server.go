@@ -44,6 +44,7 @@ type server struct {
 	active   sync.Mutex
 	progress map[string]*call // running calls, by progress token
 	order    []*call          // running calls, oldest first
+	visits   map[string]*call // running calls that asked a person to open an address, by its id
 }
 
 // link is a connection to a server, together with the server's process.
@@ -231,7 +232,8 @@ func (s *server) connectAndCompare(ctx context.Context, declared []effect.MCPToo
 	if err != nil {
 		return nil, s.unreachable(err)
 	}
-	options := &sdk.ClientOptions{ElicitationHandler: s.elicit}
+	options := &sdk.ClientOptions{ElicitationHandler: s.elicit, Capabilities: &sdk.ClientCapabilities{
+		Elicitation: &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}, URL: &sdk.URLElicitationCapabilities{}}}}
 	if s.config.Transport != "http" { // over HTTP, the exchange handles them
 		transport = progressTransport{transport, s}
 	}
@@ -253,9 +255,12 @@ func (s *server) connectAndCompare(ctx context.Context, declared []effect.MCPToo
 
 // why returns the reason why connecting failed.
 func (l *link) why(ctx context.Context, command string, err error) error {
+	var own *effect.Error
 	var status *statusError
 	var failed *url.Error
 	switch {
+	case errors.As(err, &own):
+		return own
 	case errors.As(err, &status):
 		return status
 	case errors.As(err, &failed):
@@ -274,6 +279,9 @@ func (l *link) why(ctx context.Context, command string, err error) error {
 }
 
 func (s *server) unreachable(err error) error {
+	if own, ok := errors.AsType[*effect.Error](err); ok {
+		return own // about a login
+	}
 	return effect.Errorf("ToolError", "mcp server '%s' cannot be reached: %s (check [mcp.%s] of Concerto.toml)", s.config.Name, err, s.config.Name).
 		With("tool", s.config.Name)
 }
@@ -286,11 +294,19 @@ func (s *server) transport(ctx context.Context, l *link) (sdk.Transport, error) 
 		return s.dial(), nil
 	}
 	if c.Transport == "http" {
-		client, err := s.httpClient()
+		login, err := s.newAccess()
 		if err != nil {
 			return nil, err
 		}
-		return &sdk.StreamableClientTransport{Endpoint: c.URL, HTTPClient: client}, nil
+		client, err := s.httpClient(login)
+		if err != nil {
+			return nil, err
+		}
+		t := &sdk.StreamableClientTransport{Endpoint: c.URL, HTTPClient: client}
+		if login != nil {
+			t.OAuthHandler = login
+		}
+		return t, nil
 	}
 	path, err := procgroup.Find(c.Command, c.Dir, s.options.Environ)
 	if err != nil {

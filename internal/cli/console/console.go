@@ -236,24 +236,7 @@ func (a *Console) Processes() *procgroup.Run {
 // UserDir returns the program's directory in the directory that variable names, or otherwise in the
 // directory home below HOME, on Windows in LocalAppData; "" without either.
 func (a *Console) UserDir(variable string, home ...string) string {
-	dir := userDir(runtime.GOOS, a.Getenv, variable, filepath.Join(home...))
-	if !filepath.IsAbs(dir) {
-		return ""
-	}
-	return filepath.Join(dir, "concerto")
-}
-
-// userDir returns the directory for files of a user on a system, a value of runtime.GOOS, or "".
-func userDir(system string, getenv func(string) string, variable, home string) string {
-	switch dir, own := getenv(variable), getenv("HOME"); {
-	case dir != "" && (filepath.IsAbs(dir) || system == "windows"):
-		return dir
-	case system == "windows":
-		return getenv("LocalAppData")
-	case filepath.IsAbs(own):
-		return filepath.Join(own, home)
-	}
-	return ""
+	return userfile.Dir(a.Getenv, variable, home...)
 }
 
 // StateFile returns the path of a file or directory in the program's state directory; "" if neither

@@ -31,16 +31,17 @@ func NewMcp(a *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "mcp COMMAND",
 		Short: "Use and serve MCP tools",
-		Long: `MCP is the Model Context Protocol. Add an MCP server's tools to a project, or serve a program's
-tools to MCP clients.`,
+		Long: `MCP is the Model Context Protocol. Add an MCP server's tools to a project, log in to a server, or
+serve a program's tools to MCP clients.`,
 		Example: `  concerto mcp add Files -- uvx files-server
+  concerto mcp login Docs
   concerto mcp serve tools.conc`,
 		Args: console.UnknownCommand,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return console.Usage("`concerto mcp --help` lists the commands", "mcp requires a command")
 		},
 	}
-	c.AddCommand(newMcpAdd(a), newMcpServe(a))
+	c.AddCommand(newMcpAdd(a), newMcpLogin(a), newMcpLogout(a), newMcpStatus(a), newMcpServe(a))
 	return c
 }
 
@@ -180,7 +181,7 @@ func checkSecrets(section string) error {
 // secretsOf returns the secrets that are passed to a server. They must be removed from messages.
 func secretsOf(c mcpport.Config) *secret.Set {
 	secrets := &secret.Set{}
-	for _, variable := range c.HeadersEnv {
+	for _, variable := range c.Variables() {
 		secrets.AddHeader(variable, os.Getenv(variable))
 	}
 	return secrets

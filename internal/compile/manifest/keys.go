@@ -275,6 +275,13 @@ var keys = []Key{
 	{Path: "mcp.*.headers_env", Type: Table, holds: variables, Example: `{ Authorization = "DOCS_AUTHORIZATION" }`, Doc: "Headers whose values are read from the environment when connecting to the server."},
 	{Path: "mcp.*.timeout", Type: Number, Unit: "seconds", Default: "60", Example: "60", Doc: "The maximum duration of one call."},
 
+	{Path: "mcp.*.oauth.client_id", Type: String, nonempty: true, Example: `"concerto-docs"`, Doc: "The id of a client that is registered at the authorization server. Without it, the client is `client_metadata_url`, or Concerto registers one."},
+	{Path: "mcp.*.oauth.client_secret_env", Type: String, holds: variables, nonempty: true, Example: `"DOCS_CLIENT_SECRET"`, Doc: "The environment variable with the secret of that client."},
+	{Path: "mcp.*.oauth.client_metadata_url", Type: String, holds: address, nonempty: true, Example: `"https://example.org/concerto.json"`, Doc: "The address of a client metadata document, used if the authorization server supports it."},
+	{Path: "mcp.*.oauth.scopes", Type: Strings, check: checkScope, Example: `["docs.read"]`, Doc: "The scopes to request; by default those that the server names."},
+	{Path: "mcp.*.oauth.redirect_port", Type: Integer, Min: 1, Most: 65535, Example: "8912", Doc: "The port on 127.0.0.1 to which the authorization server redirects the browser, for a client that is registered with one; by default a free port."},
+	{Path: "mcp.*.oauth.grant", Type: Enum, Values: []string{"authorization_code", "client_credentials"}, Default: `"authorization_code"`, Example: `"client_credentials"`, Doc: "How Concerto gets access: a person logs in with `concerto mcp login`, or each run uses `client_id` and its secret."},
+
 	{Path: "eval.dir", Type: String, nonempty: true, Default: `"evals"`, Example: `"build/evals"`, Doc: "The directory of results and tapes, relative to the manifest.",
 		set: func(t *target, v *setting) { t.eval.Dir = v.text }},
 	{Path: "eval.parallel", Type: Integer, Min: 1, Default: "4", Example: "8", Doc: "Number of samples that run at the same time.",

@@ -225,7 +225,7 @@ func TestExamplesAreAccepted(t *testing.T) {
 				if k.Only != nil && k.Section() == "hosts.*" {
 					text += fmt.Sprintf("hosts.x.transport = %q\n", k.Only[0])
 				}
-				for prefix, need := range map[string]string{"connections.": "connections.x.provider = \"openai\"\n", "hosts.": "hosts.x.command = \"c\"\n", "mcp.": "mcp.x.command = \"c\"\nmcp.x.url = \"u\"\n", "tools.": toolNeeds(k)} {
+				for prefix, need := range map[string]string{"connections.": "connections.x.provider = \"openai\"\n", "hosts.": "hosts.x.command = \"c\"\n", "mcp.": "mcp.x.command = \"c\"\nmcp.x.url = \"u\"\n", "mcp.x.oauth.": "mcp.x.oauth.client_id = \"i\"\nmcp.x.oauth.client_secret_env = \"S\"\n", "tools.": toolNeeds(k)} {
 					for line := range strings.Lines(need) {
 						if strings.HasPrefix(path, prefix) && !strings.HasPrefix(line, path+" ") {
 							text += line
@@ -495,6 +495,16 @@ func TestDiagnostics(t *testing.T) {
 		{"unknown key far off", "[project]\nzzzzzz = \"x\"\n", "2:1: E0801: unknown key `zzzzzz` in [project] (the keys of this section are name, version, entry, lib, concerto)\n"},
 		{"unknown nested", "[connections.c]\nprovider = \"openai\"\nretry = { max_atempts = 2 }\n", "3:11: E0801: unknown key `max_atempts` in [connections.c.retry] (did you mean `max_attempts`?)\n"},
 		{"a key written down", "[connections.c]\nprovider = \"openai\"\napi_key = \"sk\"\n", "3:1: E0801: unknown key `api_key` in [connections.c] (set the name of the environment variable with the key: `api_key_env = \"…\"`)\n"},
+		{"a login of a server that is started", "[mcp.S]\ncommand = \"c\"\n[mcp.S.oauth]\nscopes = [\"a b\", \"c\"]\nredirect_port = 70000\n",
+			"3:8: E0803: [mcp.S] has a login, but it is no server with a `url` (remove `oauth`: a server that Concerto starts gets its secrets with `pass_env`)\n" +
+				"4:11: E0803: \"a b\" in `mcp.S.oauth.scopes`: a scope consists of printable ASCII characters, without spaces, quotes and backslashes (write `scopes = [\"docs.read\"]`)\n" +
+				"5:17: E0803: `mcp.S.oauth.redirect_port` is 70000, which is more than 65535 (write `redirect_port = 8912`)\n"},
+		{"a login beside a header", "[mcp.S]\nurl = \"http://h\"\nheaders_env = { authorization = \"A\" }\noauth = { grant = \"client_credentials\", client_id = \"i\" }\n",
+			"4:1: E0804: [mcp.S.oauth] has the grant client_credentials, but no `client_secret_env` (add `client_secret_env = \"DOCS_CLIENT_SECRET\"`)\n" +
+				"4:1: E0806: [mcp.S] has both a login and the header `Authorization` (keep one of them)\n"},
+		{"a login without its client", "[mcp.S]\nurl = \"http://h\"\n[mcp.S.oauth]\nclient_secret_env = \"S\"\ngrant = \"device\"\n",
+			"3:8: E0804: [mcp.S.oauth] has `client_secret_env`, but no `client_id` (add `client_id = \"concerto-docs\"`)\n" +
+				"5:9: E0803: unknown grant \"device\" (`grant` must be \"authorization_code\" or \"client_credentials\")\n"},
 		{"section is no table", "hosts = 3\n", "1:9: E0802: `hosts` must be a table, not an integer\n"},
 		{"a connection without a name", "[connections]\nname = \"main\"\nprovider = \"scripted\"\nreplies = [{ text = \"ok\" }]\n",
 			"3:1: E0802: `provider` must be in a section with a name, not in [connections] (write `[connections.main]` instead of `[connections]`)\n"},

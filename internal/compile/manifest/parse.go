@@ -378,6 +378,7 @@ func (r *reader) mcp(n *node, v any) {
 		r.add(r.kinds.missing.At(n.key, "%s has no `%s`", r.place(shown), need).
 			Hint("%s", r.inForm("add `command = \"…\"` to start a server, or `url = \"…\"` to use a running one")))
 	}
+	r.oauth(n, v, transport, shown)
 }
 
 // section reads a table whose keys are the rows of path. It returns the positions of the keys.

@@ -28,6 +28,7 @@ var sectionDocs = []struct{ section, doc string }{
 	{"hosts.*.permissions.commands", "The commands that it may run; `deny` takes precedence over `ask`, and both over `allow`."},
 	{"hosts.*.permissions.net", "The addresses that it may reach; `deny` takes precedence over `ask`, and both over `allow`."},
 	{"mcp.*", "The configuration of a tool server."},
+	{"mcp.*.oauth", "How Concerto logs in to a server that requires a login, for transport http (chapter 10)."},
 	{"tools.*", "An application tool, which every agent and host may call. Tool files (`--host-tools`) have the same keys. It has one of `command`, `http`, `mcp` and `concerto`."},
 	{"tools.*.command", "The tool is a command."},
 	{"tools.*.command.sandbox", "The access rights of the command, enforced by the operating system."},

@@ -79,7 +79,8 @@ type MCPNext struct {
 // MCPResult is the kind of the last event of a call.
 const MCPResult = "result"
 
-// MCPEvent is an event of a call. "progress" and "elicitation" have data. "result" is the last
+// MCPEvent is an event of a call. "progress", "elicitation" and
+// "elicitation_complete" have data. "result" is the last
 // event; it has a text and optionally a structured value. For a list or a resource, the value is an
 // array of the library's McpResource, McpTemplate, McpContent or McpPrompt. For a prompt, it
 // contains the messages. For the list of tools, it contains names, descriptions and parameters.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -64,10 +65,12 @@ type payload struct {
 	Total       float64
 }
 
-// details contains the members of the events about what was refused, about gates and about limits
-// of plans.
+// details contains the members of the events about what was refused, about gates, about limits of
+// plans and about addresses that a person opens.
 type details struct {
 	Address, Reason string
+	URL             string
+	ID              json.RawMessage
 	Gate            string
 	Turn            int64
 	Until           int64
@@ -188,7 +191,14 @@ var events = map[string]func(*payload) (Event, bool){
 		return p.toolProgress(p.Server + "." + p.Tool), p.Server != "" && p.Tool != ""
 	},
 	"mcp:elicitation": func(p *payload) (Event, bool) {
-		return Event{Text: p.Server + ": " + p.text(), Asks: true}, p.Server != "" && p.text() != ""
+		text := p.Server + ": " + p.text()
+		if p.details.URL != "" {
+			text += fmt.Sprintf(": open %s, at %s, in a browser, and answer yes", p.details.URL, hostOf(p.details.URL))
+		}
+		return Event{Text: text, Asks: true}, p.Server != "" && p.text() != ""
+	},
+	"mcp:elicitation_complete": func(p *payload) (Event, bool) {
+		return Event{}, p.details.ID != nil
 	},
 	"host:steered": func(p *payload) (Event, bool) {
 		return Event{Text: p.Host + " received: " + p.Sent}, p.Host != "" && p.Sent != ""
@@ -207,6 +217,14 @@ var events = map[string]func(*payload) (Event, bool){
 // toolProgress returns the progress of a call of a tool.
 func (p *payload) toolProgress(tool string) Event {
 	return Event{Text: strings.TrimSpace(tool + ": " + progress(p.Progress, p.Total) + " " + p.text())}
+}
+
+// hostOf returns the host of an address, or the address itself.
+func hostOf(address string) string {
+	if u, err := url.Parse(address); err == nil && u.Host != "" {
+		return u.Host
+	}
+	return address
 }
 
 var decisions = map[string]string{"allow": "allowed", "deny": "denied"}

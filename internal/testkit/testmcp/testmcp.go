@@ -41,7 +41,8 @@ type (
 
 // New creates the server. Its tools are echo, add, tags, fail, steps (reports progress), ask
 // (elicits), wait, die, deaf, and header, which returns the result of header. It has resources and
-// prompts unless TESTMCP_BARE is set. With TESTMCP_TRACED it has the tool trace. Its lists come in
+// prompts unless TESTMCP_BARE is set. With TESTMCP_TRACED it has the tool trace, with
+// TESTMCP_VISIT the tool visit, which asks a person to open that address. Its lists come in
 // pages of three.
 func New(header func() string) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "testmcp", Version: "1"}, &mcp.ServerOptions{PageSize: 3})
@@ -56,6 +57,9 @@ func New(header func() string) *mcp.Server {
 		add(s, "trace", "Returns traceparent of the call", func(_ context.Context, r *mcp.CallToolRequest, _ nothing) (string, error) {
 			return fmt.Sprint(r.Params.Meta["traceparent"]), nil
 		})
+	}
+	if address := os.Getenv("TESTMCP_VISIT"); address != "" {
+		addVisit(s, address)
 	}
 	if os.Getenv("TESTMCP_HOSTILE") != "" {
 		addHostile(s)
@@ -111,6 +115,23 @@ func New(header func() string) *mcp.Server {
 	})
 	add(s, "header", "Returns the header X-Team", func(context.Context, *mcp.CallToolRequest, nothing) (string, error) { return header(), nil })
 	return s
+}
+
+// addVisit adds the tool visit.
+func addVisit(s *mcp.Server, address string) {
+	mcp.AddTool(s, &mcp.Tool{Name: "visit", Description: "Asks a person to open an address"}, func(ctx context.Context, r *mcp.CallToolRequest, _ nothing) (*mcp.CallToolResult, any, error) {
+		const id = "visit-1"
+		got, ok := r.Params.InputResponses[id].(*mcp.ElicitResult)
+		if !ok {
+			return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{id: &mcp.ElicitParams{Mode: "url", Message: "Pay the bill", URL: address, ElicitationID: id}}}, nil, nil
+		}
+		if got.Action == "accept" {
+			if err := r.Session.NotifyElicitationComplete(ctx, &mcp.ElicitationCompleteParams{ElicitationID: id}); err != nil {
+				return nil, nil, err
+			}
+		}
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: got.Action}}}, nil, nil
+	})
 }
 
 func add[A any](s *mcp.Server, name, description string, f func(context.Context, *mcp.CallToolRequest, A) (string, error)) {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,8 +34,48 @@ type Config struct {
 	HeadersEnv map[string]string `json:"headers_env"` // headers with values from environment variables
 	Timeout    float64           `json:"timeout"`
 	PassEnv    []string          `json:"pass_env"` // additional variables of the run's environment
+	OAuth      *OAuth            `json:"oauth"`    // nil without the section
 	// variables that contain other services' keys: a variable is passed on only by its full name
 	Keys map[string]bool `json:"-"`
+}
+
+// OAuth configures the login to a server. Its fields are keys of [mcp.X.oauth].
+type OAuth struct {
+	ClientID          string   `json:"client_id"`
+	ClientSecretEnv   string   `json:"client_secret_env"`
+	ClientMetadataURL string   `json:"client_metadata_url"`
+	Scopes            []string `json:"scopes"`
+	RedirectPort      int      `json:"redirect_port"`
+	Grant             string   `json:"grant"` // "client_credentials", or else a person logs in
+}
+
+// Variables returns the names of the environment variables with the secrets of the server, sorted.
+func (c *Config) Variables() []string {
+	var names []string
+	for _, variable := range c.HeadersEnv {
+		names = append(names, variable)
+	}
+	if c.OAuth != nil && c.OAuth.ClientSecretEnv != "" {
+		names = append(names, c.OAuth.ClientSecretEnv)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// LogsIn reports whether a login may give access to the server: it is connected by HTTP, and no
+// header of its section has the credentials.
+func (c *Config) LogsIn() bool {
+	if c.Transport != "http" {
+		return false
+	}
+	for _, headers := range []map[string]string{c.Headers, c.HeadersEnv} {
+		for name := range headers {
+			if strings.EqualFold(name, "Authorization") {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // ParseConfig parses a server in the form of the IR, a JSON object with the keys of the server's
@@ -93,9 +134,11 @@ type Options struct {
 	// Played means that all models are replayed. In that case a server that cannot be reached
 	// causes no error and offers no tools to models.
 	Played bool
-	// Refused returns the reason why a redirect to an address must not be followed, or ""; nil
-	// permits all redirects.
+	// Refused returns the reason why a redirect to an address must not be followed, or why an
+	// authorization server must not be called, or ""; nil permits all addresses.
 	Refused func(address string) string
+	// Secret receives the tokens of logins before they are used; nil ignores them.
+	Secret func(name, value string)
 }
 
 // Servers performs the effects of internal/data/effect/mcp.go. It is safe for concurrent use.

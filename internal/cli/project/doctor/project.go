@@ -260,12 +260,8 @@ func (d *doctor) server(s *manifest.MCP) result {
 	if err != nil {
 		return result{Status: fail, Detail: err.Error(), Do: "correct [mcp." + s.Name + "]"}
 	}
-	var names []string
-	for _, header := range slices.Sorted(maps.Keys(c.HeadersEnv)) {
-		names = append(names, c.HeadersEnv[header])
-	}
-	if missing := d.unset(names); missing != "" {
-		return result{Status: fail, Detail: missing + " is not set", Do: "set it: a header of the server has its value"}
+	if missing := d.unset(c.Variables()); missing != "" {
+		return result{Status: fail, Detail: missing + " is not set", Do: "set it: [mcp." + s.Name + "] reads a secret from it"}
 	}
 	if c.URL != "" {
 		return d.contact(c.URL)
