@@ -516,8 +516,8 @@ var recordedKinds = map[string]string{
 // closed the exchange or the exchange has failed.
 func (o *outside) recordDropped(all []effect.HostMessage) {
 	p := o.process
-	if p.keeper.conn != nil && p.hosts.suspended.Load() {
-		return // the resumed run receives them
+	if inPage || p.keeper.conn != nil && p.hosts.suspended.Load() {
+		return // a page has no records, and the resumed run receives them
 	}
 	for i := range all {
 		m := &all[i]

@@ -198,7 +198,9 @@ func (p *process) handleOutputEnd(err error, last ndjson.Line) {
 	ours := p.lifecycle.markOutputEnded()
 	failure, exited := p.endReason(err, last)
 	p.settling.set(false, false, false)
-	p.outside.endRequests()
+	if !inPage {
+		p.outside.endRequests()
+	}
 	p.settling.addTo(failure)
 	p.addContext(failure)
 	if !ours && !p.reader.sawTerminal && !isUnreadable(err) {

@@ -217,7 +217,7 @@ type incomingLine struct {
 func (r *reader) handleMessage(l ndjson.Line) error {
 	x := incomingLine{line: l}
 	r.decodeLine(&x)
-	if x.decodeErr == nil && hostmsg.Lookup(x.msg.Type).Role == hostmsg.Withdraws && r.process.outside.withdraw(x.msg) {
+	if !inPage && x.decodeErr == nil && hostmsg.Lookup(x.msg.Type).Role == hostmsg.Withdraws && r.process.outside.withdraw(x.msg) {
 		return nil
 	}
 	if !r.routeLine(&x) {
@@ -345,7 +345,7 @@ func (r *reader) acceptMessage(x *incomingLine) (wanted bool, err error) {
 		if err := r.applyRules(x); err != nil {
 			return false, err
 		}
-		if !x.segment.isInit && isSecretQuestion(x.msg) {
+		if !inPage && !x.segment.isInit && isSecretQuestion(x.msg) {
 			return false, r.askSecret(x)
 		}
 	case isOutOfRange(x.decodeErr):
