@@ -40,8 +40,8 @@ func (p *remote) omitRefused(req *Request) {
 // repair lets the request be sent again in another form, or without a part that the provider
 // refuses, if the failure shows that and the request then has the same meaning. The process
 // remembers it. asked is what this request has asked of the provider's cache, which concurrent
-// requests may have been refused before. Otherwise repair adds to the failure which value of the agent, or which member of
-// the connection's `extra`, is refused.
+// requests may have been refused before. Otherwise repair adds to the failure which value of the
+// agent, or which member of the connection's `extra`, is refused.
 func (p *remote) repair(req *Request, by wire, w *replySchema, asked caching, f *Failure) {
 	all := models.RefusalsIn(f.HTTPStatus, f.Message)
 	for i := range all {
