@@ -22,7 +22,7 @@ var refusing = []string{
 	"eval", "eval replay --program main.conc r_1",
 	"host list", "host talk Coder", "host test Coder", "host conform Coder",
 	"jobs add q {}", "jobs list q", "jobs retry q 1", "jobs rm q 1", "jobs show q 1",
-	"mcp add Files -- files", "mcp serve",
+	"mcp add Files -- files", "mcp login Docs", "mcp logout Docs", "mcp serve", "mcp status",
 	"merge drop main 1", "merge list main", "merge retry main 1", "merge run main", "merge submit main fix",
 	"queue list", "queue pause q", "queue resume q", "queue set q --concurrency 1",
 	"report r_1", "report diff r_1 r_2",

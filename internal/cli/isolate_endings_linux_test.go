@@ -295,9 +295,9 @@ var noEnding = map[string]string{
 	"runs list, runs replay, replay, runs verify, runs tape, runs output, report, top, audit, budget": "they read what is stored, or write other files",
 	"runs export, runs import, runs move, runs release":                                               "another machine has neither the directory nor the host: its exchange is lost there (spec/37-engine.md)",
 	"work open, work diff, work commit, work merge, work rm, merge, jobs, queue":                      "they start no host; scripts check that they respect the owner of a directory (work_parked.txtar)",
-	"serve, relay, hostd":  "a session is a run in a process of its own, or in one that ends its hosts as `run` does",
-	"test, repl, dap":      "they end their run as `run` does, and store none",
-	"host, mcp add, tools": "they start hosts or servers without an exchange in a directory",
+	"serve, relay, hostd": "a session is a run in a process of its own, or in one that ends its hosts as `run` does",
+	"test, repl, dap":     "they end their run as `run` does, and store none",
+	"host, mcp add, mcp login, mcp logout, mcp status, tools":                                                                                   "they start hosts or servers without an exchange in a directory",
 	"build, check, graph, fmt, lsp, playground, init, add, remove, update, why, vendor, verify, doctor, explain, doc, version, completion, man": "they start no host",
 }
 

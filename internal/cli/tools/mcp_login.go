@@ -34,9 +34,10 @@ func newMcpLogin(a *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "login NAME",
 		Short: "Log in to an MCP server",
-		Long: `Logs in to the server of [mcp.NAME] with OAuth, in a browser. Runs then use the login, and refresh it
-when it expires. Its tokens are stored in $XDG_STATE_HOME/concerto/mcp (default: ~/.local/state),
-readable only by you, and no record contains them. [mcp.NAME.oauth] configures the client.`,
+		Long: `Logs in to the server of [mcp.NAME] with OAuth, in a browser. Runs then use the
+login, and refresh it when it expires. Its tokens are stored in $XDG_STATE_HOME/concerto/mcp
+(default: ~/.local/state), readable only by you, and no record contains them. [mcp.NAME.oauth]
+configures the client.`,
 		Example: `  concerto mcp login Docs
   concerto mcp login Docs --no-browser`,
 		Args: console.Arguments(1, 1),
@@ -64,7 +65,7 @@ func newMcpStatus(a *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "status",
 		Short:   "List the logins to MCP servers",
-		Long:    "Lists the servers of the manifest that have a URL, with the states of their logins. No server is contacted.",
+		Long:    "Lists the servers of the manifest that have a URL, with the states of their\nlogins. No server is contacted.",
 		Example: "  concerto mcp status\n  concerto mcp status --format json",
 		Args:    console.Arguments(0, 0),
 		RunE:    func(*cobra.Command, []string) error { return cmd.status() },

@@ -40,7 +40,7 @@ fn main() { }
 	for name, rows := range map[string][]string{
 		"Usual":  {"| provider | `scripted` | [connections.rules] |", "| model | `usual` | [connections.rules] |", "| timeout | `30` | [connections.rules] |"},
 		"Big":    {"| model | `m-large` | source, by `big` of [connections.rules.models] |", "| timeout | `5` | source |"},
-		"Plain":  {"| model | `\"m\"` | source |", "| timeout | `120` | default |"},
+		"Plain":  {"| model | `\"m\"` | source |", "| timeout | `600` | default |"},
 		"Worker": {"| timeout | `7` | [hosts.worker] |"},
 	} {
 		h := s.Hover(context.Background(), filepath.Join(dir, "main.conc"), source.Pos(strings.Index(text, name)))

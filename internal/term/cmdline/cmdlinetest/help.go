@@ -12,7 +12,7 @@ import (
 )
 
 // verbs lists the words with which the short description of a command may begin.
-var verbs = strings.Fields("Add Answer Approve Attach Call Change Check Commit Compare Compile Confirm Connect Continue Copy Create Delete Deny Diagnose Drop Execute Explain Follow Format Hash Inspect Install Keep Limit List " +
+var verbs = strings.Fields("Add Answer Approve Attach Call Change Check Commit Compare Compile Confirm Connect Continue Copy Create Delete Deny Diagnose Drop Execute Explain Follow Format Hash Inspect Install Keep Limit List Log " +
 	"Make Manage Merge Open Pair Pause Play Print Release Remove Replay Resume Revoke Run Send Serve Set Share Show Start Stop Store Submit Talk Test Uninstall Update Upgrade Use Verify Write")
 
 // Help checks the help of all commands: its length and width, that each command has an example, and
