@@ -79,7 +79,6 @@ func (c *Client) askRoute(ctx context.Context, l *route, req *Request, fallback 
 		ctx, leave = c.deadlines.withTimeout(ctx, seconds(bound))
 		defer leave()
 	}
-	req.Messages = itemsFor(req.Messages, l.Name, req.Model)
 	reply, err := c.retryLoop(ctx, l, req, piece)
 	if err != nil {
 		var f *Failure

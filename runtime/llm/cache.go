@@ -55,8 +55,9 @@ func setsCaching(extra any) bool {
 	return false
 }
 
-// layOut returns a request as it is sent: what changes from call to call follows what does not.
-// Records contain the request as the program has made it.
+// layOut returns a request as it is sent: with the hidden content of the connection's own replies,
+// and what changes from call to call follows what does not. Records contain the request as the
+// program has made it.
 func (p *remote) layOut(req *Request, by wire) *Request {
 	call := *req.AgentCall
 	call.Tools = sortListed(call.Tools)
@@ -64,7 +65,7 @@ func (p *remote) layOut(req *Request, by wire) *Request {
 	if by.Capabilities().OneSystem {
 		role = "user"
 	}
-	call.Messages = knowledgeLast(call.Messages, role)
+	call.Messages = knowledgeLast(req.itemsFor(p.name), role)
 	out := *req
 	out.AgentCall, out.caching = &call, p.cachingOf(req)
 	return &out

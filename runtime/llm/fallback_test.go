@@ -2,6 +2,7 @@ package llm
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/agents/modelserver"
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/models"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // chain returns a client with two connections. The connection `main` has the fallback `second`,
@@ -45,6 +47,26 @@ func TestFallback(t *testing.T) {
 		if e := agentError(t, err); e.Fields["reason"] != string(class) || len(s2.Requests()) != 0 {
 			t.Errorf("class %s: error %s, and %d requests to the fallback, want none", class, e.Message, len(s2.Requests()))
 		}
+	}
+}
+
+// TestFallbackItems checks that a fallback receives the hidden content of its own replies, although
+// the connection that was called before does not.
+func TestFallbackItems(t *testing.T) {
+	c, s1, s2 := chain(t, modelserver.Reply{Status: 503}, modelserver.Reply{Text: "done"})
+	items := &effect.Items{API: itemsAnthropic, Connection: "second", Model: "claude", Content: []json.RawMessage{[]byte(`{"type":"thinking","thinking":"hmm","signature":"s"}`), itemCall}}
+	call := effect.AgentCall{Messages: []effect.ChatMessage{{Role: "user", Content: "go"}, {Role: "assistant", ToolCalls: []effect.ToolCall{{ID: "c1", Name: "f", Args: "{}"}}, Items: items}, {Role: "tool", ToolCallID: "c1", Content: "1"}}}
+	if _, err := ask(c, call); err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range []*modelserver.Server{s1, s2} {
+		sent := string(jsonwrite.MustEncode(s.Requests()[0].Body))
+		if own := i == 1; strings.Contains(sent, "hmm") != own {
+			t.Errorf("server %d: a request with the fallback's hidden content: %t, want %t: %s", i+1, !own, own, sent)
+		}
+	}
+	if call.Messages[1].Items != items {
+		t.Error("the call of the program has lost its hidden content")
 	}
 }
 

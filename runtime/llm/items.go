@@ -23,17 +23,19 @@ var (
 	itemCall = json.RawMessage(`"call"`)
 )
 
-// itemsFor returns messages without the hidden content that belongs to another connection or model.
-func itemsFor(all []effect.ChatMessage, connection, model string) []effect.ChatMessage {
-	foreign := func(m effect.ChatMessage) bool {
-		return m.Items != nil && (m.Items.Connection != connection || m.Items.Model != model)
+// itemsFor returns the messages of a request to a connection without the hidden content that
+// belongs to another connection or model, or without any if the request is plain.
+func (req *Request) itemsFor(connection string) []effect.ChatMessage {
+	isForeign := func(m effect.ChatMessage) bool {
+		return m.Items != nil && (req.plain || m.Items.Connection != connection || m.Items.Model != req.Model)
 	}
-	if !slices.ContainsFunc(all, foreign) {
+	all := req.Messages
+	if !slices.ContainsFunc(all, isForeign) {
 		return all
 	}
 	all = slices.Clone(all)
 	for i := range all {
-		if foreign(all[i]) {
+		if isForeign(all[i]) {
 			all[i].Items = nil
 		}
 	}

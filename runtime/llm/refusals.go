@@ -22,19 +22,10 @@ func (r *refusals) has(cause, key string) bool {
 	return known
 }
 
-// omitRefused removes from a request what its model has refused before.
+// omitRefused sets what a request must not contain because its model has refused it before.
 func (p *remote) omitRefused(req *Request) {
 	req.renamed = p.refused.has(models.RefusedLimit, req.Model)
-	if req.plain || !p.refused.has(models.RefusedHidden, req.Model) {
-		return
-	}
-	req.plain = true
-	call := *req.AgentCall
-	call.Messages = slices.Clone(call.Messages)
-	for i := range call.Messages {
-		call.Messages[i].Items = nil
-	}
-	req.AgentCall = &call
+	req.plain = p.refused.has(models.RefusedHidden, req.Model)
 }
 
 // repair lets the request be sent again in another form, or without a part that the provider
