@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/data/netallow"
 	"github.com/concerto-lang/concerto/runtime/mcp/mcpport"
 )
 
@@ -53,14 +54,11 @@ func onlyPublic(_, address string, _ syscall.RawConn) error {
 	if err != nil {
 		return err
 	}
-	if ip := at.Addr().Unmap(); !ip.IsGlobalUnicast() || ip.IsPrivate() || shared.Contains(ip) {
-		return fmt.Errorf("%s is not a public address", ip)
+	if !netallow.IsPublic(at.Addr()) {
+		return fmt.Errorf("%s is not a public address", at.Addr())
 	}
 	return nil
 }
-
-// shared are the addresses between the customers of a provider (RFC 6598), which are not public.
-var shared = netip.PrefixFrom(netip.AddrFrom4([4]byte{100, 64, 0, 0}), 10)
 
 // permitted is an http.RoundTripper that refuses addresses which the run may not call.
 type permitted struct {

@@ -1,5 +1,6 @@
 // Package netallow contains the entries of a list of allowed addresses: the manifest's reader
-// checks them, and the proxy of a sandbox compares addresses with them.
+// checks them, and the proxy of a sandbox compares addresses with them. It also knows which IP
+// addresses are public.
 package netallow
 
 import (

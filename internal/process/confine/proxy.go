@@ -211,7 +211,7 @@ func (x *proxy) dial(ctx context.Context, address string) (net.Conn, error) {
 	var failed error
 	for _, ip := range found {
 		ip = ip.Unmap()
-		if isInternal(ip) && !x.allowsIP(ip, to) {
+		if !netallow.IsPublic(ip) && !x.allowsIP(ip, to) {
 			failed = errors.Join(failed, x.refusal(netallow.JoinAddress(name, to), ip.String()))
 			continue
 		}
@@ -264,26 +264,4 @@ func (x *proxy) refusal(address, internal string) *refusal {
 		return &refusal{fmt.Sprintf("concerto: %s resolves to %s, an internal address that is not in net of [%s]", address, internal, x.section)}
 	}
 	return &refusal{fmt.Sprintf("concerto: %s is not in net of [%s]", address, x.section)}
-}
-
-// internal are the ranges of addresses that are not in the public Internet, in addition to those
-// that package netip knows: also the IPv6 ranges that contain IPv4 addresses.
-var internal = []netip.Prefix{
-	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
-	netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("240.0.0.0/4"),
-	netip.MustParsePrefix("::/96"), netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("64:ff9b:1::/48"),
-	netip.MustParsePrefix("2001::/32"), netip.MustParsePrefix("2002::/16"), netip.MustParsePrefix("fec0::/10"),
-}
-
-// isInternal reports whether an address is private, link-local, loopback or otherwise not public.
-func isInternal(ip netip.Addr) bool {
-	if !ip.IsGlobalUnicast() || ip.IsPrivate() {
-		return true
-	}
-	for _, p := range internal {
-		if p.Contains(ip) {
-			return true
-		}
-	}
-	return false
 }

@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"syscall"
 	"time"
+
+	"github.com/concerto-lang/concerto/internal/data/netallow"
 )
 
 // errAddress reports that the host of an endpoint has a private address.
@@ -35,42 +37,10 @@ func endpointOf(text string, insecure bool) (*url.URL, error) {
 	default:
 		return nil, errors.New("endpoint must be an https URL")
 	}
-	if at, err := netip.ParseAddr(u.Hostname()); err == nil && !insecure && !isPublic(at) {
+	if at, err := netip.ParseAddr(u.Hostname()); err == nil && !insecure && !netallow.IsPublic(at) {
 		return nil, fmt.Errorf("endpoint: %s: %w", at, errAddress)
 	}
 	return u, nil
-}
-
-// special lists networks that are not part of the public Internet, and networks that route to such
-// addresses (RFC 6890). It omits those that package netip recognises.
-var special = prefixes("0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
-	"2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
-
-// global is the IPv6 range of public addresses.
-var global = netip.MustParsePrefix("2000::/3")
-
-func prefixes(all ...string) (out []netip.Prefix) {
-	for _, text := range all {
-		out = append(out, netip.MustParsePrefix(text))
-	}
-	return out
-}
-
-// isPublic reports whether an address is on the public Internet.
-func isPublic(at netip.Addr) bool {
-	if at.Zone() != "" {
-		return false
-	}
-	at = at.Unmap()
-	if !at.IsGlobalUnicast() || at.IsPrivate() || at.Is6() && !global.Contains(at) {
-		return false
-	}
-	for _, p := range special {
-		if p.Contains(at) {
-			return false
-		}
-	}
-	return true
 }
 
 // newClient returns a client for push services. It connects only to public addresses, which it
@@ -80,7 +50,7 @@ func newClient(insecure bool) *http.Client {
 	if !insecure {
 		d.ControlContext = func(_ context.Context, _, address string, _ syscall.RawConn) error {
 			at, err := netip.ParseAddrPort(address)
-			if err != nil || !isPublic(at.Addr()) {
+			if err != nil || !netallow.IsPublic(at.Addr()) {
 				return fmt.Errorf("%s: %w", address, errAddress)
 			}
 			return nil
