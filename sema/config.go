@@ -285,8 +285,8 @@ func (c *checker) connection(m *module, a *Agent, at source.Span) {
 	c.refusedFields(m, a, conn)
 }
 
-// modelOf returns the name of an agent's model, or "".
-func (a *Agent) modelOf(conn ManifestConnection) string {
+// ModelOf returns the full name of an agent's model at its connection, or "".
+func (a *Agent) ModelOf(conn ManifestConnection) string {
 	name, _ := a.Fields["model"].(string)
 	if name == "" {
 		name = conn.DefaultModel
@@ -304,7 +304,7 @@ func (c *checker) refusedFields(m *module, a *Agent, conn ManifestConnection) {
 	if e.Provider == "openai" && e.BaseURL != "" && e.Uses() == models.Chat {
 		return
 	}
-	name := a.modelOf(conn)
+	name := a.ModelOf(conn)
 	effort, _ := a.Fields["reasoning_effort"].(string)
 	for _, f := range a.Decl.Fields {
 		if a.Fields[f.Name.Name] == nil {
@@ -322,7 +322,7 @@ func (c *checker) onlyChat(m *module, a *Agent, conn ManifestConnection) {
 	if conn.Endpoint.Uses() != models.Responses {
 		return
 	}
-	name := a.modelOf(conn)
+	name := a.ModelOf(conn)
 	effort, _ := a.Fields["reasoning_effort"].(string)
 	tools := len(toolsOf(a.Fields["tools"])) > 0
 	isFixed, row := conn.Endpoint.API == models.Responses, models.Lookup(conn.Endpoint.Provider, name)

@@ -1,7 +1,6 @@
 package driver
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"os"
@@ -315,10 +314,7 @@ func (in *Input) reportMissingPrices(p *sema.Program, l *diag.List) {
 		if c == nil || limit == "" {
 			continue
 		}
-		model, _ := a.Fields["model"].(string)
-		if model = cmp.Or(model, c.DefaultModel); c.Models[model] != "" {
-			model = c.Models[model]
-		}
+		model := a.ModelOf(connectionOf(c))
 		t := models.Tariff{Provider: c.Provider, Address: c.BaseURL, Own: c.Prices}
 		if model == "" || t.Price(model, time.Time{}) != nil || reported[c.Name+" "+model] {
 			continue
@@ -363,11 +359,7 @@ func (in *Input) universe() *sema.Manifest {
 		Mcp:         map[string]bool{},
 	}
 	for _, c := range m.Connections {
-		conn := sema.ManifestConnection{DefaultModel: c.DefaultModel, Aliases: c.Models, Endpoint: c.Endpoint()}
-		if c.Provider == "scripted" && c.DefaultModel == "" {
-			conn.DefaultModel = "scripted" // a script ignores the model
-		}
-		u.Connections[c.Name] = conn
+		u.Connections[c.Name] = connectionOf(c)
 	}
 	for _, h := range m.Hosts {
 		u.Hosts[h.Name] = hostSection(h, m.Workspace.Config)
@@ -376,6 +368,15 @@ func (in *Input) universe() *sema.Manifest {
 		u.Mcp[s.Name] = true
 	}
 	return u
+}
+
+// connectionOf returns the parts of a connection that the checker uses.
+func connectionOf(c *manifest.Connection) sema.ManifestConnection {
+	conn := sema.ManifestConnection{DefaultModel: c.DefaultModel, Aliases: c.Models, Endpoint: c.Endpoint()}
+	if c.Provider == "scripted" && c.DefaultModel == "" {
+		conn.DefaultModel = "scripted" // a script ignores the model
+	}
+	return conn
 }
 
 // hostSection returns the parts of a host's section that the checker uses. workspace is
