@@ -11,7 +11,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/internal/data/hostpolicy"
 	"github.com/concerto-lang/concerto/internal/data/value"
-	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
@@ -110,9 +109,7 @@ func (o *outside) conclude(m *effect.HostMessage, d *OutsideDecision, answer *ef
 	case isSecretQuestion(m):
 		d.By, d.Rules, d.Answer, d.secret = answer.By, answer.Name, json.RawMessage(notRecorded), answer.Value
 		for _, text := range textsIn(answer.Value) {
-			var s string
-			_ = json.Unmarshal(text, &s) // textsIn has encoded it
-			o.process.hosts.opts.Secrets.Add("an answer to "+c.Name, s)
+			o.process.hosts.opts.Secrets.Add("an answer to "+c.Name, text)
 		}
 	case err == nil:
 		d.By, d.Rules, d.Answer = answer.By, answer.Name, answer.Value
@@ -120,22 +117,19 @@ func (o *outside) conclude(m *effect.HostMessage, d *OutsideDecision, answer *ef
 		d.By, d.Rules = effect.ByDefault, hostmsg.Lookup(m.Type).Default
 		o.process.hosts.logf("warn", c, "receives the default answer to a request of detached work: %v", err)
 	}
-	isApproval := m.Type == hostmsg.Approval
 	if d.Problem == "" && (len(d.Answer) == 0 || string(d.Answer) == "null") {
 		d.Answer = c.unattendedAnswer(m)
 	}
-	if isApproval {
-		if v := decision.Parse(d.Answer); v.Allow {
-			d.Verdict = string(hostpolicy.Allow)
-		}
+	if m.Type == hostmsg.Approval && decision.Parse(d.Answer).Allow {
+		d.Verdict = string(hostpolicy.Allow)
 	}
 	if err := o.answer(m, d); err != nil {
 		o.process.hosts.logf("warn", c, "does not receive the answer to its request %s: %v", d.ID, err)
 	}
 }
 
-// textsIn returns the texts in an answer, as JSON.
-func textsIn(answer json.RawMessage) (all [][]byte) {
+// textsIn returns the texts in an answer.
+func textsIn(answer json.RawMessage) (all []string) {
 	var parts any
 	_ = json.Unmarshal(answer, &parts) // nil for no answer
 	var visit func(v any)
@@ -143,7 +137,7 @@ func textsIn(answer json.RawMessage) (all [][]byte) {
 		switch v := v.(type) {
 		case string:
 			if v != "" {
-				all = append(all, jsonwrite.MustEncode(v))
+				all = append(all, v)
 			}
 		case []any:
 			for _, x := range v {
@@ -226,10 +220,6 @@ func (o *outside) repeatRequests(a adapter.Adapter) {
 		if !known {
 			continue // the exchange handles it
 		}
-		d := o.decision(line, m.Type, json.RawMessage(m.ID), text, undecidable)
-		if m.Type == hostmsg.Approval {
-			d.Verdict = string(hostpolicy.Deny)
-		}
-		o.ask(m, d, line)
+		o.ask(m, o.decision(line, m.Type, json.RawMessage(m.ID), text, undecidable), line)
 	}
 }

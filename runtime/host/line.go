@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
@@ -21,8 +22,8 @@ type line struct {
 	short []byte // the line without its long parts
 	long  []longPart
 	frame lineFrame // the keeper's header, if a keeper runs the process
-	// secrets are the texts, as JSON, that records of the line do not contain; nil for none.
-	secrets [][]byte
+	// secrets are the texts that records of the line do not contain; nil for none.
+	secrets []string
 	// begins is the segment of the exchange that the line begins; nil for any other line.
 	begins *segment
 }
@@ -111,7 +112,7 @@ func (l *line) concat() []byte {
 // hide returns text, which contains the line, without the line's secrets.
 func (l *line) hide(text []byte) []byte {
 	for _, s := range l.secrets {
-		text = bytes.ReplaceAll(text, s, []byte(notRecorded))
+		text = bytes.ReplaceAll(text, jsonwrite.MustEncode(s), []byte(notRecorded))
 	}
 	return text
 }

@@ -76,17 +76,14 @@ const (
 func (r *reader) answerOutside(m *effect.HostMessage, l ndjson.Line, reason string) error {
 	p := r.process
 	d := p.outside.decision(l.Number, m.Type, json.RawMessage(m.ID), l.Text, reason)
-	if m.Type == hostmsg.Approval {
-		d.Verdict = string(hostpolicy.Deny)
-		if p.rules != nil && reason != cancelled {
-			q := hostpolicy.ParseRequest(l.Text)
-			by := r.decidingSection(q)
-			switch p.rules.Decide(q) {
-			case hostpolicy.Allow:
-				d.Verdict, d.Problem, d.Rules = string(hostpolicy.Allow), "", by
-			case hostpolicy.Deny:
-				d.Problem, d.Rules = r.verdictAnswer(hostpolicy.Deny, by), by
-			}
+	if m.Type == hostmsg.Approval && p.rules != nil && reason != cancelled {
+		q := hostpolicy.ParseRequest(l.Text)
+		by := r.decidingSection(q)
+		switch p.rules.Decide(q) {
+		case hostpolicy.Allow:
+			d.Verdict, d.Problem, d.Rules = string(hostpolicy.Allow), "", by
+		case hostpolicy.Deny:
+			d.Problem, d.Rules = r.verdictAnswer(hostpolicy.Deny, by), by
 		}
 	}
 	if reason == undecidable && d.Rules == "concerto" && r.isDetached() && hostmsg.Lookup(m.Type).ByPerson() {
@@ -134,10 +131,14 @@ func (o *outside) answer(m *effect.HostMessage, d *OutsideDecision) error {
 }
 
 // decision returns a decision that Concerto itself has made about a request in the line with a
-// number.
+// number: an approval is denied.
 func (o *outside) decision(line int64, kind string, id, asked json.RawMessage, problem string) *OutsideDecision {
 	p := o.process
-	return &OutsideDecision{Host: p.cfg.Name, Kind: kind, ID: id, Asked: asked, Problem: problem, Rules: "concerto", Line: fmt.Sprintf("%d:%d", p.number, line)}
+	d := &OutsideDecision{Host: p.cfg.Name, Kind: kind, ID: id, Asked: asked, Problem: problem, Rules: "concerto", Line: fmt.Sprintf("%d:%d", p.number, line)}
+	if kind == hostmsg.Approval {
+		d.Verdict = string(hostpolicy.Deny)
+	}
+	return d
 }
 
 func (o *outside) record(d *OutsideDecision) error {
@@ -337,9 +338,6 @@ func (o *outside) recordDropped(all []effect.HostMessage) {
 // recordUnread records that a request was refused which the program has not received.
 func (o *outside) recordUnread(m *effect.HostMessage) {
 	d := o.decision(o.process.reader.number.Load(), m.Type, json.RawMessage(m.ID), value.AppendJSON(nil, m.Payload), cancelled)
-	if m.Type == hostmsg.Approval {
-		d.Verdict = string(hostpolicy.Deny)
-	}
 	if err := o.record(d); err != nil {
 		o.process.hosts.logf("warn", o.process.cfg, "made a request whose refusal could not be recorded: %v", err)
 	}

@@ -166,8 +166,7 @@ func (w *work) begin() {
 }
 
 // mark notes how the newest message of s, about a request, is handled. stays reports whether the
-// request is one of detached work, and isSecret whether it is a question about
-// a secret.
+// request is one of detached work, and isSecret whether it is a question about a secret.
 func (w *work) mark(s *Output, stays, isSecret bool) detached {
 	if !stays && !isSecret {
 		return detached{}
