@@ -48,7 +48,7 @@ function Request({ item, selected }) {
 
 function Emit({ item }) {
   const { channel, payload } = item.data;
-  if (channel === "host:gate" && payload.gate) return verdict(payload.passed, `${payload.host}: ${payload.passed ? "" : "not "}proved by ${payload.gate} (turn ${payload.turn})`);
+  if (channel === "host:gate" && payload?.gate) return verdict(payload.passed, `${payload.host}: ${payload.passed ? "" : "not "}proved by ${payload.gate} (turn ${payload.turn}) ${payload.error ?? ""}`);
   return html`<div class="event-data"><p class="label">${plain(item.title)}</p>${payload === null || typeof payload !== "object" ? html`<${Markdown} text=${String(payload)} />`
     : payload.$truncated ? html`<pre>${plain(payload.preview)}</pre><p class="quiet">Only the first part of ${payload.$truncated} bytes.</p>` : html`<${JsonTree} value=${payload} open=${2} />`}</div>`;
 }

@@ -20,7 +20,7 @@ export function RunThread({ run, id, view, query, source }) {
     if (key) select(key);
   };
   return html`<div class="thread-box" data-testid="run-thread" ref=${box} onFocusIn=${follow}>
-      ${state.state === "loading" && items.length === 0 && html`<p class="quiet" role="status">Loading events …</p>`}
+      ${state.state === "loading" && items.length === 0 && html`<p class="quiet" role="status">Loading …</p>`}
       ${failure(earlier.error)}
       <${Thread} items=${items} follow=${true} onEarlier=${earlier.more ? view.loadEarlier : null} earlier=${earlier} render=${render} show=${show} label="Events of the run" /></div>
     ${can("input") && onTerminal(source) && html`<${Composer} run=${run} id=${id} />`}`;
