@@ -300,18 +300,20 @@ func (a *Agent) ModelOf(conn ManifestConnection) string {
 // refusedFields reports fields that the vendor of the agent's model refuses. Nothing is known about
 // compatible servers.
 func (c *checker) refusedFields(m *module, a *Agent, conn ManifestConnection) {
-	e := conn.Endpoint
-	if e.Provider == "openai" && e.BaseURL != "" && e.Uses() == models.Chat {
-		return
-	}
-	name := a.ModelOf(conn)
-	effort, _ := a.Fields["reasoning_effort"].(string)
+	use := models.Use{Connection: a.Connection, Model: a.ModelOf(conn)}
+	use.Effort, _ = a.Fields["reasoning_effort"].(string)
+	row := conn.Endpoint.Model(use.Model)
 	for _, f := range a.Decl.Fields {
 		if a.Fields[f.Name.Name] == nil {
 			continue
 		}
-		if how, step := models.Lookup(e.Provider, name).Refuses(f.Name.Name, effort); how != "" {
-			c.report(m, diag.RefusedField.At(f.Name.Sp, "%s %s", name, how).Hint("%s", step))
+		how, step := row.Refuses(f.Name.Name, use)
+		switch {
+		case how == "":
+		case f.Name.Name == "reasoning_effort":
+			c.report(m, diag.RefusedEffort.At(f.Value.Span(), "%s %s", use.Model, how).Hint("%s", step))
+		default:
+			c.report(m, diag.RefusedField.At(f.Name.Sp, "%s %s", use.Model, how).Hint("%s", step))
 		}
 	}
 }
@@ -325,7 +327,7 @@ func (c *checker) onlyChat(m *module, a *Agent, conn ManifestConnection) {
 	name := a.ModelOf(conn)
 	effort, _ := a.Fields["reasoning_effort"].(string)
 	tools := len(toolsOf(a.Fields["tools"])) > 0
-	isFixed, row := conn.Endpoint.API == models.Responses, models.Lookup(conn.Endpoint.Provider, name)
+	isFixed, row := conn.Endpoint.API == models.Responses, conn.Endpoint.Model(name)
 	if !isFixed && row.ChatAccepts(tools, effort) {
 		return
 	}

@@ -32,10 +32,18 @@ func anthropicLimit(req *Request) int64 {
 	if req.MaxTokens != nil {
 		return *req.MaxTokens
 	}
-	if m := models.Lookup("anthropic", req.Model); m != nil && m.Reasons() {
-		return reasoningReply
+	limit := int64(defaultReply)
+	if req.row == nil {
+		return limit
 	}
-	return defaultReply
+	if req.row.Reasons() {
+		limit = reasoningReply
+	}
+	if budget, ok := req.row.Budget(req.Effort); ok {
+		limit += budget // which is a part of the reply
+	}
+	limit = cmp.Or(req.row.DefaultOutput, limit)
+	return min(limit, cmp.Or(req.row.MaxOutput, limit))
 }
 
 func openAnthropic(c *Connection, w *world) (Provider, error) {
@@ -68,6 +76,12 @@ type anthropicRequest struct {
 	ToolChoice  map[string]string  `json:"tool_choice,omitempty"`
 	Stream      bool               `json:"stream,omitempty"`
 	Output      *anthropicOutput   `json:"output_config,omitempty"`
+	Thinking    *anthropicThinking `json:"thinking,omitempty"`
+}
+
+type anthropicThinking struct {
+	Type   string `json:"type"` // "enabled" or "disabled"
+	Budget int64  `json:"budget_tokens,omitempty"`
 }
 
 type anthropicOutput struct {
@@ -221,8 +235,9 @@ func (anthropic) body(req *Request, w *replySchema, stream bool) any {
 	body := anthropicRequest{
 		Model: req.Model, MaxTokens: anthropicLimit(req), Temperature: req.Temperature, TopP: req.TopP, Stop: req.Stop, Stream: stream,
 	}
-	if req.Effort != "" || w.native() {
-		body.Output = &anthropicOutput{Effort: req.Effort}
+	effort := body.think(req)
+	if effort != "" || w.native() {
+		body.Output = &anthropicOutput{Effort: effort}
 	}
 	system, messages := anthropicMessages(req)
 	if system = w.system(system); system != "" {
@@ -244,6 +259,20 @@ func (anthropic) body(req *Request, w *replySchema, stream bool) any {
 	}
 	body.mark(req.marksOf(w, system, messages), req.hour)
 	return body
+}
+
+// think sets what the request states about the reasoning of the model, and returns the effort, which
+// is "" if another member states it.
+func (r *anthropicRequest) think(req *Request) string {
+	switch budget, ok := req.row.Budget(req.Effort); {
+	case budget > 0:
+		r.Thinking = &anthropicThinking{"enabled", budget}
+	case ok, req.Effort == models.NoEffort && req.row != nil:
+		r.Thinking = &anthropicThinking{Type: "disabled"}
+	default:
+		return req.Effort
+	}
+	return ""
 }
 
 // mark adds marks to the request.

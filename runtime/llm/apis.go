@@ -18,7 +18,7 @@ type apis struct {
 // newOpenAI returns the provider for a connection to OpenAI's models.
 func newOpenAI(c *Connection, e *endpoint, chat, responses wire) (Provider, error) {
 	a := &apis{chat: chat, responses: responses, isFixed: c.API == models.Responses || c.API == models.Chat}
-	a.uses = models.Endpoint{Provider: c.Provider, API: c.API, BaseURL: c.BaseURL, APIVersion: c.APIVersion}.Uses()
+	a.uses = c.endpoint().Uses()
 	p := &remote{endpoint: e, wire: chat, apis: a}
 	if a.uses == models.Chat {
 		return p, nil
@@ -46,7 +46,7 @@ func (p *remote) prepare(req *Request) wire {
 	refused := p.refused.has(models.RefusedAPI, formKey(req))
 	chat := a.uses == models.Chat
 	if isOnlyChat(req) && !a.isFixed {
-		chat = p.row(req).ChatAccepts(len(req.Tools) > 0, req.Effort)
+		chat = req.row.ChatAccepts(len(req.Tools) > 0, req.Effort)
 	}
 	if chat && !refused {
 		return a.chat

@@ -72,6 +72,7 @@ func (c *Client) askRoute(ctx context.Context, l *route, req *Request, fallback 
 		c.emitEvent(Event{What: EventFailure, Call: req.AgentCall, Connection: l.Name, Model: req.AgentCall.Model, Err: err})
 		return nil, nil, err
 	}
+	req.row = l.endpoint().Model(req.Model)
 	bound := req.Timeout
 	if bound <= 0 {
 		bound = firstPositive(l.Timeout, DefaultTimeout)

@@ -21,7 +21,7 @@ type caching struct {
 
 // cachingOf returns what a request asks of the provider's cache.
 func (p *remote) cachingOf(req *Request) caching {
-	row := p.row(req)
+	row := req.row
 	if row == nil || p.ownCaching {
 		return caching{}
 	}
@@ -66,6 +66,12 @@ func (p *remote) layOut(req *Request, by wire) *Request {
 		role = "user"
 	}
 	call.Messages = knowledgeLast(req.itemsFor(p.name), role)
+	if req.row != nil && req.row.Temperature == models.Drop {
+		call.Temperature = nil
+	}
+	if req.row != nil && req.row.TopP == models.Drop {
+		call.TopP = nil
+	}
 	out := *req
 	out.AgentCall, out.caching = &call, p.cachingOf(req)
 	return &out

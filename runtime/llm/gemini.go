@@ -87,7 +87,8 @@ type geminiConfig struct {
 }
 
 type geminiThinking struct {
-	Level string `json:"thinkingLevel"`
+	Level  string `json:"thinkingLevel,omitempty"`
+	Budget *int64 `json:"thinkingBudget,omitempty"` // in tokens, for models without levels
 }
 
 type geminiTools struct {
@@ -118,8 +119,10 @@ func (gemini) body(req *Request, w *replySchema, _ bool) any {
 		body.System = &geminiContent{Parts: []geminiPart{{Text: &system}}}
 	}
 	config := geminiConfig{Temperature: req.Temperature, TopP: req.TopP, MaxTokens: req.MaxTokens, Stop: req.Stop, Seed: req.Seed}
-	if req.Effort != "" {
-		config.Thinking = &geminiThinking{req.Effort}
+	if budget, ok := req.row.Budget(req.Effort); ok {
+		config.Thinking = &geminiThinking{Budget: &budget}
+	} else if req.Effort != "" {
+		config.Thinking = &geminiThinking{Level: req.Effort}
 	}
 	var functions []geminiFunction
 	for _, t := range req.Tools {

@@ -47,7 +47,6 @@ func (c *Connection) Address() string {
 type endpoint struct {
 	name   string   // of the connection
 	root   *url.URL // address up to and including the API version
-	vendor string   // provider of the models; "" for other servers, about whose models nothing is known
 	keyEnv string
 	tokens *tokenSource // source of the key; nil without token_command
 	origin string       // position of the connection's section, for error texts
@@ -85,7 +84,7 @@ func openEndpoint(c *Connection, w *world) (*endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &endpoint{name: c.Name, cache: c.Cache, root: root, vendor: c.Provider, keyEnv: c.APIKeyEnv, origin: c.sectionName(), world: w,
+	e := &endpoint{name: c.Name, cache: c.Cache, root: root, keyEnv: c.APIKeyEnv, origin: c.sectionName(), world: w,
 		connect: connectBound(c), first: seconds(c.FirstTokenTimeout),
 		header: http.Header{
 			"Content-Type": {"application/json"}, "Accept": {"application/json"}, "User-Agent": {"concerto"},

@@ -61,6 +61,8 @@ type Connection struct {
 	Fallback []string                `json:"fallback,omitempty"`
 	Prices   map[string]models.Rates `json:"prices,omitempty"` // by model
 	Models   map[string]string       `json:"models,omitempty"` // model by alias
+	// settings of models, by patterns of their names
+	ModelSettings models.Overrides `json:"model_settings,omitempty"`
 	// array of scripted replies; nil means that the connection echoes
 	Replies json.RawMessage `json:"replies,omitempty"`
 	Adds
@@ -92,6 +94,11 @@ func ParseConnection(name string, config []byte) (Connection, error) {
 		return c, fmt.Errorf("could not read connection %s: %w", name, err)
 	}
 	return c, nil
+}
+
+// endpoint returns what determines the API of the connection and what its models accept.
+func (c *Connection) endpoint() models.Endpoint {
+	return models.Endpoint{Provider: c.Provider, API: c.API, BaseURL: c.BaseURL, APIVersion: c.APIVersion, Models: c.ModelSettings}
 }
 
 // KeyVariables returns the names of the environment variables that contain the connection's key. If

@@ -28,9 +28,6 @@ func openOpenAI(c *Connection, w *world) (Provider, error) {
 		e.header.Set("OpenAI-Project", c.Project)
 	}
 	own := models.IsOpenAI(e.root.Hostname())
-	if !own {
-		e.vendor = ""
-	}
 	return newOpenAI(c, e, openAI{own: own}, responses{log: w.log})
 }
 

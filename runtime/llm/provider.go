@@ -82,12 +82,12 @@ func (c Capabilities) refuses(req *Request) error {
 
 // refusedBy returns the error for a request with a parameter that its model does not accept, or
 // nil.
-func refusedBy(m *models.Model, req *Request) error {
+func refusedBy(connection string, req *Request) error {
 	for _, x := range []struct {
 		name  string
-		value *float64
-	}{{"temperature", req.Temperature}, {"top_p", req.TopP}} {
-		if how, step := m.Refuses(x.name, req.Effort); x.value != nil && how != "" {
+		isSet bool
+	}{{"temperature", req.Temperature != nil}, {"top_p", req.TopP != nil}, {"reasoning_effort", req.Effort != ""}} {
+		if how, step := req.row.Refuses(x.name, models.Use{Connection: connection, Model: req.Model, Effort: req.Effort}); x.isSet && how != "" {
 			return &Failure{Class: ClassBadRequest, Message: req.Model + " " + how + ": " + step}
 		}
 	}
@@ -98,6 +98,7 @@ func refusedBy(m *models.Model, req *Request) error {
 type Request struct {
 	*effect.AgentCall
 	Model string
+	row   *models.Model // what is known about the model at the connection, or nil
 
 	chosen  *chosen // reply of a script, chosen before the first attempt; nil if not chosen
 	plain   bool    // the request contains and requests no hidden content

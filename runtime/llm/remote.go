@@ -95,7 +95,7 @@ func (p *remote) request(ctx context.Context, by wire, req *Request, w *replySch
 	if err := by.Capabilities().refuses(req); err != nil {
 		return nil, err
 	}
-	if err := refusedBy(p.row(req), req); err != nil {
+	if err := refusedBy(p.name, req); err != nil {
 		return nil, err
 	}
 	key, err := p.connectionKey(ctx)

@@ -108,7 +108,7 @@ func (responses) body(req *Request, w *replySchema, stream bool) any {
 		Model: req.Model, Instructions: req.System, Input: responsesInput(req), MaxTokens: req.MaxTokens, Temperature: req.Temperature, TopP: req.TopP,
 		CacheKey: cacheKey(req), CacheOptions: req.options(), Stream: stream,
 	}
-	if m := models.Lookup("openai", req.Model); !req.plain && (m == nil || m.Thinking != "none") {
+	if !req.plain && (req.row == nil || req.row.Thinking != "none") {
 		body.Include = []string{hiddenReasoning} // other models refuse it
 	}
 	for _, t := range req.Tools {

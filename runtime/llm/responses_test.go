@@ -132,7 +132,7 @@ func TestChoiceOfAPI(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, req := p.(*remote), &Request{AgentCall: &c.call, Model: c.model}
+		r, req := p.(*remote), &Request{AgentCall: &c.call, Model: c.model, row: c.conn.endpoint().Model(c.model)}
 		at, err := r.resolve(r.prepare(req).path(req, false))
 		if err != nil || at.RequestURI() != c.want {
 			t.Errorf("%+v, model %s, call %+v: path %v (error %v), want %s", c.conn, c.model, c.call, at.RequestURI(), err, c.want)

@@ -64,26 +64,20 @@ func (p *remote) forms(req *Request) (out []SchemaBy) {
 	if len(req.Tools) > 0 {
 		by = c.SchemaTools
 	}
-	row := p.row(req)
-	if row == nil {
+	if req.row == nil {
 		return []SchemaBy{by}
 	}
-	names := row.Schema
+	names := req.row.Schema
 	if len(req.Tools) > 0 {
-		names = row.SchemaTools
+		names = req.row.SchemaTools
+	}
+	if names == nil { // only the manifest has a row
+		return []SchemaBy{by}
 	}
 	for _, name := range names {
 		out = append(out, schemaForms[name])
 	}
 	return out
-}
-
-// row returns what is known about the model of a request, or nil.
-func (p *remote) row(req *Request) *models.Model {
-	if p.vendor == "" {
-		return nil
-	}
-	return models.Lookup(p.vendor, req.Model)
 }
 
 // formKey identifies the requests that have the same forms of schemas.

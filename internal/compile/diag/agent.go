@@ -69,6 +69,16 @@ agent A uses open { model: "gpt-6.2-sol", tools: [Calc] }`,
 			{`agent A uses open { model: "gpt-6-sol", top_p: 0.5 }`, `agent A uses open { model: "gpt-6-sol", top_p: 0.5, reasoning_effort: "none" }`},
 		},
 	}
+	RefusedEffort = &Info{
+		Code: "E0764", Title: `reasoning effort that the model lacks`, Noise: NotNoise,
+		NoFix:   "which of the model's efforts is meant is unknown",
+		Explain: "Each model accepts some reasoning efforts, and some models accept none. `concerto models list` prints them. The efforts of a deployment with a name of its own are set by `effort` or `like` in [connections.X.models].",
+		Bad:     `agent A uses open { model: "gpt-6.2-sol", reasoning_effort: "none" }`,
+		Good:    `agent A uses open { model: "gpt-6.2-sol", reasoning_effort: "low" }`,
+		More: []Pair{
+			{`agent A uses open { model: "gpt-4o", reasoning_effort: "low" }`, `agent A uses open { model: "gpt-4o" }`},
+		},
+	}
 	StoreValue = &Info{
 		Code: "E0727", Title: `not a store`, Noise: NotNoise,
 		Explain: "A store is created by the function of its type: HashMap::new, Ledger::new, Memory::new or Queue::new.",

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -32,6 +33,7 @@ const (
 	Schema         // a table: a JSON Schema
 	Commands       // an array of commands, each an array of strings that is not empty
 	Network        // an array of addresses, or true or false for all or none
+	Efforts        // reasoning efforts: an array of names, or a table of names with numbers of tokens
 )
 
 // typeNames contains the names of the types in messages and in the manual.
@@ -40,7 +42,7 @@ var typeNames = [...]string{
 	Integer: "an integer", Number: "a number", Bool: "true or false", Enum: "a string", Replies: "an array of tables",
 	Any: "any value", ToolCalls: "an array of tables", Failure: "a table", Warnings: "an array of strings",
 	Schema: "a table", Commands: "an array of commands",
-	Network: "an array of strings, or false",
+	Network: "an array of strings, or false", Efforts: "an array of strings, or a table of integers",
 }
 
 func (t Type) String() string { return typeNames[t] }
@@ -110,11 +112,22 @@ var (
 	hostTransport = []string{"stdio", claudeCode, codex, acp}
 	mcpTransport  = []string{"stdio", "http"}
 	backoffs      = []string{"none", "linear", "exponential"}
+	samplings     = []string{models.Send, models.Refuse, models.EffortNone, models.Drop}
+	thinking      = []string{"none", "budget", "adaptive", "always"}
+	cacheUses     = []string{models.Marks, models.Points, models.Auto, "none"}
 	formats       = []string{"text", "json"}
 	stopReasons   = []string{"end", "length", "tool", "stop", "filter"}
 	// settings of Codex's own sandbox
 	codexSandboxes = []string{"read-only", "workspace-write", "danger-full-access"}
 )
+
+// checkForm returns an error for a text that is no form of a schema.
+func checkForm(text string) error {
+	if forms := []string{models.Native, models.Tool, models.Prompt}; !slices.Contains(forms, text) {
+		return errors.New("not one of " + strings.Join(forms, ", "))
+	}
+	return nil
+}
 
 // Keys returns the table of keys, ordered by section. The caller must not change it.
 var Keys = sync.OnceValue(func() []Key {
@@ -162,7 +175,20 @@ var keys = []Key{
 	{Path: "connections.*.cache", Type: Enum, Values: []string{models.Auto, models.CacheOff, models.CacheHour}, Only: cachers, Default: `"auto"`, Example: `"off"`,
 		Doc: "Whether the provider stores the beginnings of requests, so that later ones cost less: with `auto`, it stores what later requests repeat, for at least five minutes; with `1h`, the same for an hour at Anthropic and Bedrock; with `off`, nothing."},
 	{Path: "connections.*.location", Type: String, Example: `"us-central1"`, Doc: "The region of Google Cloud or `global`, for provider vertex; the region of AWS, for provider bedrock, where `AWS_REGION` is the default."},
-	{Path: "connections.*.models", Type: Table, Example: `{ fast = "gpt-4o-mini" }`, Doc: "Aliases for models, to be used as an agent's `model`."},
+	{Path: "connections.*.models", Type: Table, Example: `{ fast = "gpt-4o-mini" }`, Doc: "Aliases for models, to be used as an agent's `model`. If the value is a table, the name is that of a model, in which `*` matches any characters, and the table contains what the model accepts."},
+	{Path: "connections.*.models.*.like", Type: String, nonempty: true, Example: `"gpt-6.2-sol"`, Doc: "The model whose built-in settings apply, for deployments and gateways with names of their own; the other keys replace them."},
+	{Path: "connections.*.models.*.temperature", Type: Enum, Values: samplings, Example: `"drop"`, Doc: "Whether the model accepts `temperature`: `send`, `refuse`, or `effort_none` for only without reasoning. `drop` omits it from requests."},
+	{Path: "connections.*.models.*.top_p", Type: Enum, Values: samplings, Example: `"drop"`, Doc: "The same for `top_p`."},
+	{Path: "connections.*.models.*.thinking", Type: Enum, Values: thinking, Example: `"adaptive"`, Doc: "Whether the model reasons: `none`; `budget`, only with a number of tokens; `adaptive`, by default; `always`."},
+	{Path: "connections.*.models.*.effort", Type: Efforts, Example: `["low", "high"]`, Doc: "The values of `reasoning_effort` that the model accepts in increasing order; a table contains the number of tokens that is sent for each, as in `{ low = 1024, high = 24576 }`."},
+	{Path: "connections.*.models.*.schema", Type: Strings, check: checkForm, Example: `["native", "prompt"]`, Doc: "How the model receives the type of a reply, the best first: `native`, a member of the request; `tool`, a tool that it must call; `prompt`, a part of the prompt."},
+	{Path: "connections.*.models.*.schema_tools", Type: Strings, check: checkForm, Example: `["prompt"]`, Doc: "The same for requests with tools."},
+	{Path: "connections.*.models.*.chat_tools", Type: Enum, Values: samplings[:3], Example: `"refuse"`, Doc: "Whether chat completions accept tools: `send`, `refuse`, or `effort_none` for only without reasoning."},
+	{Path: "connections.*.models.*.max_output", Type: Integer, Min: 1, Unit: "tokens", Example: "64000", Doc: "The maximum length of a reply."},
+	{Path: "connections.*.models.*.default_output", Type: Integer, Min: 1, Unit: "tokens", Example: "32000", Doc: "The `max_tokens` of agents that set none, for providers that require one; by default 32000 for models that reason, else 8192."},
+	{Path: "connections.*.models.*.context", Type: Integer, Min: 1, Unit: "tokens", Example: "1000000", Doc: "The maximum length of a request with its reply, for `concerto models list`."},
+	{Path: "connections.*.models.*.cache", Type: Enum, Values: cacheUses, Example: `"marks"`, Doc: "How requests use the provider's cache: `marks`, `points` (Bedrock), `auto` or `none`."},
+	{Path: "connections.*.models.*.cache_min", Type: Integer, Min: 1, Unit: "tokens", Example: "1024", Doc: "The shortest beginning of a request that the cache stores."},
 	{Path: "connections.*.script", Type: String, Example: `"replies.json"`, Doc: "A JSON or TOML file with the scripted provider's replies.",
 		set: func(t *target, v *setting) { t.connection.Script = v.text }},
 	{Path: "connections.*.replies", Type: Replies, holds: anything, Example: `[{ text = "yes" }]`, Doc: "The scripted provider's replies."},

@@ -93,9 +93,11 @@ type Connection struct {
 	Fallback     []string                `json:"fallback"`
 	Models       map[string]string       `json:"models"`
 	Prices       map[string]models.Rates `json:"prices"`
-	HeadersEnv   map[string]string       `json:"headers_env"`
-	Script       string                  `json:"-"`
-	At           Places                  `json:"-"`
+	// ModelSettings contains what models accept, by patterns of their names.
+	ModelSettings models.Overrides  `json:"model_settings"`
+	HeadersEnv    map[string]string `json:"headers_env"`
+	Script        string            `json:"-"`
+	At            Places            `json:"-"`
 }
 
 // Host is [hosts.X]: how a host's process is started and treated. Config holds
@@ -210,7 +212,7 @@ func (c *Connection) LacksKey() bool {
 
 // Endpoint returns the keys that determine the API of the connection.
 func (c *Connection) Endpoint() models.Endpoint {
-	return models.Endpoint{Provider: c.Provider, API: c.API, BaseURL: c.BaseURL, APIVersion: c.APIVersion}
+	return models.Endpoint{Provider: c.Provider, API: c.API, BaseURL: c.BaseURL, APIVersion: c.APIVersion, Models: c.ModelSettings}
 }
 
 // Connection returns the connection with this name, or nil.

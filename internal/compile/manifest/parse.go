@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"math"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -242,6 +243,12 @@ func (r *reader) connection(n *node, v any) {
 			Hint("keep one of them"))
 	}
 	r.checkAPI(c, n, shown)
+	for _, settings := range n.child("models").members() {
+		if like := settings.child("like"); like != nil && models.Lookup(c.Provider, c.ModelSettings[settings.name].Like) == nil {
+			r.add(diag.ManifestValue.At(like.value, "nothing is known about the model %q", c.ModelSettings[settings.name].Like).
+				Hint("write the name of a model of Anthropic, OpenAI or Google, or remove `like` and set the other keys"))
+		}
+	}
 }
 
 // checkAPI reports keys that the provider or the API of a connection does not support.
@@ -300,6 +307,36 @@ func (r *reader) prices(object *json.RawMessage, n *node, v any, shown string) {
 		}
 	}
 	addMember(object, n.name, out)
+}
+
+// modelsPath is the table of a connection that contains aliases, whose values are names of models,
+// and settings of models, whose values are tables.
+const modelsPath = "connections.*.models"
+
+// models reads the aliases and the settings of models, and adds them to the object of their
+// connection.
+func (r *reader) models(k *Key, n *node, v any, object *json.RawMessage, shown string) {
+	values, isTable := v.(map[string]any)
+	aliases, settings := &node{name: n.name, key: n.key, value: n.value, kind: n.kind}, json.RawMessage("{}")
+	for _, c := range n.children {
+		if _, ok := values[c.name].(map[string]any); !ok {
+			aliases.add(c)
+			continue
+		}
+		if _, err := path.Match(c.name, ""); err != nil {
+			r.add(diag.ManifestValue.At(c.key, "`%s` is not a valid pattern: %v", c.name, err).Hint("write the name of a model, in which `*` matches any characters"))
+		}
+		r.within(&settings, modelsPath+".*", c, values[c.name], shown+"."+c.name)
+	}
+	if len(settings) > len("{}") {
+		addMember(object, "model_settings", settings)
+	}
+	if len(aliases.children) == 0 && isTable {
+		return
+	}
+	if s, ok := r.value(k, aliases, v, shown); ok {
+		r.member(object, k, aliases, v, s)
+	}
 }
 
 // checkFallbacks reports fallback connections that do not exist.
@@ -409,6 +446,8 @@ func (r *reader) key(path string, n *node, v any, t *target, section string) {
 		}
 	}
 	switch {
+	case path == modelsPath:
+		r.models(k, n, v, t.config, shown)
 	case k != nil && !(k.inFiles && r.form == inTOML) && !isSubsection(k, v):
 		switch s, ok := r.value(k, n, v, shown); {
 		case !ok:
@@ -471,7 +510,7 @@ func (r *reader) within(object *json.RawMessage, path string, n *node, v any, sh
 func (r *reader) reportUnknown(n *node, where string, names []string) {
 	r.unknown++
 	d := r.kinds.unknown.At(n.key, "unknown key `%s` in %s", n.name, where)
-	if text := strings.Trim(r.file.Slice(n.value), `"'`); secret.IsSecretName(n.name) && mayBeSecret(text) {
+	if text := strings.Trim(r.file.Slice(n.value), `"'`); n.kind == scalar && secret.IsSecretName(n.name) && mayBeSecret(text) {
 		r.hideValue(n, text)
 	}
 	switch near := nearest(n.name, names); {

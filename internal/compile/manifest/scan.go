@@ -30,6 +30,14 @@ const (
 // child returns the member of a table with the given name, or nil.
 func (n *node) child(name string) *node { return n.index[name] }
 
+// members returns the members of a table, and nil if there is no node.
+func (n *node) members() []*node {
+	if n == nil {
+		return nil
+	}
+	return n.children
+}
+
 // add adds a member to a table or an element to an array.
 func (n *node) add(c *node) *node {
 	n.children = append(n.children, c)

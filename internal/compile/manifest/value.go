@@ -27,6 +27,8 @@ func (r *reader) value(k *Key, n *node, v any, shown string) (*setting, bool) {
 		s.texts, fits = r.strings(n, v, shown)
 	case Commands:
 		fits = isCommands(v)
+	case Efforts:
+		fits = r.isEfforts(n, v, shown)
 	case Network:
 		if _, fits = v.(bool); !fits {
 			s.texts, fits = r.strings(n, v, shown)
@@ -88,6 +90,19 @@ func isCommands(v any) bool {
 		ok = ok && isList && len(words) > 0 && words[0] != "" && !slices.ContainsFunc(words, func(w any) bool { _, isText := w.(string); return !isText })
 	}
 	return ok
+}
+
+// isEfforts reports whether a value contains reasoning efforts.
+func (r *reader) isEfforts(n *node, v any, shown string) bool {
+	budgets, isTable := v.(map[string]any)
+	for _, c := range n.children {
+		budget, isInteger := budgets[c.name].(int64)
+		if isTable && (!isInteger || budget < 0) {
+			return false
+		}
+	}
+	_, ok := r.strings(n, v, shown)
+	return ok || isTable
 }
 
 // checkTexts reports the texts of a list for which the key's check returns an error.

@@ -12,8 +12,11 @@ const (
 	Chat      = "chat" // chat completions
 )
 
-// Endpoint contains the keys of a connection that determine its API.
-type Endpoint struct{ Provider, API, BaseURL, APIVersion string }
+// Endpoint contains the keys of a connection that determine its API and what its models accept.
+type Endpoint struct {
+	Provider, API, BaseURL, APIVersion string
+	Models                             Overrides
+}
 
 // Uses returns the API of the connection's requests: Responses, Chat, or "" for providers that have
 // only one. With Auto, a request that Responses does not support uses Chat nevertheless.

@@ -3,10 +3,17 @@
 package models
 
 import (
+	"bytes"
+	"cmp"
 	_ "embed"
 	"encoding/json"
+	"fmt"
+	"iter"
+	"maps"
+	"net/url"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -22,7 +29,14 @@ type Model struct {
 	TopP        string `json:"top_p"`
 	// Thinking is "none", "budget" (with a budget), "adaptive" (on by default) or "always"; ""
 	// means that it is unknown.
-	Thinking string `json:"thinking"`
+	Thinking string  `json:"thinking"`
+	Effort   Efforts `json:"effort"` // reasoning efforts that the model accepts; nil if they are unknown
+	// MaxOutput and Context are the maximum numbers of tokens of a reply, and of a request with its
+	// reply. DefaultOutput is the maximum of a reply that is sent where the API requires one. 0 means
+	// that the number is unknown.
+	MaxOutput     int64 `json:"max_output"`
+	Context       int64 `json:"context"`
+	DefaultOutput int64 `json:"default_output"`
 	// Schema contains the forms in which the model accepts a schema, the best first: Native, Tool
 	// or Prompt. SchemaTools are those of a request with tools.
 	Schema      []string `json:"schema"`
@@ -45,22 +59,106 @@ const (
 	Send       = "send"
 	Refuse     = "refuse"      // the model does not accept the parameter
 	EffortNone = "effort_none" // only without reasoning
+	Drop       = "drop"        // only in Overrides: the parameter is omitted from requests
 )
 
-// Refuses returns how a model refuses a sampling parameter, temperature or top_p, in a request with
-// a reasoning effort: the end of a sentence about the model and the step that helps, or "". A nil
-// model, about which nothing is known, accepts all.
-func (m *Model) Refuses(parameter, effort string) (how, step string) {
+// NoEffort is the reasoning effort with which a model does not reason.
+const NoEffort = "none"
+
+// Use is the use of a model by an agent with a reasoning effort, or "".
+type Use struct{ Connection, Model, Effort string }
+
+// Refuses returns how a model refuses a field of an agent: the end of a sentence about the model and
+// the step that helps, or "". A nil model, about which nothing is known, accepts all.
+func (m *Model) Refuses(field string, u Use) (how, step string) {
 	if m == nil {
 		return "", ""
 	}
-	switch accepts := map[string]string{"temperature": m.Temperature, "top_p": m.TopP}[parameter]; {
+	if field == "reasoning_effort" {
+		return m.refusesEffort(u.Effort)
+	}
+	switch accepts := map[string]string{"temperature": m.Temperature, "top_p": m.TopP}[field]; {
 	case accepts == Refuse:
-		return "does not accept " + parameter, "remove it, or write it into `extra` of the connection if the model accepts it by now"
-	case accepts == EffortNone && effort != "none":
-		return "accepts " + parameter + " only without reasoning", `remove it, or set reasoning_effort: "none"`
+		return "does not accept " + field, fmt.Sprintf("remove it, or write `%q = { %s = %q }` into [connections.%s.models], which omits it from requests", u.Model, field, Drop, u.Connection)
+	case accepts == EffortNone && u.Effort != NoEffort:
+		return "accepts " + field + " only without reasoning", `remove it, or set reasoning_effort: "none"`
 	}
 	return "", ""
+}
+
+func (m *Model) refusesEffort(effort string) (how, step string) {
+	accepted := m.Efforts()
+	switch {
+	case m.Effort == nil || effort == "" || slices.Contains(accepted, effort):
+		return "", ""
+	case len(m.Effort) == 0:
+		return "has no reasoning efforts", "remove reasoning_effort"
+	}
+	return fmt.Sprintf("does not accept the reasoning effort %q", effort), "use one of " + strings.Join(accepted, ", ") + ", or remove it"
+}
+
+// Efforts returns the reasoning efforts that the model accepts in increasing order, or nil if they
+// are unknown.
+func (m *Model) Efforts() (names []string) {
+	if m == nil || m.Effort == nil {
+		return nil
+	}
+	if m.isOptional() {
+		names = append(names, NoEffort)
+	}
+	for _, e := range m.Effort {
+		names = append(names, e.Name)
+	}
+	return names
+}
+
+// Budget returns the maximum number of tokens for the reasoning with an effort. ok is false if the
+// model accepts the name of the effort instead.
+func (m *Model) Budget(effort string) (tokens int64, ok bool) {
+	if m != nil {
+		for _, e := range m.Effort {
+			if e.Name == effort && e.Budget >= 0 {
+				return e.Budget, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// isOptional reports whether reasoning can be disabled with a parameter that is no effort.
+func (m *Model) isOptional() bool {
+	return m.Provider == "anthropic" && len(m.Effort) > 0 && (m.Thinking == "adaptive" || m.Thinking == "budget")
+}
+
+// Efforts are reasoning efforts in increasing order.
+type Efforts []Effort
+
+// Effort is a reasoning effort. Budget is the maximum number of tokens for the reasoning, for models
+// that accept a number instead of the name; else -1.
+type Effort struct {
+	Name   string
+	Budget int64
+}
+
+// UnmarshalJSON reads an array of names, or an object with the budgets of the names.
+func (e *Efforts) UnmarshalJSON(text []byte) error {
+	*e = Efforts{}
+	var names []string
+	if json.Unmarshal(text, &names) == nil {
+		for _, name := range names {
+			*e = append(*e, Effort{name, -1})
+		}
+		return nil
+	}
+	var budgets map[string]int64
+	if err := json.Unmarshal(text, &budgets); err != nil {
+		return err
+	}
+	for name, n := range budgets {
+		*e = append(*e, Effort{name, n})
+	}
+	slices.SortFunc(*e, func(a, b Effort) int { return cmp.Or(cmp.Compare(a.Budget, b.Budget), strings.Compare(a.Name, b.Name)) })
+	return nil
 }
 
 // Forms of a schema.
@@ -111,6 +209,69 @@ func loaded() *table {
 
 // families maps the beginnings of names to the providers of their rows.
 var families = []struct{ prefix, provider string }{{"claude-", "anthropic"}, {"gpt-", "openai"}, {"gemini-", "gemini"}}
+
+// Overrides are the settings of a connection for its models, by patterns of their names.
+type Overrides map[string]Override
+
+// Override replaces members of a model's row. Like is a model whose row is used instead, or "".
+type Override struct {
+	Like    string
+	members json.RawMessage
+}
+
+// UnmarshalJSON reads an object with `like` and members of Model.
+func (o *Override) UnmarshalJSON(text []byte) error {
+	var all struct {
+		Like string `json:"like"`
+		Model
+	}
+	err := json.Unmarshal(text, &all)
+	*o = Override{all.Like, bytes.Clone(text)}
+	return err
+}
+
+// Model returns the row for a model of the connection, or nil if nothing is known about it. Nothing
+// is known about the models of servers that are only compatible with OpenAI's, except what the
+// connection sets.
+func (e Endpoint) Model(name string) *Model {
+	pattern := longest(maps.Keys(e.Models), name, Name(name))
+	o := e.Models[pattern]
+	var m *Model
+	if o.Like != "" || e.isVendors() {
+		m = Lookup(e.Provider, cmp.Or(o.Like, name))
+	}
+	if pattern == "" {
+		return m
+	}
+	changed := Model{Provider: e.Provider}
+	if m != nil {
+		changed = *m
+	}
+	if err := json.Unmarshal(o.members, &changed); err != nil {
+		panic(err) // UnmarshalJSON has read it
+	}
+	changed.Pattern = pattern
+	return &changed
+}
+
+// isVendors reports whether the models are those of the provider.
+func (e Endpoint) isVendors() bool {
+	u, err := url.Parse(e.BaseURL)
+	return e.Provider != "openai" || e.BaseURL == "" || err == nil && IsOpenAI(u.Hostname())
+}
+
+// longest returns the longest of the patterns that match one of the names, or "".
+func longest(patterns iter.Seq[string], names ...string) (best string) {
+	for pattern := range patterns {
+		if len(pattern) < len(best) || len(pattern) == len(best) && pattern > best {
+			continue
+		}
+		if slices.ContainsFunc(names, func(name string) bool { ok, err := path.Match(pattern, name); return err == nil && ok }) {
+			best = pattern
+		}
+	}
+	return best
+}
 
 // Lookup returns the row for a model, or nil if nothing is known about it. provider is that of the
 // connection. A row of a provider that resells models contains only what differs there; the rest is
@@ -171,6 +332,7 @@ func newest(vendor, name string) *Model {
 			if rows[i].Provider == vendor {
 				m := rows[i]
 				m.Pattern, m.Thinking, m.Temperature, m.TopP, m.ChatTools = f.prefix+"*", "adaptive", Send, Send, Send
+				m.Effort, m.MaxOutput, m.Context = nil, 0, 0
 				return &m
 			}
 		}
