@@ -282,38 +282,49 @@ func (c *checker) connection(m *module, a *Agent, at source.Span) {
 		c.report(m, d)
 	}
 	c.onlyChat(m, a, conn)
-	c.refusedFields(m, a, conn)
+	c.refusedFields(m, a)
 }
 
-// ModelOf returns the full name of an agent's model at its connection, or "".
-func (a *Agent) ModelOf(conn ManifestConnection) string {
-	name, _ := a.Fields["model"].(string)
-	if name == "" {
-		name = conn.DefaultModel
-	}
-	if full, ok := conn.Aliases[name]; ok {
-		name = full
-	}
-	return name
-}
-
-// refusedFields reports fields that the vendor of the agent's model refuses. Nothing is known about
-// compatible servers.
-func (c *checker) refusedFields(m *module, a *Agent, conn ManifestConnection) {
-	use := models.Use{Connection: a.Connection, Model: a.ModelOf(conn)}
-	use.Effort, _ = a.Fields["reasoning_effort"].(string)
-	row := conn.Endpoint.Model(use.Model)
-	for _, f := range a.Decl.Fields {
-		if a.Fields[f.Name.Name] == nil {
-			continue
+// ModelUses returns the uses of models by the agent: that of its connection, followed by those of the
+// connection's fallbacks. Model is a full name, or "".
+func (a *Agent) ModelUses(connections map[string]ManifestConnection) (uses []models.Use) {
+	effort, _ := a.Fields["reasoning_effort"].(string)
+	for i, connection := range append([]string{a.Connection}, connections[a.Connection].Fallback...) {
+		conn, ok := connections[connection]
+		if !ok {
+			continue // it is reported
 		}
-		how, step := row.Refuses(f.Name.Name, use)
-		switch {
-		case how == "":
-		case f.Name.Name == "reasoning_effort":
-			c.report(m, diag.RefusedEffort.At(f.Value.Span(), "%s %s", use.Model, how).Hint("%s", step))
-		default:
-			c.report(m, diag.RefusedField.At(f.Name.Sp, "%s %s", use.Model, how).Hint("%s", step))
+		name, _ := a.Fields["model"].(string)
+		_, isAlias := conn.Aliases[name]
+		if name == "" || i > 0 && !isAlias && conn.DefaultModel != "" {
+			name = conn.DefaultModel
+		}
+		if full, ok := conn.Aliases[name]; ok {
+			name = full
+		}
+		uses = append(uses, models.Use{Connection: connection, Model: name, Effort: effort})
+	}
+	return uses
+}
+
+// refusedFields reports fields that one of the agent's models refuses.
+func (c *checker) refusedFields(m *module, a *Agent) {
+	for i, use := range a.ModelUses(c.cfg.Manifest.Connections) {
+		row := c.cfg.Manifest.Connections[use.Connection].Endpoint.Model(use.Model)
+		for _, f := range a.Decl.Fields {
+			how, step := row.Refuses(f.Name.Name, use)
+			if a.Fields[f.Name.Name] == nil || how == "" {
+				continue
+			}
+			message := use.Model + " " + how
+			if i > 0 {
+				message = fmt.Sprintf("%s, the model of the fallback `%s`, %s", use.Model, use.Connection, how)
+			}
+			if f.Name.Name == "reasoning_effort" {
+				c.report(m, diag.RefusedEffort.At(f.Value.Span(), "%s", message).Hint("%s", step))
+			} else {
+				c.report(m, diag.RefusedField.At(f.Name.Sp, "%s", message).Hint("%s", step))
+			}
 		}
 	}
 }
@@ -324,8 +335,8 @@ func (c *checker) onlyChat(m *module, a *Agent, conn ManifestConnection) {
 	if conn.Endpoint.Uses() != models.Responses {
 		return
 	}
-	name := a.ModelOf(conn)
-	effort, _ := a.Fields["reasoning_effort"].(string)
+	use := a.ModelUses(c.cfg.Manifest.Connections)[0]
+	name, effort := use.Model, use.Effort
 	tools := len(toolsOf(a.Fields["tools"])) > 0
 	isFixed, row := conn.Endpoint.API == models.Responses, conn.Endpoint.Model(name)
 	if !isFixed && row.ChatAccepts(tools, effort) {

@@ -108,6 +108,7 @@ type ManifestConnection struct {
 	// Scripted reports that agents with this connection need no model.
 	Scripted bool
 	Aliases  map[string]string
+	Fallback []string // connections that are called after this one has failed
 	// Endpoint determines the API of the requests.
 	Endpoint models.Endpoint
 }

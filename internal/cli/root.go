@@ -73,6 +73,7 @@ var commands = []commandRow{
 	{name: "mcp", create: tools.NewMcp},
 	{name: "serve", create: serve.NewServe},
 	{name: "tools", create: tools.NewTools},
+	{name: "models", create: project.NewModels},
 	{name: "audit", create: runs.NewAudit},
 	{name: "relay", create: newRelay},
 	{name: "explain", create: help.NewExplain},

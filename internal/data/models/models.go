@@ -24,26 +24,7 @@ type Model struct {
 	// Pattern is a name as Name returns it, in which * matches any characters.
 	Pattern string `json:"pattern"`
 	Date    string `json:"date"` // when the row was collected
-	// Temperature and TopP are Send, Refuse or EffortNone; "" means Send.
-	Temperature string `json:"temperature"`
-	TopP        string `json:"top_p"`
-	// Thinking is "none", "budget" (with a budget), "adaptive" (on by default) or "always"; ""
-	// means that it is unknown.
-	Thinking string  `json:"thinking"`
-	Effort   Efforts `json:"effort"` // reasoning efforts that the model accepts; nil if they are unknown
-	// MaxOutput and Context are the maximum numbers of tokens of a reply, and of a request with its
-	// reply. DefaultOutput is the maximum of a reply that is sent where the API requires one. 0 means
-	// that the number is unknown.
-	MaxOutput     int64 `json:"max_output"`
-	Context       int64 `json:"context"`
-	DefaultOutput int64 `json:"default_output"`
-	// Schema contains the forms in which the model accepts a schema, the best first: Native, Tool
-	// or Prompt. SchemaTools are those of a request with tools.
-	Schema      []string `json:"schema"`
-	SchemaTools []string `json:"schema_tools"`
-	// ChatTools is whether chat completions accept tools: Send, Refuse or EffortNone, which here
-	// includes requests without an effort; "" means Send.
-	ChatTools string `json:"chat_tools"`
+	Settings
 	// Cache is how the provider's cache is used: Marks, Points, Auto or "none"; "" means that it is
 	// unknown. A prefix of a request with fewer tokens than CacheMin is not stored. CacheOptions is
 	// whether the model accepts OpenAI's prompt_cache_options.
@@ -52,6 +33,30 @@ type Model struct {
 	CacheOptions bool     `json:"cache_options"`
 	Source       []string `json:"source"` // names in sources, or addresses
 	Price        []Price  `json:"price"`  // prices of the model that the pattern names, each from its date on; nil if they are unknown
+}
+
+// Settings are what a model accepts.
+type Settings struct {
+	// Temperature and TopP are Send, Refuse or EffortNone; "" means Send.
+	Temperature string `json:"temperature,omitempty"`
+	TopP        string `json:"top_p,omitempty"`
+	// Thinking is "none", "budget" (with a budget), "adaptive" (on by default) or "always"; ""
+	// means that it is unknown.
+	Thinking string  `json:"thinking,omitempty"`
+	Effort   Efforts `json:"effort,omitempty"` // reasoning efforts that the model accepts; nil if they are unknown
+	// MaxOutput and Context are the maximum numbers of tokens of a reply, and of a request with its
+	// reply. DefaultOutput is the maximum of a reply that is sent where the API requires one. 0
+	// means that the number is unknown.
+	MaxOutput     int64 `json:"max_output,omitempty"`
+	Context       int64 `json:"context,omitempty"`
+	DefaultOutput int64 `json:"default_output,omitempty"`
+	// Schema contains the forms in which the model accepts a schema, the best first: Native, Tool
+	// or Prompt. SchemaTools are those of a request with tools.
+	Schema      []string `json:"schema,omitempty"`
+	SchemaTools []string `json:"schema_tools,omitempty"`
+	// ChatTools is whether chat completions accept tools: Send, Refuse or EffortNone, which here
+	// includes requests without an effort; "" means Send.
+	ChatTools string `json:"chat_tools,omitempty"`
 }
 
 // Values of Temperature and TopP.
@@ -68,8 +73,8 @@ const NoEffort = "none"
 // Use is the use of a model by an agent with a reasoning effort, or "".
 type Use struct{ Connection, Model, Effort string }
 
-// Refuses returns how a model refuses a field of an agent: the end of a sentence about the model and
-// the step that helps, or "". A nil model, about which nothing is known, accepts all.
+// Refuses returns how a model refuses a field of an agent: the end of a sentence about the model
+// and the step that helps, or "". A nil model, about which nothing is known, accepts all.
 func (m *Model) Refuses(field string, u Use) (how, step string) {
 	if m == nil {
 		return "", ""
@@ -133,11 +138,26 @@ func (m *Model) isOptional() bool {
 // Efforts are reasoning efforts in increasing order.
 type Efforts []Effort
 
-// Effort is a reasoning effort. Budget is the maximum number of tokens for the reasoning, for models
-// that accept a number instead of the name; else -1.
+// Effort is a reasoning effort. Budget is the maximum number of tokens for the reasoning, for
+// models that accept a number instead of the name; else -1.
 type Effort struct {
 	Name   string
 	Budget int64
+}
+
+// MarshalJSON returns what UnmarshalJSON reads.
+func (e Efforts) MarshalJSON() ([]byte, error) {
+	names, budgets := []string{}, map[string]int64{}
+	for _, x := range e {
+		names = append(names, x.Name)
+		if x.Budget >= 0 {
+			budgets[x.Name] = x.Budget
+		}
+	}
+	if len(budgets) > 0 {
+		return json.Marshal(budgets)
+	}
+	return json.Marshal(names)
 }
 
 // UnmarshalJSON reads an array of names, or an object with the budgets of the names.
@@ -303,6 +323,16 @@ func Lookup(provider, model string) *Model {
 	merged.Provider, merged.Pattern, merged.Date, merged.Source = there.Provider, there.Pattern, there.Date, there.Source
 	merged.Schema, merged.SchemaTools, merged.Cache = there.Schema, there.SchemaTools, there.Cache
 	return &merged
+}
+
+// SourcesOf returns the sources of a row, each an address or a file of a package, in the order of
+// their names.
+func SourcesOf(names []string) []string {
+	out := make([]string, len(names))
+	for i, name := range names {
+		out[i] = cmp.Or(loaded().Sources[name], name)
+	}
+	return out
 }
 
 // find returns the row of a provider with the longest pattern that matches a name, or nil.

@@ -8,13 +8,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/codegen"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/manifest"
-	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/internal/text/suggest"
 	"github.com/concerto-lang/concerto/parser"
@@ -278,53 +276,6 @@ func (in *Input) readData(from *source.File, name string) (*source.File, error) 
 	return in.readFile(name)
 }
 
-// reportMissingKeys reports connections that agents use and that cannot work, because they specify
-// no API key.
-func (in *Input) reportMissingKeys(p *sema.Program, l *diag.List) {
-	if in.Manifest == nil {
-		return
-	}
-	reported := map[string]bool{}
-	for _, a := range p.Agents {
-		c := in.Manifest.Connection(a.Connection)
-		if c == nil || !c.LacksKey() || reported[c.Name] {
-			continue
-		}
-		reported[c.Name] = true
-		l.Add(diag.ManifestMissing.At(c.At[""].Key, "[connections.%s], used by agent `%s`, has no `api_key_env`", c.Name, a.Name).In(in.Manifest.File).
-			Hint("add `api_key_env = \"…\"` with the name of the environment variable that contains the key, or a `base_url` of a server without keys"))
-	}
-}
-
-// reportMissingPrices reports models without a price if the manifest limits the cost. Tests call no
-// models that cost something.
-func (in *Input) reportMissingPrices(p *sema.Program, l *diag.List) {
-	if in.Manifest == nil || in.checks.tests || in.allowsAnyParty() {
-		return
-	}
-	limit := ""
-	for _, name := range []string{"max_cost_usd", "max_day_cost_usd"} {
-		if _, ok := in.Manifest.Limits.At[name]; ok && limit == "" {
-			limit = name
-		}
-	}
-	reported := map[string]bool{}
-	for _, a := range p.Agents {
-		c := in.Manifest.Connection(a.Connection)
-		if c == nil || limit == "" {
-			continue
-		}
-		model := a.ModelOf(connectionOf(c))
-		t := models.Tariff{Provider: c.Provider, Address: c.BaseURL, Own: c.Prices}
-		if model == "" || t.Price(model, time.Time{}) != nil || reported[c.Name+" "+model] {
-			continue
-		}
-		reported[c.Name+" "+model] = true
-		l.Add(diag.NoPrice.At(c.At[""].Key, "the price of model %s, used by agent `%s`, is unknown, but [limits] %s requires it", model, a.Name, limit).In(in.Manifest.File).
-			Hint("add [connections.%s.prices.%q] with input and output, in US dollars for a million tokens", c.Name, model))
-	}
-}
-
 // programName returns the project's name, or the name of the entry file if there is no project.
 func (in *Input) programName() string {
 	if in.Manifest != nil && in.Manifest.Project.Name != "" {
@@ -372,7 +323,7 @@ func (in *Input) universe() *sema.Manifest {
 
 // connectionOf returns the parts of a connection that the checker uses.
 func connectionOf(c *manifest.Connection) sema.ManifestConnection {
-	conn := sema.ManifestConnection{DefaultModel: c.DefaultModel, Aliases: c.Models, Endpoint: c.Endpoint()}
+	conn := sema.ManifestConnection{DefaultModel: c.DefaultModel, Aliases: c.Models, Fallback: c.Fallback, Endpoint: c.Endpoint()}
 	if c.Provider == "scripted" && c.DefaultModel == "" {
 		conn.DefaultModel = "scripted" // a script ignores the model
 	}
