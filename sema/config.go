@@ -285,8 +285,8 @@ func (c *checker) connection(m *module, a *Agent, at source.Span) {
 	c.refusedFields(m, a)
 }
 
-// ModelUses returns the uses of models by the agent: that of its connection, followed by those of the
-// connection's fallbacks. Model is a full name, or "".
+// ModelUses returns the uses of models by the agent: that of its connection, followed by those of
+// the connection's fallbacks. Model is a full name, or "".
 func (a *Agent) ModelUses(connections map[string]ManifestConnection) (uses []models.Use) {
 	effort, _ := a.Fields["reasoning_effort"].(string)
 	for i, connection := range append([]string{a.Connection}, connections[a.Connection].Fallback...) {

@@ -39,8 +39,9 @@ func TestDamagedJSON(t *testing.T) {
 type damager struct {
 	rand *rand.Rand
 	// Kinds of damage that the current text may have.
-	commas, comments, bareKeys, numbers, letters, booleans, twice bool
-	open, close                                                   string // quotes of strings
+	commas, comments, bareKeys, numbers, letters, booleans, twice, entries bool
+	open, close                                                            string     // quotes of strings
+	top                                                                    value.Slot // the whole value
 }
 
 func (d *damager) one(in int) bool { return d.rand.IntN(in) == 0 }
@@ -138,7 +139,7 @@ func (d *damager) value(t *value.Type, depth int) value.Slot {
 func (d *damager) text(v value.Slot, t *value.Type) string {
 	d.commas, d.comments, d.bareKeys = d.one(3), d.one(4), d.one(3)
 	d.numbers, d.letters, d.booleans, d.twice = d.one(4), d.one(4), d.one(4), false
-	d.open, d.close = `"`, `"`
+	d.open, d.close, d.entries = `"`, `"`, d.one(3)
 	switch d.rand.IntN(6) {
 	case 0:
 		d.open, d.close = "'", "'"
@@ -146,6 +147,7 @@ func (d *damager) text(v value.Slot, t *value.Type) string {
 		d.open, d.close = "“", "”"
 	}
 	var s string
+	d.top = v
 	if a := v.Array(); a != nil && a.Len > 1 && d.one(3) {
 		for i := range a.Len { // one element a line (NDJSON)
 			s += d.json(a.At(i), t.Args[0]) + "\n"
@@ -242,6 +244,15 @@ func (d *damager) json(v value.Slot, t *value.Type) string {
 		for i := range v.Array().Len {
 			add(d.json(v.Array().At(i), t.Args[0]))
 		}
+	case t.Kind == value.TypeMap && d.entries && v != d.top:
+		v.Map().Each(func(k, x value.Slot) bool {
+			key, val := d.key("key")+":"+d.gap()+d.string(k.AsString()), d.key("value")+":"+d.gap()+d.json(x, t.Args[1])
+			if d.one(4) {
+				key, val = val, key
+			}
+			add("{" + key + "," + d.gap() + val + "}")
+			return true
+		})
 	case t.Kind == value.TypeTuple:
 		for i, f := range v.Fields() {
 			add(d.json(f, t.Args[i]))

@@ -38,6 +38,10 @@ type holder struct {
 	text  value.Slot  // String that is being read; nil if there is none
 	skip  bool
 	shell bool // the object may be the provider's wrapper
+
+	// entries means that the array contains the entries of v, a map. Each is an object with `key`
+	// and `value`, whose holder has entry set, and keyed as soon as the key is known.
+	entries, entry, keyed bool
 }
 
 // perPart is the number of elements in open containers that may be copied for each received byte.
@@ -47,7 +51,7 @@ const perPart = 4
 func newPartial(t *value.Type) *partial {
 	p := &partial{typ: t, wrapped: true, root: value.Nil}
 	switch t.Kind {
-	case value.TypeStruct, value.TypeSchema, value.TypeMap, value.TypeError:
+	case value.TypeStruct, value.TypeSchema, value.TypeError:
 		p.wrapped = false
 	}
 	p.reader = jsonrepair.NewPartial(p)
@@ -110,8 +114,10 @@ func (p *partial) next() (t *value.Type, ok bool) {
 	}
 	h := &p.open[len(p.open)-1]
 	switch {
-	case h.skip:
+	case h.skip, h.entries:
 		return nil, false
+	case h.entry:
+		return withoutOption(p.open[len(p.open)-2].typ.Args[1]), h.keyed && h.key.AsString() == "value"
 	case h.shell:
 		return withoutOption(p.typ), h.key.AsString() == "value"
 	case h.typ == nil:
@@ -140,16 +146,23 @@ func (p *partial) next() (t *value.Type, ok bool) {
 // Open begins an object or an array. It returns false at the top level if the expected type does
 // not allow it.
 func (p *partial) Open(array bool) bool {
+	p.resolveShell(array)
+	top := len(p.open) == 0
+	if !top && p.open[len(p.open)-1].entries {
+		p.open = append(p.open, holder{entry: !array, skip: array, text: value.Nil, v: value.Nil})
+		return true
+	}
 	t, ok := p.next()
-	h := holder{typ: t, text: value.Nil, skip: !ok || !mayBe(t, array)}
-	switch top := len(p.open) == 0; {
+	h := holder{typ: t, text: value.Nil, entries: ok && array && !top && t != nil && t.Kind == value.TypeMap}
+	h.skip = !ok || !mayBe(t, array) && !h.entries
+	switch {
 	case top && p.wrapped && !array:
 		h = holder{shell: true, text: value.Nil, v: value.Nil}
 	case top && h.skip:
 		return false
 	case h.skip:
 		h.v = value.Nil
-	case array:
+	case array && !h.entries:
 		h.v = value.NewArray().Slot()
 		p.add(h.v)
 	default:
@@ -202,20 +215,38 @@ func (p *partial) Close() {
 func (p *partial) Key(name string) {
 	h := &p.open[len(p.open)-1]
 	if h.key = value.String(name); h.shell && name != "value" && p.root.IsNil() {
-		t := withoutOption(p.typ)
-		*h = holder{typ: t, key: h.key, text: value.Nil, v: value.Nil, skip: !mayBe(t, false)}
-		if !h.skip {
-			h.v = value.NewMap(0).Slot()
-			p.root, p.news = h.v, true
-			if !container(t) {
-				h.typ = nil
-			}
+		p.unshell(h)
+	}
+}
+
+// unshell makes the value of an object that was a possible wrapper.
+func (p *partial) unshell(h *holder) {
+	t := withoutOption(p.typ)
+	*h = holder{typ: t, key: h.key, text: value.Nil, v: value.Nil, skip: !mayBe(t, false)}
+	if !h.skip {
+		h.v = value.NewMap(0).Slot()
+		p.root, p.news = h.v, true
+		if !container(t) {
+			h.typ = nil
 		}
+	}
+}
+
+// resolveShell decides whether an object whose first member is `value` is a wrapper, before this
+// member begins, if the value is a map. A map in a wrapper is an array of entries.
+func (p *partial) resolveShell(array bool) {
+	t := withoutOption(p.typ)
+	if len(p.open) != 1 || !p.open[0].shell || t == nil || t.Kind != value.TypeMap || !p.root.IsNil() {
+		return
+	}
+	if !array || mayBe(withoutOption(t.Args[1]), true) {
+		p.unshell(&p.open[0])
 	}
 }
 
 // Text begins a String or adds to it.
 func (p *partial) Text(more string, done bool) {
+	p.resolveShell(false)
 	h := &p.open[len(p.open)-1]
 	t, ok := p.next()
 	begun := !h.text.IsNil()
@@ -226,6 +257,9 @@ func (p *partial) Text(more string, done bool) {
 	text := h.text
 	if done {
 		h.text = value.Nil
+	}
+	if h.entry && h.key.AsString() == "key" && done {
+		p.open[len(p.open)-2].key, h.keyed = text, true
 	}
 	switch {
 	case !ok:
@@ -250,6 +284,7 @@ func (p *partial) Text(more string, done bool) {
 
 // Scalar handles a number, true, false or null.
 func (p *partial) Scalar(raw string) {
+	p.resolveShell(false)
 	t, ok := p.next()
 	if !ok {
 		p.count()
@@ -305,7 +340,7 @@ func (p *partial) writableContainer() *holder {
 	var in *holder
 	for i := range p.open {
 		h := &p.open[i]
-		if h.shell {
+		if h.shell || h.entry {
 			continue
 		}
 		if old := h.v; value.IsShared(old) {

@@ -24,7 +24,7 @@ func TestPartialValues(t *testing.T) {
 		typ := d.typ(3)
 		want := d.value(typ, 3)
 		text := d.text(want, typ)
-		if _, _, wrong := readText(new(vm.Args), text, typ); wrong != "" || d.twice || mayBeRows(typ) {
+		if _, _, wrong := readText(new(vm.Args), text, typ); wrong != "" || d.twice || d.mayBeRows(typ) {
 			continue
 		}
 		p, last := newPartial(typ), value.Nil
@@ -47,14 +47,47 @@ func TestPartialValues(t *testing.T) {
 	}
 }
 
+// TestPartialEntries feeds maps whose entries are the elements of an array, in the wrapper of a
+// provider and without one.
+func TestPartialEntries(t *testing.T) {
+	text, integer := &value.Type{Kind: value.TypeString}, &value.Type{Kind: value.TypeInt}
+	of := func(v *value.Type) *value.Type {
+		return &value.Type{Kind: value.TypeMap, Args: []*value.Type{text, v}}
+	}
+	for _, c := range []struct {
+		typ        *value.Type
+		text, want string
+	}{
+		{of(integer), `{"value":[{"key":"a","value":1},{"key":"b","value":2`, `{"a":1}`},
+		{of(integer), `{"value":[{"value":1,"key":"a"},{"key":"b","value":2}]}`, `{"b":2}`},
+		{of(text), `{"value":[{"key":"a","value":"on`, `{"a":"on"}`},
+		{of(of(text)), `{"value":[{"key":"a","value":[{"key":"x","value":"y"},{"key":"z","value":"on`, `{"a":{"x":"y","z":"on"}}`},
+		{of(integer), `{"value":1,"b":2}`, `{"value":1,"b":2}`},
+		{of(text), `{"value":"x","b":"y`, `{"value":"x","b":"y"}`},
+		{of(of(text)), `{"value":{"a":"b`, `{"value":{"a":"b"}}`},
+		{of(&value.Type{Kind: value.TypeArray, Args: []*value.Type{integer}}), `{"value":[1,2]}`, `{"value":[1,2]}`},
+		{of(integer), `{"value":[1,[2],{"key":"a","value":"x"},{"key":"b","value":7}]}`, `{"b":7}`},
+	} {
+		p, last := newPartial(c.typ), ""
+		for i := range len(c.text) {
+			if part, ok := p.feed(c.text[i : i+1]); ok {
+				last = string(value.AppendJSON(nil, part))
+			}
+		}
+		if last != c.want {
+			t.Errorf("%s: %s, want %s", c.text, last, c.want)
+		}
+	}
+}
+
 // mayBeRows reports whether a value of the type may be written as a sequence of its elements, as in
 // NDJSON. The start of an element then cannot be distinguished from the start of the array.
-func mayBeRows(t *value.Type) bool {
+func (d *damager) mayBeRows(t *value.Type) bool {
 	if t.Kind != value.TypeArray {
 		return false
 	}
 	k := withoutOption(t.Args[0]).Kind
-	return k == value.TypeArray || k == value.TypeTuple
+	return k == value.TypeArray || k == value.TypeTuple || k == value.TypeMap && d.entries
 }
 
 // isBeginningOf reports whether a part is a beginning of a value of type t.

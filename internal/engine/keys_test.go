@@ -3,12 +3,14 @@ package engine_test
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/concerto-lang/concerto/internal/compile/manifest"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/data/runconf"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/ir"
@@ -43,6 +45,10 @@ func TestKeysAreDecoded(t *testing.T) {
 	}
 	connections := members(map[string]bool{"script": true}, reflect.TypeFor[llm.Connection]()) // the script is read by the driver
 	delete(connections, "origin")                                                              // the driver adds it
+	maps.DeleteFunc(connections, func(name string, _ bool) bool { return strings.HasPrefix(name, "model_settings") })
+	for name := range members(map[string]bool{"like": true, "cache": true, "cache_min": true}, reflect.TypeFor[models.Settings]()) {
+		connections["models.*."+name] = true // which a models.Override replaces
+	}
 	run := members(map[string]bool{}, reflect.TypeFor[runconf.Config]())
 	delete(run, "unknown")
 	for _, name := range []string{"http", "command", "mcp", "file", "tool", "*"} {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/models"
+	"github.com/concerto-lang/concerto/internal/data/schema"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	http "github.com/concerto-lang/concerto/runtime/llm/httpport"
 )
@@ -53,7 +54,7 @@ func openAnthropic(c *Connection, w *world) (Provider, error) {
 	}
 	e.authorize = func(h http.Header, key string) { h.Set("X-Api-Key", key) }
 	e.header.Set("Anthropic-Version", "2023-06-01")
-	return &remote{wire: anthropic{}, endpoint: e, adapt: adaptSchema}, nil
+	return &remote{wire: anthropic{}, endpoint: e, adapt: schema.Claude.Adapt}, nil
 }
 
 func (anthropic) Capabilities() Capabilities {
@@ -261,8 +262,8 @@ func (anthropic) body(req *Request, w *replySchema, stream bool) any {
 	return body
 }
 
-// think sets what the request states about the reasoning of the model, and returns the effort, which
-// is "" if another member states it.
+// think sets what the request states about the reasoning of the model, and returns the effort,
+// which is "" if another member states it.
 func (r *anthropicRequest) think(req *Request) string {
 	switch budget, ok := req.row.Budget(req.Effort); {
 	case budget > 0:

@@ -20,6 +20,9 @@ func newOpenAI(c *Connection, e *endpoint, chat, responses wire) (Provider, erro
 	a := &apis{chat: chat, responses: responses, isFixed: c.API == models.Responses || c.API == models.Chat}
 	a.uses = c.endpoint().Uses()
 	p := &remote{endpoint: e, wire: chat, apis: a}
+	if c.Provider == "azure" || models.IsOpenAI(e.root.Hostname()) {
+		p.adapt = strictSchema // compatible servers may not know null
+	}
 	if a.uses == models.Chat {
 		return p, nil
 	}
@@ -43,7 +46,7 @@ func (p *remote) prepare(req *Request) wire {
 	if a == nil {
 		return p.wire
 	}
-	refused := p.refused.has(models.RefusedAPI, formKey(req))
+	refused := p.world.refused.has(models.RefusedAPI, formKey(req))
 	chat := a.uses == models.Chat
 	if isOnlyChat(req) && !a.isFixed {
 		chat = req.row.ChatAccepts(len(req.Tools) > 0, req.Effort)

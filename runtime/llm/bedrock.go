@@ -11,6 +11,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/models"
+	"github.com/concerto-lang/concerto/internal/data/schema"
 	http "github.com/concerto-lang/concerto/runtime/llm/httpport"
 )
 
@@ -52,7 +53,7 @@ func openBedrock(c *Connection, w *world) (Provider, error) {
 			return err
 		}
 	}
-	return &remote{wire: bedrock{}, endpoint: e, adapt: adaptSchema}, nil
+	return &remote{wire: bedrock{}, endpoint: e, adapt: schema.Claude.Adapt}, nil
 }
 
 // awsCredentials reads AWS's credentials from the environment.

@@ -25,7 +25,7 @@ func (p *remote) cachingOf(req *Request) caching {
 	if row == nil || p.ownCaching {
 		return caching{}
 	}
-	if p.refused.has(models.RefusedCaching, req.Model) {
+	if p.world.refused.has(models.RefusedCaching, req.Model) {
 		return caching{}
 	}
 	isOff := p.cache == models.CacheOff

@@ -247,7 +247,7 @@ func TestMarksRefused(t *testing.T) {
 func TestMarksRefusedTogether(t *testing.T) {
 	var lines []string
 	req := Request{AgentCall: &effect.AgentCall{}, Model: "m"}
-	p := &remote{endpoint: &endpoint{name: "main", world: &world{log: func(_, line string) { lines = append(lines, line) }}}}
+	p := &remote{endpoint: &endpoint{name: "main", world: &world{refused: &refusals{}, log: func(_, line string) { lines = append(lines, line) }}}}
 	for range 2 {
 		f := &Failure{HTTPStatus: 400, Message: "cache_control: Extra inputs are not permitted"}
 		if p.repair(&req, nil, nil, caching{marks: true}, f); !f.repaired {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/schema"
 	http "github.com/concerto-lang/concerto/runtime/llm/httpport"
 )
 
@@ -20,7 +21,7 @@ func openGemini(c *Connection, w *world) (Provider, error) {
 		return nil, err
 	}
 	e.authorize = func(h http.Header, key string) { h.Set("X-Goog-Api-Key", key) }
-	return &remote{wire: gemini{}, endpoint: e}, nil
+	return &remote{wire: gemini{}, endpoint: e, adapt: schema.Gemini.Adapt}, nil
 }
 
 func (gemini) Capabilities() Capabilities {

@@ -189,8 +189,14 @@ func (c *Client) Unkeyed() string {
 type route struct {
 	Connection
 	provider Provider
-	limiter  *limiter
-	http     *http.Transport
+	shared   *shared
+}
+
+// shared is what the clients of a Pool share of a connection.
+type shared struct {
+	limiter *limiter // nil without rate_limit
+	http    *http.Transport
+	refused refusals
 }
 
 // New returns a Client. It opens a connection when the connection is first used.
@@ -233,8 +239,8 @@ func (c *Client) closeIdle() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, l := range c.ready {
-		if l.http != nil && c.cfg.Pool == nil {
-			l.http.CloseIdleConnections()
+		if c.cfg.Pool == nil {
+			l.shared.http.CloseIdleConnections()
 		}
 	}
 }
@@ -323,16 +329,16 @@ func (c *Client) openRoute(name string) (*route, error) {
 	if open == nil {
 		return nil, configError(name, "connection '%s'%s has an unknown provider %q", name, conn.sectionName(), conn.Provider)
 	}
-	l := &route{Connection: conn, http: c.cfg.HTTP}
+	l := &route{Connection: conn}
 	if c.cfg.Pool != nil {
-		c.cfg.Pool.setUp(l, &c.cfg)
+		l.shared = c.cfg.Pool.share(&conn, &c.cfg)
 	} else {
-		l.setUp(&c.cfg)
+		l.shared = newShared(&conn, &c.cfg)
 	}
 	if f := conn.Function; f != nil {
 		open = func(*Connection, *world) (Provider, error) { return f, nil }
 	}
-	p, err := open(&l.Connection, &world{getenv: c.cfg.Getenv, http: l.http, sleep: c.cfg.Sleep, clock: c.cfg.Clock, secrets: c.cfg.Secrets, unkeyed: c.noKey, log: c.cfg.Log, output: c.cfg.Output})
+	p, err := open(&l.Connection, &world{getenv: c.cfg.Getenv, http: l.shared.http, refused: &l.shared.refused, sleep: c.cfg.Sleep, clock: c.cfg.Clock, secrets: c.cfg.Secrets, unkeyed: c.noKey, log: c.cfg.Log, output: c.cfg.Output})
 	if err != nil {
 		return nil, configError(name, "connection '%s'%s: %v", name, conn.sectionName(), err)
 	}
@@ -341,46 +347,47 @@ func (c *Client) openRoute(name string) (*route, error) {
 	return l, nil
 }
 
-// setUp sets the transport and the limiter of the line.
-func (l *route) setUp(c *Config) {
-	if l.http == nil {
-		l.http = newHTTP(&l.Connection)
+func newShared(conn *Connection, c *Config) *shared {
+	s := &shared{http: c.HTTP}
+	if s.http == nil {
+		s.http = newHTTP(conn)
 	}
-	if l.RateLimit != nil {
-		l.limiter = newLimiter(*l.RateLimit, c.Now, c.Sleep)
+	if conn.RateLimit != nil {
+		s.limiter = newLimiter(*conn.RateLimit, c.Now, c.Sleep)
 	}
+	return s
 }
 
-// Pool shares the rate limits and the network connections of clients that have the same
-// connections. The zero value is ready for use. It is safe for concurrent use.
+// Pool shares between clients that have the same connections: the rate limits, the network
+// connections, and what providers have refused. The zero value is ready for use. It is safe for
+// concurrent use.
 type Pool struct {
 	mu     sync.Mutex
-	routes map[string]*route // by name of the connection
+	shared map[string]*shared // by name of the connection
 }
 
 // Close closes the network connections that are not in use.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, l := range p.routes {
-		l.http.CloseIdleConnections()
+	for _, s := range p.shared {
+		s.http.CloseIdleConnections()
 	}
 }
 
-// setUp sets the transport and the limiter of a line to those of the first line of the connection.
-func (p *Pool) setUp(l *route, c *Config) {
+// share returns what the clients of a connection share.
+func (p *Pool) share(conn *Connection, c *Config) *shared {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	first := p.routes[l.Name]
-	if first == nil {
-		l.setUp(c)
-		if p.routes == nil {
-			p.routes = map[string]*route{}
+	s := p.shared[conn.Name]
+	if s == nil {
+		s = newShared(conn, c)
+		if p.shared == nil {
+			p.shared = map[string]*shared{}
 		}
-		p.routes[l.Name] = l
-		return
+		p.shared[conn.Name] = s
 	}
-	l.http, l.limiter = first.http, first.limiter
+	return s
 }
 
 func (c *Client) findConnection(name string) (Connection, bool) {

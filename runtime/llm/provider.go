@@ -134,4 +134,5 @@ type world struct {
 	clock  *clock.PausableClock
 
 	secrets *secret.Set
+	refused *refusals
 }

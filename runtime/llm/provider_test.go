@@ -351,7 +351,7 @@ func TestOpenAIOwn(t *testing.T) {
 	if (openAI{true}).Capabilities().MaxStop != 4 || (openAI{}).Capabilities().MaxStop != 0 {
 		t.Error("MaxStop is not 4 for OpenAI's own server and 0 for others")
 	}
-	p, err := openOpenAI(&Connection{Provider: "openai", APIKeyEnv: "KEY"}, &world{})
+	p, err := openOpenAI(&Connection{Provider: "openai", APIKeyEnv: "KEY"}, &world{refused: &refusals{}})
 	if err != nil || !p.(*remote).apis.chat.(openAI).own {
 		t.Error(p, err)
 	}

@@ -24,8 +24,8 @@ func (r *refusals) has(cause, key string) bool {
 
 // omitRefused sets what a request must not contain because its model has refused it before.
 func (p *remote) omitRefused(req *Request) {
-	req.renamed = p.refused.has(models.RefusedLimit, req.Model)
-	req.plain = p.refused.has(models.RefusedHidden, req.Model)
+	req.renamed = p.world.refused.has(models.RefusedLimit, req.Model)
+	req.plain = p.world.refused.has(models.RefusedHidden, req.Model)
 }
 
 // repair lets the request be sent again in another form, or without a part that the provider
@@ -64,7 +64,7 @@ func (p *remote) repairCause(cause string, req *Request, by wire, w *replySchema
 		if w == nil || w.rest == 0 || w.by != form {
 			return false
 		}
-		p.refused.forms.Store(formKey(req), len(p.forms(req))-w.rest)
+		p.world.refused.forms.Store(formKey(req), len(p.forms(req))-w.rest)
 	case models.RefusedCaching:
 		switch {
 		case asked.marks:
@@ -86,7 +86,7 @@ func (p *remote) repairCause(cause string, req *Request, by wire, w *replySchema
 
 // learn remembers what a failure shows.
 func (p *remote) learn(cause, key, line string, f *Failure) {
-	if _, known := p.refused.causes.LoadOrStore(cause+" "+key, true); !known && p.world.log != nil {
+	if _, known := p.world.refused.causes.LoadOrStore(cause+" "+key, true); !known && p.world.log != nil {
 		p.world.log("info", fmt.Sprintf("connection '%s': %s from now on (%s)", p.name, line, f.Message))
 	}
 }

@@ -26,8 +26,6 @@ type remote struct {
 	adapt func(json.RawMessage) (out json.RawMessage, ok bool)
 
 	apis *apis // nil for providers with one API
-
-	refused refusals
 }
 
 // exchange is one request with the header of its response. The body of the response is read through

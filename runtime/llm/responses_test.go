@@ -128,7 +128,7 @@ func TestChoiceOfAPI(t *testing.T) {
 		if c.conn.Provider == "" {
 			c.conn.Provider = "openai"
 		}
-		p, err := adapters[c.conn.Provider](&c.conn, &world{})
+		p, err := adapters[c.conn.Provider](&c.conn, &world{refused: &refusals{}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -185,7 +185,7 @@ func TestServiceTier(t *testing.T) {
 		case "ollama":
 			want = map[string]any{}
 		}
-		p, err := adapters[cmpProvider(provider)](&Connection{Provider: cmpProvider(provider), APIKeyEnv: "KEY", BaseURL: "https://x.example", Project: "p", Adds: Adds{Location: "l", ServiceTier: "flex"}}, &world{})
+		p, err := adapters[cmpProvider(provider)](&Connection{Provider: cmpProvider(provider), APIKeyEnv: "KEY", BaseURL: "https://x.example", Project: "p", Adds: Adds{Location: "l", ServiceTier: "flex"}}, &world{refused: &refusals{}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -120,9 +120,9 @@ func (c *Client) sendOnce(ctx context.Context, l *route, req *Request, piece fun
 		out = *req.MaxTokens
 	}
 	releaseRate := func(int64) {}
-	if l.limiter != nil {
+	if l.shared.limiter != nil {
 		var err error
-		if releaseRate, err = l.limiter.awaitTurn(ctx, in+out); err != nil {
+		if releaseRate, err = l.shared.limiter.awaitTurn(ctx, in+out); err != nil {
 			return nil, err
 		}
 	}

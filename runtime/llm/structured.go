@@ -41,7 +41,7 @@ func (p *remote) replySchema(req *Request) *replySchema {
 	object, wrapped := schema.AsObject(req.Schema)
 	w.schema, w.wrapped = object, wrapped
 	forms := p.forms(req)
-	refused, _ := p.refused.forms.Load(formKey(req))
+	refused, _ := p.world.refused.forms.Load(formKey(req))
 	n, _ := refused.(int)
 	for ; n < len(forms); n++ {
 		w.by, w.rest = forms[n], len(forms)-n-1
@@ -49,7 +49,9 @@ func (p *remote) replySchema(req *Request) *replySchema {
 			return w
 		}
 		if fits, ok := p.adapt(object); ok {
-			w.schema = fits
+			var again bool
+			w.schema, again = schema.AsObject(fits) // a map has become an array
+			w.wrapped = w.wrapped || again
 			return w
 		}
 	}
@@ -78,6 +80,15 @@ func (p *remote) forms(req *Request) (out []SchemaBy) {
 		out = append(out, schemaForms[name])
 	}
 	return out
+}
+
+// strictSchema returns a schema in a form of OpenAI's strict mode if there is one, else unchanged:
+// the provider then does not enforce it.
+func strictSchema(object json.RawMessage) (json.RawMessage, bool) {
+	if strict, ok := schema.OpenAI.Adapt(object); ok && schema.IsStrict(strict) {
+		return strict, true
+	}
+	return object, true
 }
 
 // formKey identifies the requests that have the same forms of schemas.

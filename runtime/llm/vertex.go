@@ -1,6 +1,10 @@
 package llm
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/concerto-lang/concerto/internal/data/schema"
+)
 
 // vertex implements Gemini's API on Google Cloud. The path contains the project and the location,
 // and an access token replaces the key.
@@ -32,7 +36,7 @@ func openVertex(c *Connection, w *world) (Provider, error) {
 		return nil, err
 	}
 	under := "/projects/" + inPath(c.Project) + "/locations/" + inPath(c.Location) + "/publishers/google"
-	return &remote{wire: vertex{under: under}, endpoint: e}, nil
+	return &remote{wire: vertex{under: under}, endpoint: e, adapt: schema.Gemini.Adapt}, nil
 }
 
 func (p vertex) path(req *Request, stream bool) string { return p.under + p.gemini.path(req, stream) }

@@ -16,7 +16,7 @@ var sectionDocs = []struct{ section, doc string }{
 	{"connections.*.retry", "When a failed call is repeated, for agents without a `retry_policy`."},
 	{"connections.*.rate_limit", "Rate limits of the connection; further requests wait."},
 	{"connections.*.prices.*", "The prices of a model, by its name (not an alias), instead of the vendor's, which are built in; `\"*\"` matches all models that are not named. `[limits] max_cost_usd` and `run --stats` use them."},
-	{"connections.*.models.*", "What a model accepts, by its name or a pattern, where it differs from what is built in; the longest pattern that matches decides."},
+	{"connections.*.models.*", "The parameters and forms that a model accepts, by its name or a pattern, where they differ from the built-in table; the longest pattern that matches decides."},
 	{"connections.*.replies[]", "One reply of the provider `scripted`. A request takes the first reply in the list that matches and is not used up."},
 	{"connections.*.replies[].tool_calls[]", "One call of a tool in a scripted reply."},
 	{"connections.*.replies[].error", "A scripted failure."},

@@ -233,6 +233,9 @@ func (c *converter) convert(s value.Slot, t *value.Type, p *path) value.Slot {
 		if m := s.Map(); m != nil {
 			return c.convertMap(m, t, p)
 		}
+		if a := s.Array(); a != nil && c.lenient != nil {
+			return c.convertEntries(a, t, p)
+		}
 	case value.TypeTuple:
 		return c.convertTuple(s, t, p)
 	case value.TypeStruct, value.TypeSchema:
@@ -301,6 +304,28 @@ func (c *converter) convertMap(m *value.Map, t *value.Type, p *path) value.Slot 
 		return true
 	})
 	return out.Slot()
+}
+
+// convertEntries converts an array of objects with `key` and `value`, the form in which Adapt
+// requests a map.
+func (c *converter) convertEntries(a *value.Array, t *value.Type, p *path) value.Slot {
+	m := value.NewMap(a.Len)
+	for i := range a.Len {
+		entry := a.At(i).Map()
+		if entry == nil || entry.Len() != 2 {
+			return c.mismatch(p, t, a.Slot())
+		}
+		k, hasKey := entry.GetString("key")
+		v, hasValue := entry.GetString("value")
+		if !hasKey || !hasValue || k.Kind() != value.KindString {
+			return c.mismatch(p, t, a.Slot())
+		}
+		if _, isTwice := m.Get(k); isTwice {
+			return c.fail(p.at(i), "the key %q occurs twice", k.AsString())
+		}
+		m.Set(k, v)
+	}
+	return c.convertMap(m, t, p)
 }
 
 // convertKey converts the key of a map. An Int or Bool is a string in JSON.

@@ -3,6 +3,7 @@ package schema
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
@@ -17,6 +18,9 @@ func AsObject(schema json.RawMessage) (object json.RawMessage, wrapped bool) {
 	if json.Unmarshal(schema, &top) == nil && string(top.Type) == `"object"` {
 		return schema, false
 	}
+	if bytes.Contains(schema, []byte(`"$ref":"#"`)) { // which would be the wrapper
+		return wrapRecursive(schema)
+	}
 	return jsonwrite.MustEncode(struct {
 		Type       string                     `json:"type"`
 		Properties map[string]json.RawMessage `json:"properties"`
@@ -24,6 +28,23 @@ func AsObject(schema json.RawMessage) (object json.RawMessage, wrapped bool) {
 		Additional bool                       `json:"additionalProperties"`
 		Defs       json.RawMessage            `json:"$defs,omitempty"`
 	}{"object", map[string]json.RawMessage{"value": schema}, []string{"value"}, false, top.Defs}), true
+}
+
+// wrapRecursive is AsObject for a schema that refers to itself. The schema becomes a definition.
+func wrapRecursive(schema json.RawMessage) (json.RawMessage, bool) {
+	var root, defs map[string]json.RawMessage
+	if json.Unmarshal(schema, &root) != nil || root["$defs"] != nil && json.Unmarshal(root["$defs"], &defs) != nil {
+		return schema, false // it is no schema, which the provider reports
+	}
+	delete(root, "$defs")
+	name := "Value"
+	for defs[name] != nil {
+		name += "_"
+	}
+	all := map[string]json.RawMessage{name: jsonwrite.MustEncode(root)}
+	maps.Copy(all, defs)
+	text := jsonwrite.MustEncode(map[string]any{"$ref": "#/$defs/" + name, "$defs": all})
+	return AsObject(bytes.ReplaceAll(text, []byte(`"$ref":"#"`), []byte(`"$ref":"#/$defs/`+name+`"`)))
 }
 
 // Unwrap returns the text of a reply without the object of AsObject. If the model ignored the
