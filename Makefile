@@ -1,5 +1,5 @@
 # The project's own commands. `make check` is what a commit must pass.
-.PHONY: all build playground playground-check size test quick race checkptr lint builds platforms night fmt gen golden fuzz bench bench-page bench-playground otel-check otel-receiver spec cover mutants kill durable-kill work-kill merge-kill engine-kill relay-kill replicas check tidy arch site conformance mcp-reference sdk vscode vscode-e2e agents agents-latest release release-check misbehave soak web-vendor components screenshots pictures
+.PHONY: all build playground playground-check size test quick race checkptr lint builds platforms night fmt gen golden fuzz bench bench-page bench-playground otel-check otel-receiver spec cover mutants kill durable-kill work-kill merge-kill engine-kill relay-kill replicas check tidy arch site conformance mcp-reference sdk vscode vscode-e2e agents agents-latest release release-check misbehave soak web-vendor components screenshots pictures models
 
 all: build
 
@@ -196,6 +196,12 @@ PLAYGROUND ?= bin/playground
 site:
 	test -e $(PLAYGROUND)/index.html || $(MAKE) playground OUT=$(PLAYGROUND)
 	go run ./tools/site -o $(or $(OUT),bin/site) -playground $(PLAYGROUND)
+
+# All that sends requests to models: each row of the table on a server that enforces it, the collected refusals, prices,
+# caches, and the scripts of agents.
+models:
+	go test ./internal/data/models/... ./internal/testkit/testllm ./runtime/llm/... ./runtime/budget
+	go test ./internal/cli -run 'TestScripts/(agent|models|cost|limit)_'
 
 # The black-box suite, when it lies beside the checkout.
 conformance: build

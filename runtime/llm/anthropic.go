@@ -187,6 +187,17 @@ func (p *anthropicPiece) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
+// setInput sets the input of a call of the provider's own tool, which arrives in pieces.
+func (p *anthropicPiece) setInput(text string) {
+	var block map[string]json.RawMessage
+	if json.Unmarshal(p.raw, &block) != nil || !json.Valid([]byte(text)) {
+		p.raw = nil
+		return
+	}
+	block["input"] = json.RawMessage(text)
+	p.raw = jsonwrite.MustEncode(block)
+}
+
 // anthropicUsage counts tokens. The API counts the input tokens that are read from its cache or
 // written to it separately from other input tokens.
 type anthropicUsage struct {
@@ -341,6 +352,10 @@ func (m *anthropicReply) result(w *replySchema) *effect.AgentReply {
 		}
 	}
 	out.Text, out.Items = text.String(), m.items(w)
+	if out.StopReason == stopPause {
+		out.Items = m.rawItems()
+		return out
+	}
 	if !w.asTool() {
 		out.Text = w.unwrap(out.Text)
 	}
@@ -410,6 +425,23 @@ func anthropicContent(m *effect.ChatMessage) (blocks []anthropicBlock) {
 		}
 	}
 	return blocks
+}
+
+// rawItems returns the whole content of a message as it was received, or nil.
+func (m *anthropicReply) rawItems() *effect.Items {
+	out := &effect.Items{API: itemsAnthropic}
+	for _, b := range m.Content {
+		switch {
+		case b.Type == "text" && b.Text == "":
+		case b.Type == "text":
+			out.Content = append(out.Content, rawText(b.Text))
+		case b.raw == nil:
+			return nil
+		default:
+			out.Content = append(out.Content, b.raw)
+		}
+	}
+	return out
 }
 
 // items returns the hidden content of a message, or nil. texts is the number of its text blocks.
@@ -538,6 +570,10 @@ func (s *anthropicStream) event(data []byte) (string, error) {
 // from then on, so that the reply has no hidden content.
 func (s *anthropicStream) think(i int, e *anthropicEvent) {
 	b := &s.m.Content[i]
+	if e.Delta.Type == "input_json_delta" {
+		s.parts[i].WriteString(e.Delta.JSON)
+		return
+	}
 	var block map[string]json.RawMessage
 	if e.Delta.Type != "thinking_delta" && e.Delta.Type != "signature_delta" || json.Unmarshal(b.raw, &block) != nil {
 		b.raw = nil
@@ -569,6 +605,8 @@ func (s *anthropicStream) reply() (*effect.AgentReply, bool) {
 		switch text := s.parts[i].String(); {
 		case b.Type == "text":
 			b.Text = text
+		case text != "" && b.raw != nil:
+			b.setInput(text)
 		case text != "":
 			b.Input = json.RawMessage(text)
 		}

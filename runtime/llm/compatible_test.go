@@ -98,7 +98,6 @@ func TestBrokenOff(t *testing.T) {
 		"unknown":             {"openai", chat(`{"message":{"content":"half"},"finish_reason":"tired"}`), []string{chat(`{"delta":{"content":"half"},"finish_reason":"tired"}`)}, "bad_answer", false, "unknown, and may be incomplete: tired"},
 		"Ollama loads":        {"ollama", `{"message":{"content":""},"done":true,"done_reason":"load"}`, nil, "overloaded", true, "broke off the reply: load"},
 		"Anthropic":           {"anthropic", `{"content":[{"type":"text","text":"half"}],"stop_reason":"tired"}`, nil, "bad_answer", false, "tired"},
-		"a paused turn":       {"anthropic", `{"content":[{"type":"text","text":"half"}],"stop_reason":"pause_turn"}`, nil, "bad_answer", false, "broke off the reply: pause_turn"},
 		"Gemini":              {"gemini", `{"candidates":[{"content":{"parts":[{"text":"half"}]},"finishReason":"OTHER"}]}`, nil, "bad_answer", false, "OTHER"},
 		"Bedrock":             {"bedrock", `{"output":{"message":{"content":[{"text":"half"}]}},"stopReason":"malformed_tool_use"}`, nil, "bad_answer", false, "malformed_tool_use"},
 	} {

@@ -110,8 +110,8 @@ func (r *collected) call() effect.AgentCall {
 	return call
 }
 
-// TestRenamedLimit checks that the new name of max_tokens is used at once after it was learned, also
-// by another client of the pool, and for its model only.
+// TestRenamedLimit checks that the new name of max_tokens is used at once after it was learned,
+// also by another client of the pool, and for its model only.
 func TestRenamedLimit(t *testing.T) {
 	refusal := modelserver.Reply{Status: 400, Error: "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."}
 	s, conn := server(t, "openai", refusal, modelserver.Reply{Text: "x", Repeat: true})

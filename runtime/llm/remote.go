@@ -40,6 +40,10 @@ type exchange struct {
 
 // Ask sends the request and reads the whole response.
 func (p *remote) Ask(ctx context.Context, req *Request) (*effect.AgentReply, error) {
+	return p.throughPauses(req, func(req *Request) (*effect.AgentReply, error) { return p.askOnce(ctx, req) })
+}
+
+func (p *remote) askOnce(ctx context.Context, req *Request) (*effect.AgentReply, error) {
 	w := p.replySchema(req)
 	x, err := p.openExchange(ctx, req, w, false)
 	if err != nil {
@@ -295,6 +299,18 @@ var errNoFirst = errors.New("no first token")
 
 // Stream sends the request and passes the text of the response to piece as it arrives.
 func (p *remote) Stream(ctx context.Context, req *Request, piece func(string)) (*effect.AgentReply, error) {
+	partial := false
+	reply, err := p.throughPauses(req, func(req *Request) (*effect.AgentReply, error) {
+		return p.streamOnce(ctx, req, func(text string) { partial = true; piece(text) })
+	})
+	var f *Failure
+	if errors.As(err, &f) {
+		f.Partial = f.Partial || partial
+	}
+	return reply, err
+}
+
+func (p *remote) streamOnce(ctx context.Context, req *Request, piece func(string)) (*effect.AgentReply, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	begun := func() {}

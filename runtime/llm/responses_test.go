@@ -510,8 +510,8 @@ func TestHTMLInsteadOfResponses(t *testing.T) {
 // TestLearnedAPI checks that requests that chat completions refuse in favour of the Responses API
 // are sent there, from then on at once, if the manifest does not set the API.
 func TestLearnedAPI(t *testing.T) {
-	refused := modelserver.Reply{Status: 400, Error: "Function tools with reasoning_effort are not supported for gpt-5.6 in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'."}
-	call := effect.AgentCall{Model: "gpt-5.6", Effort: "low", Tools: []effect.ToolSpec{{Name: "f", Parameters: []byte(`{"type":"object"}`)}}}
+	refused := modelserver.Reply{Status: 400, Error: "Function tools with reasoning_effort are not supported for new in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'."}
+	call := effect.AgentCall{Model: "new", Effort: "low", Tools: []effect.ToolSpec{{Name: "f", Parameters: []byte(`{"type":"object"}`)}}}
 	paths := func(s *modelserver.Server) (out []string) {
 		for _, r := range s.Requests() {
 			out = append(out, r.Path)
@@ -537,7 +537,7 @@ func TestLearnedAPI(t *testing.T) {
 	if d := cmp.Diff([]string{"/v1/chat/completions", "/v1/responses", "/v1/responses", "/v1/chat/completions"}, paths(s)); d != "" {
 		t.Error(d)
 	}
-	if len(lines) != 1 || !strings.HasPrefix(lines[0], "info connection 'main': chat completions refuse requests to gpt-5.6; the Responses API is used from now on (the provider answered 400") {
+	if len(lines) != 1 || !strings.HasPrefix(lines[0], "info connection 'main': chat completions refuse requests to new; the Responses API is used from now on (the provider answered 400") {
 		t.Error(lines)
 	}
 	seeded := call

@@ -14,7 +14,7 @@ var stops = map[string]string{
 	"stop": "end", "eos": "end", "eos_token": "end", "end": "end", "length": "length", "tool_calls": "tool", "function_call": "tool", "content_filter": "filter",
 	"completed": "end", "max_output_tokens": "length",
 	// Anthropic, also of compatible servers that pass on its reasons
-	"end_turn": "end", "max_tokens": "length", "model_context_window_exceeded": "length", "tool_use": "tool", "stop_sequence": "stop", "refusal": stopRefusal,
+	"end_turn": "end", "max_tokens": "length", "model_context_window_exceeded": "length", "tool_use": "tool", "stop_sequence": "stop", "refusal": stopRefusal, "pause_turn": stopPause,
 	// Bedrock
 	"guardrail_intervened": "filter", "content_filtered": "filter",
 	// Gemini
@@ -33,7 +33,6 @@ var brokenOff = map[string]Class{
 	"abort":                        ClassServer,     // vLLM
 	"load":                         ClassOverloaded, // Ollama: the model is being loaded
 	"unload":                       ClassOverloaded, // Ollama
-	"pause_turn":                   ClassBadAnswer,  // Anthropic, during a tool of its own
 	"malformed_model_output":       ClassBadAnswer,  // Bedrock
 	"malformed_tool_use":           ClassBadAnswer,  // Bedrock
 	"MALFORMED_FUNCTION_CALL":      ClassBadAnswer,  // Gemini

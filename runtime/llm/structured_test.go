@@ -145,7 +145,7 @@ func TestRefusedSampling(t *testing.T) {
 		{"azure", "gpt-5.1", effect.AgentCall{Temperature: ptr(0.5)}, "gpt-5.1 accepts temperature only without reasoning: remove it, or set reasoning_effort"},
 		{"azure", "gpt-5.1", effect.AgentCall{Temperature: ptr(0.5), Effort: "none"}, ""},
 		{"anthropic", "claude-haiku-4-5", effect.AgentCall{Temperature: ptr(0.5)}, ""},
-		{"openai", "gpt-6.2-sol", effect.AgentCall{Temperature: ptr(0.5)}, ""}, // not the vendor's server
+		{"openai", "our-model", effect.AgentCall{Temperature: ptr(0.5)}, ""},
 		{"azure", "our-deployment", effect.AgentCall{Temperature: ptr(0.5)}, ""},
 	} {
 		s, conn := server(t, c.provider, modelserver.Reply{Text: "x"})

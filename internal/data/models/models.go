@@ -227,6 +227,9 @@ func loaded() *table {
 	return &read.table
 }
 
+// Rows returns the rows of the table.
+func Rows() []Model { return slices.Clone(loaded().Rows) }
+
 // families maps the beginnings of names to the providers of their rows.
 var families = []struct{ prefix, provider string }{{"claude-", "anthropic"}, {"gpt-", "openai"}, {"gemini-", "gemini"}}
 

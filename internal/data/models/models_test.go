@@ -44,7 +44,7 @@ func TestRows(t *testing.T) {
 				t.Errorf("%s has the forms %v", name, forms)
 			}
 		}
-		if got := Lookup(r.Provider, strings.ReplaceAll(strings.TrimSuffix(r.Pattern, "*"), "*", "x")); got == nil {
+		if got := Lookup(r.Provider, strings.NewReplacer("[0-9]", "3", "*", "x").Replace(strings.TrimSuffix(r.Pattern, "*"))); got == nil {
 			t.Errorf("%s is not found", name)
 		}
 	}
@@ -72,6 +72,8 @@ func TestLookup(t *testing.T) {
 		{"bedrock", "anthropic.claude-haiku-4-5-20251001-v1:0", "claude-*", Send, "tool prompt", "tool prompt"},
 		{"bedrock", "amazon.nova-pro-v1:0", "nova-*", "", "tool prompt", "tool prompt"},
 		{"openai", "gpt-6.2-sol", "gpt-6.2-sol*", Refuse, "native", "native"},
+		{"openai", "o3-mini", "o[0-9]*", Refuse, "native", "native"},
+		{"openai", "our-model", "", "", "", ""},
 		{"azure", "gpt-5.1-2025-11-13", "gpt-5.1*", EffortNone, "native", "native"},
 		{"gemini", "models/gemini-2.5-flash", "gemini-2.5*", Send, "native", "tool"},
 		{"vertex", "gemini-3.8-flash", "gemini-3.8-flash*", Send, "native", "native"},

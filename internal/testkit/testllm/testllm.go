@@ -1,5 +1,6 @@
 // Package testllm starts a scripted model server for tests of model providers and of the command.
-// It validates each request against the API's published schema (requests/*.json).
+// It validates each request against the API's published schema (requests/*.json), and against what
+// its model accepts.
 package testllm
 
 import (
@@ -82,9 +83,11 @@ func check(api string, r *http.Request, text []byte) error {
 		return fmt.Errorf("the request does not match the published schema of %s: %s\n%s", api, jsonschema.FormatProblems(problems, 5), text)
 	}
 	if rules := rules[api]; rules != nil {
-		return rules(doc.(map[string]any))
+		if err := rules(doc.(map[string]any)); err != nil {
+			return err
+		}
 	}
-	return nil
+	return checkRow(api, r, doc.(map[string]any))
 }
 
 // Main serves the script in the file args[0] and writes the server's URL to stdout. It returns the
