@@ -163,7 +163,7 @@ var Policy = []Rule{
 	{Package: "internal/playground/hostscript"},
 	{Package: "internal/testkit/testhost", Imports: "internal/playground/hostscript", Tests: true},
 	{Package: "internal/agents/modelserver"},
-	{Package: "internal/testkit/testllm", Imports: "internal/agents/modelserver internal/text/jsonschema", Tests: true},
+	{Package: "internal/testkit/testllm", Imports: "internal/data/models internal/agents/modelserver internal/text/jsonschema", Tests: true},
 	{Package: "internal/testkit/testmcp", Tests: true},
 	{Package: "internal/testkit/testcommand", Tests: true},
 	{Package: "internal/testkit/testproc", Tests: true},
