@@ -95,7 +95,7 @@ tool Bank {
     pub fn pay(mut self, @param("how much") amount: Int) -> Int { amount }
 }
 
-agent Clerk uses main { tools: [Bank] }
+agent Clerk uses main { tools: [Bank], reasoning_effort: "low" }
 agent Poet uses main {}
 
 fn main() {
@@ -142,14 +142,16 @@ done
 		t.Errorf("the run printed %q, want %q", out, want)
 	}
 	for name, want := range map[string]string{
-		"chat m r1":             "gen_ai.usage.cache_read.input_tokens=4 gen_ai.usage.reasoning.output_tokens=3 gen_ai.response.finish_reasons=tool_calls concerto.usage.estimated=",
+		"invoke_workflow p":     "gen_ai.agent.name=p gen_ai.operation.name=invoke_workflow",
+		"invoke_agent Clerk":    "gen_ai.usage.cache_read.input_tokens=4 gen_ai.usage.reasoning.output_tokens=3",
+		"chat m r1":             "gen_ai.request.reasoning.level=low gen_ai.usage.cache_read.input_tokens=4 gen_ai.usage.reasoning.output_tokens=3 gen_ai.response.finish_reasons=tool_calls concerto.usage.estimated=",
 		"chat m r2":             "gen_ai.usage.cache_read.input_tokens= gen_ai.response.time_to_first_chunk= concerto.usage.estimated=true",
 		"execute_tool Bank_pay": "gen_ai.tool.description=Pays an amount gen_ai.tool.call.id=c1",
 		"invoke_agent Echo":     "concerto.host.process=1 concerto.host.transport=stdio",
 		"tools/call trace":      "network.transport=pipe mcp.protocol.version=* jsonrpc.request.id=* gen_ai.tool.name=trace",
 		"tools/call fail":       "network.transport=pipe error.type=tool_error",
 		"tools/call echo":       "network.transport=tcp mcp.protocol.version=* jsonrpc.request.id=*",
-		"chat m r3":             "gen_ai.response.time_to_first_chunk=* gen_ai.request.stream=true gen_ai.response.finish_reasons=stop",
+		"chat m r3":             "gen_ai.request.reasoning.level= gen_ai.response.time_to_first_chunk=* gen_ai.request.stream=true gen_ai.response.finish_reasons=stop",
 	} {
 		for pair := range strings.SplitSeq(regexp.MustCompile(` ([a-z_]+[.a-z_]*=)`).ReplaceAllString(want, "\n$1"), "\n") {
 			key, value, _ := strings.Cut(pair, "=")
@@ -165,9 +167,19 @@ done
 			}
 		}
 	}
-	metrics := map[string]bool{}
+	metrics, invoked := map[string]bool{}, map[string]bool{}
 	for _, m := range c.metrics {
 		metrics[m.Name] = true
+		if m.Name == "gen_ai.invoke_agent.duration" {
+			for _, p := range m.GetHistogram().DataPoints {
+				has := attributes(p.Attributes)
+				invoked[plain(has["gen_ai.operation.name"])+" "+plain(has["gen_ai.agent.name"])] = true
+			}
+		}
+	}
+	want := map[string]bool{"invoke_workflow p": true, "invoke_agent Clerk": true, "invoke_agent Poet": true, "invoke_agent Echo": true, "invoke_agent Vendor": true}
+	if diff := cmp.Diff(want, invoked); diff != "" {
+		t.Errorf("measured durations differ (-want +got):\n%s", diff)
 	}
 	for _, name := range []string{"time_to_first_chunk", "usage.cache_read.input_tokens", "usage.reasoning.output_tokens"} {
 		if !metrics["gen_ai.client.inference."+name] {

@@ -12,6 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/decision"
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/record/event"
 	"github.com/concerto-lang/concerto/internal/record/otlp"
@@ -91,10 +92,10 @@ func (r *Run) handlePipeline(e *event.Event) {
 	if e.Phase == event.Begin {
 		x := r.begin(e, "invoke_workflow "+e.Name, otlp.Internal)
 		x.set(operation, "invoke_workflow")
-		x.set("gen_ai.workflow.name", e.Name)
+		x.set(agentName, e.Name)
 	} else if x := r.finish(e); x != nil {
 		r.end(x, e)
-		r.measure("gen_ai.workflow.duration", seconds(e), x.errorType(), x.of("gen_ai.workflow.name"))
+		r.measureInvocation(x, seconds(e))
 	}
 }
 
@@ -127,11 +128,16 @@ func (r *Run) handleAgent(e *event.Event) {
 		return
 	}
 	if x.counted {
-		x.set("gen_ai.usage.input_tokens", x.tokens[0])
-		x.set("gen_ai.usage.output_tokens", x.tokens[1])
+		x.setUsage(x.used)
 	}
 	r.end(x, e)
-	r.measure("gen_ai.invoke_agent.duration", seconds(e), x.errorType(), x.of(agentName), x.of(operation), x.of(provider), x.of("gen_ai.request.model"))
+	r.measureInvocation(x, seconds(e))
+}
+
+// measureInvocation adds the duration of a run, a pipeline, a call of an agent or an exchange with
+// a host to the metrics.
+func (r *Run) measureInvocation(x *span, seconds float64) {
+	r.measure("gen_ai.invoke_agent.duration", seconds, x.errorType(), x.of(agentName), x.of(operation), x.of(provider), x.of("gen_ai.request.model"))
 }
 
 // provider returns the name of the provider of a connection.
@@ -167,17 +173,14 @@ func (r *Run) handleModel(e *event.Event) {
 		x.set("gen_ai.response.id", reply.RequestID)
 		x.set("gen_ai.response.model", reply.Model)
 		x.set("gen_ai.response.finish_reasons", []string{finishReason(reply)})
-		x.set("gen_ai.usage.input_tokens", reply.TokensIn)
-		x.set("gen_ai.usage.output_tokens", reply.TokensOut)
+		x.setUsage(reply.Usage())
 		if reply.Estimated {
 			x.set("concerto.usage.estimated", true)
 		}
-		for _, p := range partsOf(reply) {
-			x.set("gen_ai.usage."+p.name, p.tokens)
-		}
 		if agent := x.around; agent.kind == event.Agent {
-			agent.tokens[0] += reply.TokensIn
-			agent.tokens[1] += reply.TokensOut
+			agent.used.In += reply.TokensIn
+			agent.used.Out += reply.TokensOut
+			agent.used.Parts = agent.used.Plus(reply.Parts)
 			agent.counted = true
 		}
 		if a.Cost != nil {
@@ -206,13 +209,22 @@ type tokenPart struct {
 }
 
 // partsOf returns the tokens of special kinds that a provider reports.
-func partsOf(reply *effect.AgentReply) (list []tokenPart) {
-	for _, p := range []tokenPart{{"cache_read.input_tokens", reply.Cached}, {"cache_write.input_tokens", reply.CacheWrite}, {"reasoning.output_tokens", reply.Reasoning}} {
+func partsOf(of models.Parts) (list []tokenPart) {
+	for _, p := range []tokenPart{{"cache_read.input_tokens", of.Cached}, {"cache_write.input_tokens", of.CacheWrite}, {"reasoning.output_tokens", of.Reasoning}} {
 		if p.tokens > 0 {
 			list = append(list, p)
 		}
 	}
 	return list
+}
+
+// setUsage sets what requests to models have used.
+func (x *span) setUsage(u models.Usage) {
+	x.set("gen_ai.usage.input_tokens", u.In)
+	x.set("gen_ai.usage.output_tokens", u.Out)
+	for _, p := range partsOf(u.Parts) {
+		x.set("gen_ai.usage."+p.name, p.tokens)
+	}
 }
 
 // setRequest sets the parameters of a request to a model, as they are sent.
@@ -234,6 +246,7 @@ func (x *span) setRequest(a *event.Attempt) {
 	if len(call.Stop) > 0 {
 		x.set("gen_ai.request.stop_sequences", call.Stop)
 	}
+	x.set("gen_ai.request.reasoning.level", call.Effort)
 }
 
 // measureModel adds an attempt that has sent a request to the metrics.
@@ -257,7 +270,7 @@ func (r *Run) measureModel(x *span, e *event.Event) {
 	}
 	r.measure("gen_ai.client.inference.usage.input_tokens", float64(reply.TokensIn), list(modality)...)
 	r.measure("gen_ai.client.inference.usage.output_tokens", float64(reply.TokensOut), list(modality)...)
-	for _, p := range partsOf(reply) {
+	for _, p := range partsOf(reply.Parts) {
 		r.measure("gen_ai.client.inference.usage."+p.name, float64(p.tokens), list(modality)...)
 	}
 	if cost, ok := x.get("concerto.cost_usd").(float64); ok {
@@ -423,7 +436,7 @@ func (r *Run) handleExchange(e *event.Event) {
 		x.setReported(value.AppendJSON(nil, m.Payload))
 	}
 	r.end(x, e)
-	r.measure("gen_ai.invoke_agent.duration", seconds(e), x.errorType(), x.of(agentName), x.of(operation), x.of(provider))
+	r.measureInvocation(x, seconds(e))
 	for item, of := range r.open { // its messages
 		if of == x {
 			delete(r.open, item)

@@ -18,14 +18,14 @@ func Reference() string {
 <!-- written from internal/engine/telemetry/registry.json by "make gen"; do not edit -->
 
 This page lists the names that a run may export ([chapter 40](40-telemetry.md)). Those that do not
-begin with `+"`concerto.`"+` are from OpenTelemetry: from the semantic conventions for generative AI at
-commit %s, and from the core conventions 1.44.0.
+begin with `+"`concerto.`"+` are from OpenTelemetry: from the semantic conventions for generative AI
+%s, and from the core conventions %s.
 
 ## Spans
 
 | kind | required attributes |
 | --- | --- |
-`, "`"+r.Commit[:12]+"`")
+`, r.Version, r.Core)
 	for _, name := range slices.Sorted(maps.Keys(r.Spans)) {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", name, quoted(r.Spans[name].Required))
 	}

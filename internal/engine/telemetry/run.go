@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/record/event"
 	"github.com/concerto-lang/concerto/internal/record/otlp"
 	"github.com/concerto-lang/concerto/vm"
@@ -79,8 +80,8 @@ type span struct {
 	item     int64
 	around   *span
 	left     bool // not exported
-	tokens   [2]int64
-	counted  bool // tokens contains a usage
+	used     models.Usage
+	counted  bool // used contains the usage of a reply
 	decision string
 	actor    string
 	asks     string            // kind of an approval
@@ -126,8 +127,8 @@ func (t *Telemetry) Begin(o RunOptions) *Run {
 		o.Sent.begin(r.parent)
 	}
 	r.root = &span{kind: event.Run, Span: otlp.Span{Trace: r.context.Trace, ID: r.context.Span, Parent: r.parent.Span, State: r.context.State, Name: "invoke_workflow " + o.Program, Kind: otlp.Internal, Begin: o.Began}}
-	r.root.set("gen_ai.operation.name", "invoke_workflow")
-	r.root.set("gen_ai.workflow.name", o.Program)
+	r.root.set(operation, "invoke_workflow")
+	r.root.set(agentName, o.Program)
 	r.root.set("concerto.run.id", o.ID)
 	return r
 }
@@ -176,7 +177,7 @@ func (r *Run) End(err error, exit int, isSuspended bool) {
 		r.root.fail(r.t, kind, err.Error())
 	}
 	r.root.End = time.Now()
-	r.measure("gen_ai.workflow.duration", r.root.End.Sub(r.root.Begin).Seconds(), r.root.errorType(), r.root.of("gen_ai.workflow.name"))
+	r.measureInvocation(r.root, r.root.End.Sub(r.root.Begin).Seconds())
 	r.export(r.root)
 }
 

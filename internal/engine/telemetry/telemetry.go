@@ -14,15 +14,16 @@ import (
 )
 
 // registryJSON is the table of all names: attributes with their types, the spans with their
-// required attributes and kinds, and metrics with their units, attributes and bounds. The names of
-// OpenTelemetry are from the commit of its registry that the file contains.
+// required attributes and kinds, and metrics with their units, attributes and bounds. The file
+// contains the versions of OpenTelemetry's conventions whose names it has.
 //
 //go:embed registry.json
 var registryJSON []byte
 
 // Registry is the table of names.
 type Registry struct {
-	Commit    string `json:"commit"`
+	Version   string `json:"version"` // of the conventions for generative AI
+	Core      string `json:"core"`    // version of the core conventions
 	SchemaURL string `json:"schema_url"`
 	// Attributes contains the types and, if there are only some, the values of attributes.
 	Attributes map[string]struct {
