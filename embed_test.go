@@ -165,6 +165,9 @@ fn main() {
 		`[error] {"reason":"auth","retryable":false,"status":401,"id":"r1"}`:    &concerto.ModelError{Message: "no", Status: 401, RequestID: "r1"},
 		`[error] {"reason":"script","retryable":false,"status":503,"id":null}`:  &concerto.ModelError{Message: "never again", Status: 503},
 		`[error] {"reason":"script","retryable":false,"status":null,"id":null}`: errors.New("no"),
+		`[error] {"reason":"quota","retryable":false,"status":429,"id":null}`:   &concerto.ModelError{Reason: "quota", Message: "no credit", Status: 429},
+		`[error] {"reason":"rate","retryable":false,"status":null,"id":null}`:   &concerto.ModelError{Reason: "rate", Message: "come tomorrow"},
+		`[error] {"reason":"script","retryable":false,"status":529,"id":null}`:  &concerto.ModelError{Reason: "tired", Message: "no", Status: 529, Retryable: true},
 	} {
 		got := run(func(context.Context, concerto.ModelRequest) (concerto.ModelReply, error) {
 			return concerto.ModelReply{}, failure
@@ -173,11 +176,95 @@ fn main() {
 			t.Errorf("error %+v: output %q after %d requests, want %q after 1", failure, got, len(requests), want)
 		}
 	}
-	got = run(func(context.Context, concerto.ModelRequest) (concerto.ModelReply, error) {
-		return concerto.ModelReply{Text: "x", StopReason: "done"}, nil
-	})
-	if !strings.Contains(got, `"reason":"script"`) {
-		t.Errorf("a StopReason that does not exist: output %q", got)
+	for _, reply := range []concerto.ModelReply{{Text: "x", StopReason: "done"}, {Text: "x", Items: []json.RawMessage{json.RawMessage("{")}}} {
+		got = run(func(context.Context, concerto.ModelRequest) (concerto.ModelReply, error) { return reply, nil })
+		if !strings.Contains(got, `"reason":"script"`) {
+			t.Errorf("the invalid reply %+v: output %q", reply, got)
+		}
+	}
+}
+
+// TestModelItems checks that the hidden content of a reply returns in the requests with the results
+// of its tool calls, also after a request that was repeated, in no later call of the agent, and from
+// a tape; that the program receives all numbers of tokens; and that a secret of the run in the
+// content drops it.
+func TestModelItems(t *testing.T) {
+	p := load(t, `
+use std::env;
+
+tool Shop {
+    description: "The shop",
+    @describe("Looks something up")
+    pub fn look(self, what: String) -> Int { 3 }
+}
+
+memory notes: Memory = Memory::new();
+
+agent Clerk uses any {
+    tools: [Shop], reasoning_effort: "high",
+    retry_policy: { max_attempts: 2, backoff: "none", initial_delay_ms: 1 },
+}
+
+fn main() {
+    let _key = env::get("API_KEY");
+    let talk = Clerk.with_memory(notes);
+    let r = talk.execute("count")?;
+    emit("reply", [r.text, r.model, r.tokens_in, r.tokens_cached, r.tokens_cache_write, r.tokens_out, r.tokens_reasoning]);
+    emit("reply", talk.execute("again")?.text);
+}`)
+	hidden := []json.RawMessage{json.RawMessage(`{"signature":"s1"}`), json.RawMessage(`"text"`)}
+	run := func(items []json.RawMessage) (requests []concerto.ModelRequest, output string, tape []byte) {
+		t.Helper()
+		var out, recorded bytes.Buffer
+		_, err := p.Run(t.Context(), concerto.Options{Output: &out, Permissions: concerto.AllowAll(), Env: []string{"API_KEY=the-secret"}, Records: concerto.Records{Tape: &recorded},
+			Model: func(_ context.Context, r concerto.ModelRequest) (concerto.ModelReply, error) {
+				requests = append(requests, r)
+				switch len(requests) {
+				case 1:
+					return concerto.ModelReply{TokensIn: 1, TokensOut: 1, Items: items, ToolCalls: []concerto.ModelToolCall{{Name: "Shop_look", Args: json.RawMessage(`{"what":"pens"}`)}}}, nil
+				case 2:
+					return concerto.ModelReply{}, &concerto.ModelError{Reason: "overloaded", Message: "busy", Retryable: true, RetryAfter: time.Millisecond}
+				case 3:
+					return concerto.ModelReply{Text: "three", Model: "m-2", TokensIn: 90, TokensCached: 40, TokensCacheWrite: 30, TokensOut: 20, TokensReasoning: 10}, nil
+				}
+				return concerto.ModelReply{Text: "as before"}, nil
+			}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return requests, out.String(), recorded.Bytes()
+	}
+	requests, output, tape := run(hidden)
+	if want := "[reply] [\"three\",\"m-2\",91,40,30,21,10]\n[reply] as before\n"; output != want || len(requests) != 4 {
+		t.Fatalf("output %q after %d requests, want %q after 4", output, len(requests), want)
+	}
+	for i, r := range requests {
+		for _, m := range r.Messages {
+			var want []json.RawMessage
+			if (i == 1 || i == 2) && m.Role == "assistant" {
+				want = hidden
+			}
+			if d := cmp.Diff(want, m.Items); d != "" {
+				t.Errorf("request %d, message of the role %s: items differ (-want +got):\n%s", i+1, m.Role, d)
+			}
+		}
+		if r.Effort != "high" {
+			t.Errorf("request %d: effort %q", i+1, r.Effort)
+		}
+	}
+	opened, err := concerto.ReadTape(bytes.NewReader(tape))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again bytes.Buffer
+	if _, err := p.Replay(t.Context(), opened, concerto.Options{Output: &again}); err != nil || again.String() != output {
+		t.Errorf("replay: output %q, error %v", again.String(), err)
+	}
+	requests, _, _ = run([]json.RawMessage{json.RawMessage(`"with the-secret"`)})
+	for _, m := range requests[2].Messages {
+		if m.Items != nil {
+			t.Errorf("hidden content with a secret returned: %s", m.Items)
+		}
 	}
 }
 

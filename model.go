@@ -12,14 +12,16 @@ import (
 	"github.com/concerto-lang/concerto/runtime/llm"
 )
 
-// Model answers a request of an agent. An error becomes an AgentError of the program. Return a
-// *ModelError to have the request repeated by the agent's retry policy, or sent to the connection's
-// fallbacks; after any other error it is not repeated. Several calls may overlap.
+// Model answers a request of an agent. An error becomes an AgentError of the program. A *ModelError
+// determines the fields of the AgentError, and whether the agent's retry policy repeats the request;
+// any other error has the reason "script" and is not repeated. Several calls may overlap.
 type Model func(ctx context.Context, r ModelRequest) (ModelReply, error)
 
 // ModelRequest is the request of an agent to its model.
 type ModelRequest struct {
-	// Agent is the name of the agent. Connection and Model are the names in its declaration.
+	// Agent is the name of the agent, and Connection that of the connection in its declaration.
+	// Model is the full name of the model: the agent's, or else the connection's default_model;
+	// "scripted" if neither is set.
 	Agent, Connection, Model string
 	// System is the system prompt, or "" if there is none.
 	System string
@@ -38,7 +40,8 @@ type ModelRequest struct {
 	MaxTokens, Seed   *int64
 	// Stop lists texts at which the reply ends. The model does not return them.
 	Stop []string
-	// Effort is the reasoning effort, such as "low"; "" if the agent has none.
+	// Effort is the agent's reasoning_effort: "none", "minimal", "low", "medium", "high", "xhigh"
+	// or "max"; "" if it has none.
 	Effort string
 	// Timeout is the maximum duration of the call. 0 means no limit. The context has it, too.
 	Timeout time.Duration
@@ -58,6 +61,9 @@ type ModelMessage struct {
 	// ID. IsError means that the call failed.
 	ToolCallID string
 	IsError    bool
+	// Items contains, in a message of the assistant, the Items of the ModelReply that it repeats.
+	// It is nil if the reply had none or was for another model, and in later calls of the agent.
+	Items []json.RawMessage
 }
 
 // ModelFile is a file in a message.
@@ -80,11 +86,22 @@ type ModelReply struct {
 	// TokensIn and TokensOut are the numbers of tokens that the request used. For 0, the number is
 	// estimated.
 	TokensIn, TokensOut int64
+	// TokensCached and TokensCacheWrite are the tokens of TokensIn that were read from the
+	// provider's cache and written to it, and TokensReasoning those of TokensOut with which the
+	// model has reasoned.
+	TokensCached, TokensCacheWrite, TokensReasoning int64
 	// StopReason is the reason for the end of the reply. "" means StopTool if there are ToolCalls,
 	// and otherwise StopEnd.
 	StopReason StopReason
+	// Model is the name of the model that has replied. "" means that of the request.
+	Model string
 	// RequestID is the provider's ID of the request, for errors and records; "" if there is none.
 	RequestID string
+	// Items contains hidden content of the reply, such as signed reasoning, as JSON values of any
+	// form. Until the call of the agent ends, the requests for the same model contain it unchanged
+	// in the message with this reply. Programs cannot read it; tapes and journals contain it. It is
+	// dropped if it contains a secret of the run.
+	Items []json.RawMessage
 }
 
 // StopReason is the reason for the end of a reply.
@@ -104,11 +121,20 @@ const (
 	StopFilter StopReason = "filter"
 )
 
-// ModelError is an error of a Model that describes why there is no reply.
+// ModelError is an error of a Model that describes why there is no reply. The AgentError has the
+// same reason, status and request_id, and its retryable is Retryable.
 type ModelError struct {
+	// Reason is the reason of the AgentError: "auth", "quota", "rate", "overloaded", "server",
+	// "context_length", "content_filter", "refusal", "length", "bad_request", "not_found",
+	// "connection", "timeout", "bad_answer", "limit", "config", "permission" or "script". "" means
+	// that of the Status; if Retryable contradicts it, or without a Status, it is "server" for a
+	// retryable error, and otherwise "script". With another value, the error has the reason
+	// "script", and is not repeated.
+	Reason string
 	// Message describes the error.
 	Message string
-	// Retryable means that the same request may succeed later.
+	// Retryable means that the same request may succeed later. The request is repeated as often as
+	// the agent's retry_policy allows; without a policy, it is not repeated.
 	Retryable bool
 	// Status is the HTTP status of the provider's response; 0 without a response.
 	Status int
@@ -158,7 +184,7 @@ func (m Model) function() llm.Function {
 			Timeout: time.Duration(q.Timeout * float64(time.Second))}
 		for i := range q.Messages {
 			x := &q.Messages[i]
-			message := ModelMessage{Role: x.Role, Text: x.Content, ToolCallID: x.ToolCallID, IsError: x.IsError}
+			message := ModelMessage{Role: x.Role, Text: x.Content, ToolCallID: x.ToolCallID, IsError: x.IsError, Items: q.FunctionItems(x)}
 			for _, f := range x.Files {
 				data, err := f.Content()
 				if err != nil {
@@ -176,27 +202,38 @@ func (m Model) function() llm.Function {
 		}
 		reply, err := m(ctx, r)
 		if failed, ok := errors.AsType[*ModelError](err); ok {
-			f := llm.NewFailure(failed.Message, failed.Status, failed.Retryable)
+			f := llm.NewFailure(failed.Reason, failed.Message, failed.Status, failed.Retryable)
 			f.RetryAfter, f.RequestID = failed.RetryAfter, failed.RequestID
 			return nil, f
 		}
 		if err != nil {
 			return nil, err
 		}
-		switch reply.StopReason {
-		case "", StopEnd, StopLength, StopTool, StopText, StopFilter:
-		default:
-			return nil, fmt.Errorf("the Model returned the StopReason %q: use one of the constants", reply.StopReason)
-		}
-		out := &effect.AgentReply{Text: reply.Text, TokensIn: reply.TokensIn, TokensOut: reply.TokensOut,
-			StopReason: string(reply.StopReason), RequestID: reply.RequestID}
-		for _, c := range reply.ToolCalls {
-			args := string(c.Args)
-			if args == "" {
-				args = "{}"
-			}
-			out.ToolCalls = append(out.ToolCalls, effect.ToolCall{ID: c.ID, Name: c.Name, Args: args})
-		}
-		return out, nil
+		return reply.convert()
 	}
+}
+
+// convert converts a reply for the engine.
+func (r *ModelReply) convert() (*effect.AgentReply, error) {
+	switch r.StopReason {
+	case "", StopEnd, StopLength, StopTool, StopText, StopFilter:
+	default:
+		return nil, fmt.Errorf("the Model returned the StopReason %q: use one of the constants", r.StopReason)
+	}
+	for i, x := range r.Items {
+		if !json.Valid(x) {
+			return nil, fmt.Errorf("the Model returned Items whose element %d is no JSON", i)
+		}
+	}
+	out := &effect.AgentReply{Text: r.Text, TokensIn: r.TokensIn, TokensOut: r.TokensOut, Model: r.Model, RequestID: r.RequestID,
+		StopReason: string(r.StopReason), Items: llm.FunctionItems(r.Items)}
+	out.Cached, out.CacheWrite, out.Reasoning = r.TokensCached, r.TokensCacheWrite, r.TokensReasoning
+	for _, c := range r.ToolCalls {
+		args := string(c.Args)
+		if args == "" {
+			args = "{}"
+		}
+		out.ToolCalls = append(out.ToolCalls, effect.ToolCall{ID: c.ID, Name: c.Name, Args: args})
+	}
+	return out, nil
 }

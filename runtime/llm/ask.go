@@ -97,9 +97,6 @@ func (c *Client) askRoute(ctx context.Context, l *route, req *Request, fallback 
 	if reply.Model == "" {
 		reply.Model = req.Model
 	}
-	if reply.Items != nil {
-		reply.Items.Connection, reply.Items.Model = l.Name, req.Model
-	}
 	return reply, nil, nil
 }
 

@@ -2,7 +2,9 @@ package llm
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
@@ -11,15 +13,40 @@ import (
 // "script". It is not retried unless it is a *Failure whose class allows a retry.
 type Function func(ctx context.Context, req *Request) (*effect.AgentReply, error)
 
-// NewFailure returns the failure of a Function. status is the HTTP status of a response, or 0. Its
-// class is that of the status, unless isRetryable contradicts it.
-func NewFailure(message string, status int, isRetryable bool) *Failure {
-	f := &Failure{Class: ClassScript, Message: message, HTTPStatus: status, Sent: status != 0}
-	if isRetryable {
-		f.Class = ClassServer
+// itemsFunction is the API of hidden content that a Function returns.
+const itemsFunction = "function"
+
+// FunctionItems returns hidden content as a part of a Function's reply, or nil if it is empty.
+func FunctionItems(content []json.RawMessage) *effect.Items {
+	if len(content) == 0 {
+		return nil
 	}
-	if c := classOf(status); status != 0 && classes[c].retry == isRetryable {
+	return &effect.Items{API: itemsFunction, Content: content}
+}
+
+// FunctionItems returns the hidden content of a message that a Function has returned for the same
+// connection and model, or nil.
+func (req *Request) FunctionItems(m *effect.ChatMessage) []json.RawMessage {
+	if m.Items == nil || m.Items.Connection != req.Connection || m.Items.Model != req.Model {
+		return nil
+	}
+	return itemsOf(m, itemsFunction)
+}
+
+// NewFailure returns the failure of a Function. reason is a Class, or "" to use that of status, the
+// HTTP status of a response, unless isRetryable contradicts it. status is 0 without a response.
+func NewFailure(reason, message string, status int, isRetryable bool) *Failure {
+	f := &Failure{Class: ClassScript, Message: message, HTTPStatus: status, Sent: status != 0}
+	_, isClass := classes[Class(reason)]
+	switch c := classOf(status); {
+	case isClass:
+		f.Class, f.Retry = Class(reason), &isRetryable
+	case reason != "":
+		f.Message += fmt.Sprintf(" (%q is no reason of an AgentError)", reason)
+	case status != 0 && classes[c].retry == isRetryable:
 		f.Class = c
+	case isRetryable:
+		f.Class = ClassServer
 	}
 	return f
 }

@@ -2,6 +2,7 @@ package llm
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"testing"
 
@@ -46,5 +47,29 @@ func TestFunction(t *testing.T) {
 	_, err = c.Perform(t.Context(), &bad)
 	if e, ok := errors.AsType[*effect.Error](err); !ok || e.Kind != "AgentError" || calls != 1 {
 		t.Error(calls, err)
+	}
+}
+
+// TestFunctionItems checks that a function receives only hidden content that it has returned itself
+// for the same connection and model.
+func TestFunctionItems(t *testing.T) {
+	content := []json.RawMessage{json.RawMessage(`1`)}
+	for name, x := range map[string]struct {
+		items *effect.Items
+		want  int
+	}{
+		"its own":            {&effect.Items{API: itemsFunction, Connection: "a", Model: "m", Content: content}, 1},
+		"of a provider":      {&effect.Items{API: itemsAnthropic, Connection: "a", Model: "m", Content: content}, 0},
+		"another model":      {&effect.Items{API: itemsFunction, Connection: "a", Model: "n", Content: content}, 0},
+		"another connection": {&effect.Items{API: itemsFunction, Connection: "b", Model: "m", Content: content}, 0},
+		"none":               {nil, 0},
+	} {
+		r := Request{AgentCall: &effect.AgentCall{Connection: "a"}, Model: "m"}
+		if got := r.FunctionItems(&effect.ChatMessage{Role: "assistant", Items: x.items}); len(got) != x.want {
+			t.Errorf("%s: received %s, want %d blocks", name, got, x.want)
+		}
+	}
+	if FunctionItems(nil) != nil {
+		t.Error("a reply without content has items")
 	}
 }

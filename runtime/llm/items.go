@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 
@@ -22,6 +23,16 @@ var (
 	itemText = json.RawMessage(`"text"`)
 	itemCall = json.RawMessage(`"call"`)
 )
+
+// ownItems returns the hidden content of a reply with its connection and model, or nil if it contains
+// a secret: no provider accepts a changed block.
+func (c *Client) ownItems(items *effect.Items, l *route, req *Request) *effect.Items {
+	if items == nil || slices.ContainsFunc(items.Content, func(b json.RawMessage) bool { return !bytes.Equal(c.cfg.Secrets.JSON(b), b) }) {
+		return nil
+	}
+	items.Connection, items.Model = l.Name, req.Model
+	return items
+}
 
 // itemsFor returns the messages of a request to a connection without the hidden content that
 // belongs to another connection or model, or without any if the request is plain.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -192,9 +191,6 @@ func (x *exchange) cleanReply(reply *effect.AgentReply) *effect.AgentReply {
 	secrets := x.world.secrets
 	for _, s := range []*string{&reply.Text, &reply.Model, &reply.RequestID} {
 		*s = secrets.Text(*s)
-	}
-	if reply.Items != nil && slices.ContainsFunc(reply.Items.Content, func(b json.RawMessage) bool { return !bytes.Equal(secrets.JSON(b), b) }) {
-		reply.Items = nil // a changed block is none that the provider accepts
 	}
 	for i := range reply.ToolCalls {
 		c := &reply.ToolCalls[i]

@@ -166,6 +166,7 @@ func (c *Client) sendOnce(ctx context.Context, l *route, req *Request, piece fun
 		settleBudget(models.Spent{})
 		return nil, err
 	}
+	reply.Items = c.ownItems(reply.Items, l, req)
 	reply.SetUsage(reply.Usage().Limited())
 	isReal := l.Provider != models.Scripted // a script states the tokens, and has the reply that a test needs
 	if isReal {
