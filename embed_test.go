@@ -185,8 +185,8 @@ fn main() {
 }
 
 // TestModelItems checks that the hidden content of a reply returns in the requests with the results
-// of its tool calls, also after a request that was repeated, in no later call of the agent, and from
-// a tape; that the program receives all numbers of tokens; and that a secret of the run in the
+// of its tool calls, also after a request that was repeated, in no later call of the agent, and
+// from a tape; that the program receives all numbers of tokens; and that a secret of the run in the
 // content drops it.
 func TestModelItems(t *testing.T) {
 	p := load(t, `

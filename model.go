@@ -13,8 +13,8 @@ import (
 )
 
 // Model answers a request of an agent. An error becomes an AgentError of the program. A *ModelError
-// determines the fields of the AgentError, and whether the agent's retry policy repeats the request;
-// any other error has the reason "script" and is not repeated. Several calls may overlap.
+// determines the fields of the AgentError, and whether the agent's retry policy repeats the
+// request; any other error has the reason "script" and is not repeated. Several calls may overlap.
 type Model func(ctx context.Context, r ModelRequest) (ModelReply, error)
 
 // ModelRequest is the request of an agent to its model.

@@ -24,8 +24,8 @@ var (
 	itemCall = json.RawMessage(`"call"`)
 )
 
-// ownItems returns the hidden content of a reply with its connection and model, or nil if it contains
-// a secret: no provider accepts a changed block.
+// ownItems returns the hidden content of a reply with its connection and model, or nil if it
+// contains a secret: no provider accepts a changed block.
 func (c *Client) ownItems(items *effect.Items, l *route, req *Request) *effect.Items {
 	if items == nil || slices.ContainsFunc(items.Content, func(b json.RawMessage) bool { return !bytes.Equal(c.cfg.Secrets.JSON(b), b) }) {
 		return nil
