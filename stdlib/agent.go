@@ -203,7 +203,7 @@ func requestOf(a *vm.Args, d *ir.Agent) *effect.AgentCall {
 	if judge := a.Party(0)[value.PartyJudge]; !judge.IsNil() {
 		r.Judge = judge.AsString()
 	}
-	r.Tools = vm.Specs(a.Tools(a.ToolsOf(a.Slot(0))))
+	r.Tools = specsAt(a, a.Tools(a.ToolsOf(a.Slot(0))), a.Party(0)[value.PartyListing])
 	return r
 }
 

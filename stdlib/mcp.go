@@ -21,6 +21,11 @@ var mcpNatives = native.Table{
 		return a.Ask(&effect.MCPReply{ID: a.Int(0), Answer: answer}, vm.Nothing)
 	}},
 	{"mcp.read", mcpRead},
+	{"mcp.changed", func(a *vm.Args) (value.Slot, error) {
+		return a.Ask(&effect.MCPChanged{Server: a.String(0)}, func(r effect.Result) (value.Slot, error) {
+			return value.Bool(r.(*effect.MCPChange).Changed), nil
+		})
+	}},
 }
 
 // mcpOpen requests a call of an MCP server. The arguments are (server, method, about, args).
@@ -156,8 +161,22 @@ type remote struct {
 type toolRemotes struct {
 	functions []remote
 	listed    bool // the server has listed its functions
+	changes   bool // the server announces changes of the list
+	past      []pastList
 	any       bool // every name is a function of the server: a test without a mock for it is running
 }
+
+// mostPast is the number of earlier lists of a server that are stored for calls in progress.
+const mostPast = 8
+
+// pastList contains the functions that a tool had before a list.
+type pastList struct {
+	before int64 // number of the list
+	added  []effect.ToolSpec
+}
+
+// listings is the number of the lists that servers have sent instead of earlier ones.
+type listings int64
 
 // remotes contains the remote functions of a run.
 type remotes map[*vm.Tool]*toolRemotes
@@ -177,8 +196,33 @@ func (m *remotes) forTool(x *vm.Tool) *toolRemotes {
 
 // reset clears the remote functions before a new list is stored.
 func (r *toolRemotes) reset(x *vm.Tool) {
-	*r = toolRemotes{listed: true}
+	*r = toolRemotes{listed: true, past: r.past}
 	x.Added = nil
+}
+
+// addedAt returns the remote functions that the tool had after a number of lists.
+func (r *toolRemotes) addedAt(x *vm.Tool, listing int64) []effect.ToolSpec {
+	for _, p := range r.past {
+		if listing < p.before {
+			return p.added
+		}
+	}
+	return x.Added
+}
+
+// specsAt returns the descriptions of the tools' functions after a number of lists: within a call,
+// what an agent offers to its model does not change.
+func specsAt(a *vm.Args, tools []*vm.Tool, listing value.Slot) []effect.ToolSpec {
+	if !listing.IsNil() {
+		for _, x := range tools {
+			if r := (*vm.StateOf[remotes](a))[x]; r != nil {
+				now := x.Added
+				x.Added = r.addedAt(x, listing.AsInt())
+				defer func() { x.Added = now }()
+			}
+		}
+	}
+	return vm.Specs(tools)
 }
 
 // add adds a remote function of tool x, unless the block declares a function with that name, the
@@ -227,11 +271,39 @@ func toolUnlisted(a *vm.Args) (value.Slot, error) {
 	return all.Slot(), nil
 }
 
+// toolChanging returns the servers in an Array of Tool that have listed their functions and announce
+// changes of the list, each with the function that lists them and its name.
+func toolChanging(a *vm.Args) (value.Slot, error) {
+	all := value.NewArray()
+	for _, x := range a.Tools(a.Slot(0)) {
+		if r := (*vm.StateOf[remotes](a))[x]; r != nil && r.changes && (*vm.StateOf[mockedServers](a))[x.Info().Server] == nil {
+			all.Push(value.Tuple(x.Value(), a.Function(x.Info().List), value.String(x.Info().Server)))
+		}
+	}
+	return all.Slot(), nil
+}
+
+// agentOffering returns the agent in argument 0 with the current lists of its servers' tools, for
+// one call. Without a server that announces changes it is the agent itself.
+func agentOffering(a *vm.Args) (value.Slot, error) {
+	listed := *vm.StateOf[remotes](a)
+	if !slices.ContainsFunc(a.Tools(a.ToolsOf(a.Slot(0))), func(x *vm.Tool) bool { r := listed[x]; return r != nil && r.changes }) {
+		return native.MarkShared(a.Slot(0)), nil
+	}
+	return copyParty(a, func(p value.Party) { p[value.PartyListing] = value.Int(int64(*vm.StateOf[listings](a))) })
+}
+
 // toolListed stores the functions that the server in argument 0 has listed. Argument 1 is an Array
 // of maps.
 func toolListed(a *vm.Args) (value.Slot, error) {
 	x, found := tool(a), a.Array(1)
 	r := vm.StateOf[remotes](a).forTool(x)
+	if r.listed {
+		n := vm.StateOf[listings](a)
+		*n++
+		r.past = append(r.past, pastList{int64(*n), x.Added})
+		r.past = r.past[max(0, len(r.past)-mostPast):]
+	}
 	r.reset(x)
 	var all []remote
 	for i := range found.Len {
@@ -242,6 +314,10 @@ func toolListed(a *vm.Args) (value.Slot, error) {
 		}
 		if _, r.any = fields.GetString("any"); r.any {
 			break
+		}
+		if _, announces := fields.GetString(effect.MCPChanges); announces {
+			r.changes = true
+			continue
 		}
 		f := remote{}
 		if v, ok := fields.GetString("name"); ok {

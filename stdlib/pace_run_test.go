@@ -18,7 +18,7 @@ var shortEffects = strings.Fields(`
 	Task.cancel Task.is_done agent.files agent.step app.inputs app.audited app.caller app.session app.there agent.stream.close agent.stream.next cache.get cache.put cache.sweep cache.read
 	clock clock.zone decorate.bound env env.all env.args fs.attach fs.copy fs.glob fs.info fs.list fs.make_dir fs.move fs.read fs.remove fs.walk
 	fs.temp_dir fs.write host.stream.fail host.stream.leave host.stream.next host.stream.open host.stream.refusal host.stream.reply host.stream.session host.stream.steer host.begin_repair host.gate host.gate.all host.gate.begin host.gate.commands host.gate.end host.gate.turn host.gate.turns host.gates host.plan_until host.stream.continue host.stream.plan_wait host.stream.proved host.stream.reopen host.steer host.tasks host.unready
-	host.stream.until mcp.next memory.clear memory.len mock.app mock.by mock.closure mock.env mock.file mock.function mock.given
+	host.stream.until mcp.changed mcp.next memory.clear memory.len mock.app mock.by mock.closure mock.env mock.file mock.function mock.given
 	mock.prompts mock.replies mock.time mock.tool mock.tools random random.secret random.seed sleep test.emits test.output
 	test.requests tool.all tool.call_id tool.leave tool.mock tool.server
 	work.open work.list work.diff work.commit work.remove merge.find merge.list merge.finish merge.open merge.next merge.reply`)
@@ -115,6 +115,8 @@ func longEffects(t *testing.T, m *vm.VM) []longCall {
 	add("tool.function", tools.Slot(), s("f"), desc("tool_calls.conc", "__Function"))
 	add("tool.there", tools.Slot(), s("f"))
 	add("tool.unlisted", tools.Slot())
+	add("tool.changing", tools.Slot())
+	add("agent.offering", of("Agent", agent))
 	add("tool.listed", tool, listed.Slot())
 	add("agent.knowledge", agent, n(0), s(strings.Repeat("word ", longText)))
 	handle := value.NewHandle("Memory", "m", memory)

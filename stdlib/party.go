@@ -29,6 +29,7 @@ var partyNatives = native.Table{
 		return copyParty(a, func(p value.Party) { p[value.PartySchema] = value.String(a.String(1)) })
 	}},
 	{"agent.traits", agentTraits},
+	{"agent.offering", agentOffering},
 	{"agent.files", func(a *vm.Args) (value.Slot, error) {
 		if files := a.Party(0)[value.PartyFiles]; !files.IsNil() {
 			return native.MarkShared(files), nil

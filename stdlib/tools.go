@@ -14,6 +14,7 @@ var toolsNatives = native.Table{
 	{"tool.function", toolFunction},
 	{"tool.server", toolServer},
 	{"tool.unlisted", toolUnlisted},
+	{"tool.changing", toolChanging},
 	{"tool.listed", toolListed},
 	{"tool.dispatching", func(a *vm.Args) (value.Slot, error) {
 		a.ReportStep(func() *effect.Step {

@@ -613,6 +613,7 @@ func (p *Program) parties(root string) (all runtime.Parties, err error) {
 		if err != nil {
 			return all, err
 		}
+		server.Lists = slices.ContainsFunc(p.ir.Tools, func(t ir.Tool) bool { return t.Server == x.Name && t.List != nil })
 		all.Servers = append(all.Servers, server)
 	}
 	for _, x := range p.ir.Connections {

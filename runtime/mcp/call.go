@@ -194,13 +194,15 @@ func newEvent(kind string, data map[string]any) *effect.MCPEvent {
 	return &effect.MCPEvent{Kind: kind, Data: b}
 }
 
-// The notifications of a server that concern a call.
+// The notifications of a server that concern a call, or the list of tools.
 const (
 	progressed = "notifications/progress"
 	visited    = "notifications/elicitation/complete"
+	relisted   = "notifications/tools/list_changed"
 )
 
-// deliver passes a notification to its call. It ignores other notifications.
+// deliver passes a notification to its call, or notes that the list of tools has changed. It ignores
+// other notifications.
 func (s *server) deliver(method string, params json.RawMessage) {
 	switch method {
 	case progressed:
@@ -208,6 +210,8 @@ func (s *server) deliver(method string, params json.RawMessage) {
 		if json.Unmarshal(params, p) == nil {
 			s.deliverProgress(p)
 		}
+	case relisted:
+		s.listed.Store(false)
 	case visited:
 		p := &sdk.ElicitationCompleteParams{}
 		if json.Unmarshal(params, p) == nil {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -161,7 +162,7 @@ func (c *call) setRequestID(body io.Reader) {
 // handleNotification delivers the notification that an event's data contains. It ignores other
 // data.
 func (s *server) handleNotification(data []byte) {
-	if !bytes.Contains(data, []byte(progressed)) && !bytes.Contains(data, []byte(visited)) {
+	if !slices.ContainsFunc([]string{progressed, visited, relisted}, func(method string) bool { return bytes.Contains(data, []byte(method)) }) {
 		return
 	}
 	var m struct {

@@ -54,7 +54,8 @@ func newServers(o mcpport.Options) *Servers {
 	return s
 }
 
-// Perform begins a call, returns the next event of a call, or answers a question of a call.
+// Perform begins a call, returns the next event of a call, answers a question of a call, or checks
+// whether a list of tools has changed.
 func (s *Servers) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	switch r := r.(type) {
 	case *effect.MCPOpen:
@@ -66,6 +67,9 @@ func (s *Servers) Perform(ctx context.Context, r effect.Request) (effect.Result,
 			c.answerRequest(r.Answer)
 		}
 		return nil, nil
+	case *effect.MCPChanged:
+		x := s.servers[r.Server]
+		return &effect.MCPChange{Changed: x != nil && !x.listed.Load()}, nil
 	}
 	return nil, &effect.UnperformedError{Who: "the MCP client", Kind: r.Kind()}
 }

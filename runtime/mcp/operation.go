@@ -57,7 +57,7 @@ func (c *call) performRequest(ctx context.Context, l *link) (*effect.MCPEvent, e
 	}
 	switch r := c.request; r.Method {
 	case effect.MCPListTools:
-		return listAll(l.session.Tools(ctx, nil), toolObject)
+		return c.listTools(ctx, l, c.server.config.Lists && server.Capabilities.Tools.ListChanged)
 	case effect.MCPListResources:
 		return listAll(l.session.Resources(ctx, nil), resource)
 	case effect.MCPListTemplates:
@@ -207,9 +207,9 @@ func (c *call) getPrompt(ctx context.Context, l *link) (*effect.MCPEvent, error)
 	return made("", out)
 }
 
-// listAll returns all elements of a list with several pages.
-func listAll[T any](all iter.Seq2[*T, error], encode func(*T) map[string]any) (*effect.MCPEvent, error) {
-	out := []any{}
+// listAll returns all elements of a list with several pages, after those in out.
+func listAll[T any](all iter.Seq2[*T, error], encode func(*T) map[string]any, out ...any) (*effect.MCPEvent, error) {
+	out = append([]any{}, out...)
 	for x, err := range all {
 		switch {
 		case err != nil:

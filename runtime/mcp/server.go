@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -37,6 +38,10 @@ type server struct {
 	dial    func() sdk.Transport // creates the transport in tests; nil otherwise
 
 	warnOnce sync.Once // limits the message about variables that are not passed on
+
+	// listed means that the program has received the tools over the current connection, and the
+	// server has announced no change since.
+	listed atomic.Bool
 
 	mu   sync.Mutex // held while connecting
 	link *link
@@ -133,6 +138,7 @@ func (s *server) dropLink(l *link) {
 	defer s.mu.Unlock()
 	if s.link == l {
 		s.link = nil
+		s.listed.Store(false)
 		l.endLink(nil)
 	}
 }
@@ -234,13 +240,16 @@ func (s *server) connectAndCompare(ctx context.Context, declared []effect.MCPToo
 	}
 	options := &sdk.ClientOptions{ElicitationHandler: s.elicit, Capabilities: &sdk.ClientCapabilities{
 		Elicitation: &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}, URL: &sdk.URLElicitationCapabilities{}}}}
+	if s.config.Lists {
+		options.ToolListChangedHandler = ignoreChange
+	}
 	if s.config.Transport != "http" { // over HTTP, the exchange handles them
 		transport = progressTransport{transport, s}
 	}
 	connecting := context.WithValue(ctx, callKey{}, nil) // without the call, because other calls will use the connection too
 	silent := false
 	client := sdk.NewClient(&sdk.Implementation{Name: "concerto", Version: "1"}, options)
-	client.AddSendingMiddleware(patience(s.options.Clock, discover, &silent))
+	client.AddSendingMiddleware(patience(s.options.Clock, discover, &silent), uncached)
 	l.session, err = client.Connect(connecting, transport, nil)
 	if err == nil {
 		if err = s.check(ctx, l, declared); err != nil {

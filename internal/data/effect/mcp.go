@@ -3,11 +3,13 @@ package effect
 import "encoding/json"
 
 // The kinds of requests for calls of MCP servers. An MCPOpen starts a call, an MCPNext returns its
-// next event, and an MCPReply answers a question of the server.
+// next event, and an MCPReply answers a question of the server. An MCPChanged checks whether the
+// program has the current list of a server's tools.
 const (
-	KindMCPOpen  Kind = "mcp.open"
-	KindMCPNext  Kind = "mcp.next"
-	KindMCPReply Kind = "mcp.reply"
+	KindMCPOpen    Kind = "mcp.open"
+	KindMCPNext    Kind = "mcp.next"
+	KindMCPReply   Kind = "mcp.reply"
+	KindMCPChanged Kind = "mcp.changed"
 )
 
 // The protocol's methods for calls. "" in MCPOpen means MCPCallTool.
@@ -83,7 +85,8 @@ const MCPResult = "result"
 // "elicitation_complete" have data. "result" is the last
 // event; it has a text and optionally a structured value. For a list or a resource, the value is an
 // array of the library's McpResource, McpTemplate, McpContent or McpPrompt. For a prompt, it
-// contains the messages. For the list of tools, it contains names, descriptions and parameters.
+// contains the messages. For the list of tools, it contains names, descriptions and parameters, and
+// first MCPChanges if the server announces changes of the list.
 type MCPEvent struct {
 	Kind string          `json:"kind"`
 	Data json.RawMessage `json:"data,omitempty"`
@@ -100,6 +103,22 @@ type MCPReply struct {
 	Answer json.RawMessage `json:"answer"`
 }
 
+// MCPChanges is the member of an element in a list of tools which means that the server announces
+// changes of the list. Only then is an MCPChanged performed.
+const MCPChanges = "changes"
+
+// MCPChanged checks whether the list of a server's tools may differ from the last one that the
+// program has received, because the server has announced a change or the connection is another one.
+// It returns *MCPChange at once.
+type MCPChanged struct {
+	Server string `json:"server"`
+}
+
+// MCPChange contains the result of an MCPChanged.
+type MCPChange struct {
+	Changed bool `json:"changed"`
+}
+
 // Kind returns KindMCPOpen.
 func (*MCPOpen) Kind() Kind { return KindMCPOpen }
 
@@ -108,3 +127,6 @@ func (*MCPNext) Kind() Kind { return KindMCPNext }
 
 // Kind returns KindMCPReply.
 func (*MCPReply) Kind() Kind { return KindMCPReply }
+
+// Kind returns KindMCPChanged.
+func (*MCPChanged) Kind() Kind { return KindMCPChanged }

@@ -91,6 +91,7 @@ var table = []Info{
 	{Kind: KindMCPOpen, Request: newRequest[MCPOpen], Result: newResult[MCPOpened], By: Servers, Inline: true, Class: ClassOnce, classOf: classOfMCP, Keyed: true},
 	{Kind: KindMCPNext, Request: newRequest[MCPNext], Result: newResult[MCPEvent], By: Servers, Class: ClassCut},
 	{Kind: KindMCPReply, Request: newRequest[MCPReply], By: Servers, Inline: true, Class: ClassCut},
+	{Kind: KindMCPChanged, Request: newRequest[MCPChanged], Result: newResult[MCPChange], By: Servers, Inline: true, Class: ClassRead},
 
 	{Kind: KindEmit, Request: newRequest[Emit], By: Output, Inline: true, Class: ClassTold},
 	{Kind: KindAwaitEmit, Request: newRequest[AwaitEmit], Result: newResult[Answer], By: Output, Class: ClassWaits},

@@ -15,7 +15,7 @@ func TestTraced(t *testing.T) {
 	const part, inside = "a part of a call that has its trace", "reaches no other process"
 	not := map[Kind]string{
 		KindStreamNext: part, KindStreamClose: part, KindExchangeNext: part, KindExchangeReply: part, KindExchangeSteer: part, KindExchangeContinue: part, KindExchangeGate: part, KindExchangeClose: part, KindMCPNext: part, KindMCPReply: part,
-		KindAppList: inside, KindAppPrepare: inside, KindAppDecide: inside, KindAppLeave: inside, KindAppMock: inside, KindAuditCall: inside, KindAuditDone: inside, KindHostTasks: inside,
+		KindMCPChanged: inside, KindAppList: inside, KindAppPrepare: inside, KindAppDecide: inside, KindAppLeave: inside, KindAppMock: inside, KindAuditCall: inside, KindAuditDone: inside, KindHostTasks: inside,
 	}
 	ctx := WithTracer(t.Context(), everyTrace{})
 	for _, row := range Table() {

@@ -22,6 +22,9 @@ const (
 
 	// of an agent: text of the hash that identifies it as a judge of an eval, or nil
 	PartyJudge = PartySession
+	// of an agent, during a call: Int, the lists of its servers' tools that the call offers; nil for
+	// the current ones
+	PartyListing = PartyWorkspace
 )
 
 // NewParty returns the value of the agent (KindAgent) or host (KindHost) with declaration number

@@ -90,7 +90,7 @@ var table = []Info{
 	{Kind: Work, Item: true, Named: "the workspace", Effects: []effect.Kind{effect.KindWorkOpen, effect.KindWorkList, effect.KindWorkDiff, effect.KindWorkCommit,
 		effect.KindWorkRun, effect.KindWorkRemove, effect.KindMergeFind, effect.KindMergeSubmit, effect.KindMergeList, effect.KindMergeFinish}},
 	{Kind: Request, Named: "the kind of the effect", Effects: []effect.Kind{effect.KindAgentCall, effect.KindStreamOpen, effect.KindStreamNext, effect.KindStreamClose,
-		effect.KindExchangeOpen, effect.KindExchangeNext, effect.KindExchangeReply, effect.KindExchangeSteer, effect.KindExchangeContinue, effect.KindExchangeGate, effect.KindHostTasks, effect.KindExchangeClose, effect.KindMCPOpen, effect.KindMCPNext, effect.KindMCPReply,
+		effect.KindExchangeOpen, effect.KindExchangeNext, effect.KindExchangeReply, effect.KindExchangeSteer, effect.KindExchangeContinue, effect.KindExchangeGate, effect.KindHostTasks, effect.KindExchangeClose, effect.KindMCPOpen, effect.KindMCPNext, effect.KindMCPReply, effect.KindMCPChanged,
 		effect.KindMergeOpen, effect.KindMergeNext, effect.KindMergeReply, effect.KindMergeClose,
 		effect.KindAskHost, effect.KindInput, effect.KindEnv, effect.KindEnvAll, effect.KindSession, effect.KindContinue,
 		effect.KindAppList, effect.KindAppPrepare, effect.KindAppDecide, effect.KindAppLeave, effect.KindAppCall, effect.KindAppMock, effect.KindAuditCall, effect.KindAuditDone,

@@ -42,8 +42,9 @@ type (
 // New creates the server. Its tools are echo, add, tags, fail, steps (reports progress), ask
 // (elicits), wait, die, deaf, and header, which returns the result of header. It has resources and
 // prompts unless TESTMCP_BARE is set. With TESTMCP_TRACED it has the tool trace, with
-// TESTMCP_VISIT the tool visit, which asks a person to open that address. Its lists come in
-// pages of three.
+// TESTMCP_VISIT the tool visit, which asks a person to open that address. With TESTMCP_CHANGES it
+// has only the tool locked, whose call replaces it by the tool unlocked. Its lists come in pages of
+// three.
 func New(header func() string) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "testmcp", Version: "1"}, &mcp.ServerOptions{PageSize: 3})
 	if os.Getenv("TESTMCP_BARE") == "" {
@@ -63,6 +64,10 @@ func New(header func() string) *mcp.Server {
 	}
 	if os.Getenv("TESTMCP_HOSTILE") != "" {
 		addHostile(s)
+		return s
+	}
+	if os.Getenv("TESTMCP_CHANGES") != "" {
+		AddChanging(s)
 		return s
 	}
 	add(s, "echo", "Echoes the text", func(_ context.Context, _ *mcp.CallToolRequest, a echoArgs) (string, error) {
@@ -115,6 +120,34 @@ func New(header func() string) *mcp.Server {
 	})
 	add(s, "header", "Returns the header X-Team", func(context.Context, *mcp.CallToolRequest, nothing) (string, error) { return header(), nil })
 	return s
+}
+
+// AddChanging adds the tool locked. A call replaces it by the tool unlocked, and returns after the
+// client was notified of the change.
+func AddChanging(s *mcp.Server) {
+	sent := make(chan struct{}, 1)
+	s.AddSendingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
+			result, err := next(ctx, method, r)
+			if method == "notifications/tools/list_changed" {
+				select {
+				case sent <- struct{}{}:
+				default:
+				}
+			}
+			return result, err
+		}
+	})
+	add(s, "locked", "Unlocks the other tool", func(context.Context, *mcp.CallToolRequest, nothing) (string, error) {
+		select {
+		case <-sent: // about an earlier change
+		default:
+		}
+		add(s, "unlocked", "Was locked", func(context.Context, *mcp.CallToolRequest, nothing) (string, error) { return "open", nil })
+		s.RemoveTools("locked")
+		<-sent
+		return "unlocked", nil
+	})
 }
 
 // addVisit adds the tool visit.

@@ -35,6 +35,8 @@ type Config struct {
 	Timeout    float64           `json:"timeout"`
 	PassEnv    []string          `json:"pass_env"` // additional variables of the run's environment
 	OAuth      *OAuth            `json:"oauth"`    // nil without the section
+	// Lists means that the program lists the server's tools, so that changes of the list matter.
+	Lists bool `json:"-"`
 	// variables that contain other services' keys: a variable is passed on only by its full name
 	Keys map[string]bool `json:"-"`
 }

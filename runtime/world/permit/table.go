@@ -120,7 +120,7 @@ var rows = sync.OnceValue(func() map[effect.Kind]*row {
 		effect.KindExchangeGate: {kinds: []Kind{Run}, needs: needsGate, refused: hostRefused, declared: true},
 
 		effect.KindMCPOpen: {kinds: []Kind{Run, Net, Env}, needs: needsServer, refused: serverRefused, declared: true},
-		effect.KindMCPNext: {free: goes}, effect.KindMCPReply: {free: goes},
+		effect.KindMCPNext: {free: goes}, effect.KindMCPReply: {free: goes}, effect.KindMCPChanged: {free: goes},
 
 		effect.KindEmit: {free: ours}, effect.KindAwaitEmit: {free: ours}, effect.KindAskHost: {free: ours}, effect.KindInput: {free: ours}, effect.KindPrint: {free: ours}, effect.KindLog: {free: ours},
 		effect.KindArgs: {free: ours}, effect.KindSession: {free: ours}, effect.KindContinue: {free: ours}, effect.KindAppList: {free: ours}, effect.KindAppPrepare: {free: ours}, effect.KindAppDecide: {free: ours}, effect.KindAppCall: {free: ours},
