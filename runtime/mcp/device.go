@@ -78,10 +78,10 @@ func (d *deviceLogin) Authorize(ctx context.Context, _ *http.Request, resp *http
 	return err
 }
 
-// resource returns the metadata of the server. named is the address of the document that its
-// response names, or "".
-func (d *deviceLogin) resource(ctx context.Context, named string) (*oauthex.ProtectedResourceMetadata, error) {
-	own := d.server.config.URL
+// resource returns the metadata of the server. named is the address of the document that the
+// server's response names, or "".
+func (x *loggingIn) resource(ctx context.Context, named string) (*oauthex.ProtectedResourceMetadata, error) {
+	own := x.server.config.URL
 	u, err := url.Parse(own)
 	if err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func (d *deviceLogin) resource(ctx context.Context, named string) (*oauthex.Prot
 		if at[0] == "" {
 			continue
 		}
-		m, err := oauthex.GetProtectedResourceMetadata(ctx, at[0], at[1], d.client)
+		m, err := oauthex.GetProtectedResourceMetadata(ctx, at[0], at[1], x.client)
 		if err == nil && len(m.AuthorizationServers) > 0 {
 			return m, nil
 		}

@@ -73,18 +73,28 @@ func StatusOf(c mcpport.Config, environ []string) Status {
 	return st
 }
 
-// Logout removes the login to a URL, and reports whether there was one.
-func Logout(ctx context.Context, address string, environ []string) (existed bool, err error) {
-	file, err := loginFile(environ, address)
+// Logout removes the login to a server with a URL, and reports whether there was one. Before, it
+// revokes the tokens at the authorization server, if that is possible; unrevoked is the error if
+// this fails, and then the login is removed nevertheless.
+func Logout(ctx context.Context, c mcpport.Config, environ []string) (existed bool, unrevoked, err error) {
+	file, err := loginFile(environ, c.URL)
 	if err != nil {
-		return false, err
+		return false, nil, err
 	}
 	if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
-		return false, nil
+		return false, nil, nil
 	}
-	return true, whileLocked(ctx, file, func() error {
+	err = whileLocked(ctx, file, func() error {
+		l, err := readLogin(file)
+		if err == nil && l != nil {
+			err = l.revoke(ctx, c, environ)
+		}
+		if err != nil {
+			unrevoked = errors.New(plainError(err))
+		}
 		return errors.Join(os.Remove(file), os.Remove(file+".lock"))
 	})
+	return true, unrevoked, err
 }
 
 // Person is how a login reaches the person who logs in.

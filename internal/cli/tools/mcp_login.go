@@ -53,7 +53,7 @@ func newMcpLogout(a *console.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:     "logout NAME",
 		Short:   "Remove the login to an MCP server",
-		Long:    "Removes the stored tokens of the server of [mcp.NAME]. The server is not contacted.",
+		Long:    "Removes the stored tokens of the server of [mcp.NAME], and revokes them if the\nauthorization server supports that.",
 		Example: "  concerto mcp logout Docs",
 		Args:    console.Arguments(1, 1),
 		RunE:    func(c *cobra.Command, args []string) error { return cmd.logout(c.Context(), args[0]) },
@@ -193,9 +193,12 @@ func (cmd *mcpLogins) logout(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	existed, err := mcp.Logout(ctx, c.URL, os.Environ())
+	existed, unrevoked, err := mcp.Logout(ctx, c, os.Environ())
 	if err != nil {
 		return fmt.Errorf("could not remove the login to %s: %w", name, err)
+	}
+	if unrevoked != nil {
+		cmd.console.Complain("warning: the tokens of "+name+" could not be revoked: "+secretsOf(c).Text(unrevoked.Error()), "")
 	}
 	text := "logged out of " + name
 	if !existed {

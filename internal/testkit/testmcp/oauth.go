@@ -45,9 +45,10 @@ type grantCode struct {
 }
 
 // Behaviours lists what StartAuthorization accepts. With short, tokens expire in 30 seconds, so
-// that a client refreshes them at once; with forgets, the server accepts no token.
+// that a client refreshes them at once; with forgets, the server accepts no token; with revokes, a
+// client can revoke a refresh token.
 var Behaviours = []string{"short", "expired-refresh", "no-refresh", "no-metadata", "other-issuer", "foreign-http", "wrong-iss", "no-iss",
-	"redirects", "huge", "device", "no-registration", "denies", "no-pkce", "insufficient-scope", "other-resource", "forgets"}
+	"redirects", "huge", "device", "revokes", "no-registration", "denies", "no-pkce", "insufficient-scope", "other-resource", "forgets"}
 
 // StartAuthorization serves both servers on the loopback interface. The MCP server is at /mcp; its
 // tool header returns the Authorization header of the last request.
@@ -81,6 +82,7 @@ func StartAuthorization(behaviours ...string) *Authorization {
 	mux.HandleFunc("POST /token", a.token)
 	mux.HandleFunc("POST /device", a.device)
 	mux.HandleFunc("GET /approve", a.approve)
+	mux.HandleFunc("POST /revoke", a.revoke)
 	a.Server = httptest.NewServer(mux)
 	return a
 }
@@ -93,7 +95,7 @@ func (a *Authorization) Set(behaviour string, on bool) {
 }
 
 // Count returns the number of requests of a kind: register, authorize, code, refresh,
-// client_credentials, device, or refused for calls of the MCP server without a valid token.
+// client_credentials, device, revoke, or refused for calls of the MCP server without a valid token.
 func (a *Authorization) Count(kind string) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -189,6 +191,9 @@ func (a *Authorization) serverMetadata(w http.ResponseWriter) {
 	}
 	if a.is("device") {
 		m["device_authorization_endpoint"] = a.URL + "/device"
+	}
+	if a.is("revokes") {
+		m["revocation_endpoint"] = a.URL + "/revoke"
 	}
 	reply(w, m)
 }
@@ -328,6 +333,22 @@ func (a *Authorization) device(w http.ResponseWriter, r *http.Request) {
 	a.codes[code] = &grantCode{client: r.FormValue("client_id"), scope: r.FormValue("scope")}
 	a.mu.Unlock()
 	reply(w, map[string]any{"device_code": code, "user_code": "WDJB-MJHT", "verification_uri": a.URL + "/approve", "expires_in": 600, "interval": 1})
+}
+
+// revoke revokes a refresh token, and all access tokens.
+func (a *Authorization) revoke(w http.ResponseWriter, r *http.Request) {
+	a.count("revoke")
+	a.mu.Lock()
+	g := a.refresh[r.FormValue("token")]
+	a.mu.Unlock()
+	if g == nil || g.client != r.FormValue("client_id") {
+		http.Error(w, "no", http.StatusServiceUnavailable)
+		return
+	}
+	a.Revoke()
+	a.mu.Lock()
+	clear(a.refresh)
+	a.mu.Unlock()
 }
 
 // approve approves all logins of devices.
