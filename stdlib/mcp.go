@@ -271,8 +271,8 @@ func toolUnlisted(a *vm.Args) (value.Slot, error) {
 	return all.Slot(), nil
 }
 
-// toolChanging returns the servers in an Array of Tool that have listed their functions and announce
-// changes of the list, each with the function that lists them and its name.
+// toolChanging returns the servers in an Array of Tool that have listed their functions and
+// announce changes of the list, each with the function that lists them and its name.
 func toolChanging(a *vm.Args) (value.Slot, error) {
 	all := value.NewArray()
 	for _, x := range a.Tools(a.Slot(0)) {

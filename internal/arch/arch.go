@@ -286,7 +286,7 @@ var Policy = []Rule{
 	{Package: "internal/editor/repl", Imports: "internal/text/source internal/compile/diag internal/compile/types internal/data/value internal/compile/literal lexer ast parser ir vm internal/engine/driver internal/editor/analysis"},
 	{Package: "internal/engine/submission", Imports: "internal/record/journal internal/data/secret internal/text/jsonwrite"},
 	{Package: "internal/engine/live", Imports: "internal/data/effect internal/data/value internal/record/event runtime/budget"},
-	{Package: "internal/engine/telemetry", Imports: "vm internal/data/decision internal/data/effect internal/data/hostmsg internal/data/value internal/record/event internal/record/otlp runtime/budget"},
+	{Package: "internal/engine/telemetry", Imports: "internal/data/models vm internal/data/decision internal/data/effect internal/data/hostmsg internal/data/value internal/record/event internal/record/otlp runtime/budget"},
 	{Package: "internal/engine/runs", Imports: "runtime/budget/spent runtime/workspace internal/engine/telemetry internal/engine/driver internal/engine/durable internal/data/effect internal/data/runconf ir runtime internal/record/journal internal/record/journal/rundir runtime/keeper runtime/llm internal/compile/manifest"},
 	{Package: "internal/engine/attempts", Imports: "internal/data/effect internal/record/event internal/record/eventstream runtime/llm"},
 	{Package: "internal/engine/timetravel", Imports: "internal/data/schema runtime/mock internal/engine/attempts internal/engine/durable internal/data/effect internal/data/runconf internal/record/tape internal/data/value ir runtime runtime/world/emit runtime/world/env internal/record/journal stdlib vm internal/data/secret internal/record/event internal/record/eventstream runtime/llm"},

@@ -201,8 +201,8 @@ const (
 	relisted   = "notifications/tools/list_changed"
 )
 
-// deliver passes a notification to its call, or notes that the list of tools has changed. It ignores
-// other notifications.
+// deliver passes a notification to its call, or notes that the list of tools has changed. It
+// ignores other notifications.
 func (s *server) deliver(method string, params json.RawMessage) {
 	switch method {
 	case progressed:

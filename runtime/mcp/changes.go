@@ -27,8 +27,8 @@ func (c *call) listTools(ctx context.Context, l *link, announces bool) (*effect.
 // are noticed when they are read, because the SDK calls its handlers in other goroutines.
 func ignoreChange(context.Context, *sdk.ToolListChangedRequest) {}
 
-// uncached is a middleware after which the SDK does not cache lists of tools: its cache may be older
-// than a change that was read.
+// uncached is a middleware after which the SDK does not cache lists of tools: its cache may be
+// older than a change that was read.
 func uncached(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 		result, err := next(ctx, method, req)

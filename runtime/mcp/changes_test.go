@@ -15,9 +15,10 @@ import (
 	"github.com/concerto-lang/concerto/runtime/mcp/mcpport"
 )
 
-// TestChanges checks that a list of tools counts as changed until it was requested, after the server
-// has announced a change, and after the connection has ended; that the announcement arrives on each
-// transport; and that only a list whose changes matter contains that the server announces them.
+// TestChanges checks that a list of tools counts as changed until it was requested, after the
+// server has announced a change, and after the connection has ended; that the announcement arrives
+// on each transport; and that only a list whose changes matter contains that the server announces
+// them.
 func TestChanges(t *testing.T) {
 	changing := func() *sdk.Server {
 		s := sdk.NewServer(&sdk.Implementation{Name: "changing", Version: "1"}, nil)

@@ -15,8 +15,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/mcp/mcpport"
 )
 
-// revoke revokes a login (RFC 7009), if the metadata of its authorization server name an address for
-// that. It sends the refresh token, with which the server revokes the access tokens, too.
+// revoke revokes a login (RFC 7009), if the metadata of its authorization server name an address
+// for that. It sends the refresh token, with which the server revokes the access tokens, too.
 func (l *login) revoke(ctx context.Context, c mcpport.Config, environ []string) error {
 	client, err := loginClient(&c, nil)
 	if err != nil {

@@ -2,9 +2,11 @@ package otel
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -13,8 +15,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	common "go.opentelemetry.io/proto/otlp/common/v1"
 
+	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
+	"github.com/concerto-lang/concerto/internal/engine/telemetry"
 	"github.com/concerto-lang/concerto/internal/testkit/testmcp"
 	_ "github.com/concerto-lang/concerto/mcp" // as concerto does
+	"github.com/concerto-lang/concerto/runtime/world/emit"
 )
 
 // TestMain is also the MCP server of TestDetails.
@@ -185,6 +191,67 @@ done
 		if !metrics["gen_ai.client.inference."+name] {
 			t.Errorf("no metric %s", name)
 		}
+	}
+	for _, v := range append(c.violations(), c.orphans()...) {
+		t.Error(v)
+	}
+}
+
+// TestRecordedUsage checks that a resumed run exports the requests to models of a process that was
+// killed with the tokens that the journal contains, also those of the cache and of reasoning.
+func TestRecordedUsage(t *testing.T) {
+	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, `{"id":"r1","model":"claude-haiku-5-5","content":[{"type":"text","text":"done"}],"stop_reason":"end_turn","usage":{"input_tokens":2,"cache_read_input_tokens":30,"cache_creation_input_tokens":400,"output_tokens":9,"output_tokens_details":{"thinking_tokens":5}}}`)
+	}))
+	t.Cleanup(model.Close)
+	c := newCollector(t)
+	dir := write(t, map[string]string{
+		"Concerto.toml": "[project]\nname = \"p\"\nentry = \"main.conc\"\n[connections.main]\nprovider = \"anthropic\"\nbase_url = \"" + model.URL + "\"\napi_key_env = \"KEY\"\ndefault_model = \"claude-haiku-5-5\"\n",
+		"main.conc":     "agent Clerk uses main { reasoning_effort: \"high\", max_tokens: 99 }\n\nfn main() {\n    Clerk.execute(\"first\")?;\n    await emit<String>(\"go\", \"on?\")?;\n}\n",
+	})
+	environ := append(os.Environ(), "KEY=k", "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL, "OTEL_BSP_SCHEDULE_DELAY=3600000")
+	where := filepath.Join(t.TempDir(), "run")
+	options := func() engine.Options {
+		exported, problems := telemetry.Open(environ, telemetry.Options{Service: "test"})
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		return engine.Options{WorkDir: dir, Environ: environ, Output: engine.Output{To: io.Discard}, Records: engine.Records{Telemetry: exported, Durable: &engine.Durable{Dir: where, Park: true}}}
+	}
+	p, found, err := engine.CompileSource(driver.Request{Dir: dir})
+	if p == nil || err != nil {
+		t.Fatal(found, err)
+	}
+	if err := p.Run(t.Context(), options()); !strings.Contains(fmt.Sprint(err), "wait") {
+		t.Fatalf("the run ended with %v", err)
+	}
+	model.Close() // the reply is only in the journal
+	stored, err := engine.OpenRun(where)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := options()
+	o.Answers.Fixed = []emit.Fixed{{Channel: "go", Value: "yes"}}
+	if err := stored.Resume(t.Context(), o); err != nil || len(o.Records.Telemetry.Close()) > 0 {
+		t.Fatal(err)
+	}
+	usage := map[string]string{"input_tokens": "432", "cache_read.input_tokens": "30", "cache_write.input_tokens": "400", "output_tokens": "9", "reasoning.output_tokens": "5"}
+	for _, s := range c.spans {
+		if s.Name != "chat claude-haiku-5-5" && s.Name != "invoke_agent Clerk" {
+			continue
+		}
+		got := map[string]string{}
+		for key, v := range attributes(s.Attributes) {
+			if name, ok := strings.CutPrefix(key, "gen_ai.usage."); ok {
+				got[name] = plain(v)
+			}
+		}
+		if diff := cmp.Diff(usage, got); diff != "" {
+			t.Errorf("%s: usage differs (-want +got):\n%s", s.Name, diff)
+		}
+	}
+	if got := outlineOf(c.spans); got != "await_emit go, chat claude-haiku-5-5, invoke_agent Clerk, invoke_workflow p" {
+		t.Errorf("exported %s", got)
 	}
 	for _, v := range append(c.violations(), c.orphans()...) {
 		t.Error(v)

@@ -22,8 +22,8 @@ const (
 
 	// of an agent: text of the hash that identifies it as a judge of an eval, or nil
 	PartyJudge = PartySession
-	// of an agent, during a call: Int, the lists of its servers' tools that the call offers; nil for
-	// the current ones
+	// of an agent, during a call: Int, the lists of its servers' tools that the call offers; nil
+	// for the current ones
 	PartyListing = PartyWorkspace
 )
 
