@@ -14,7 +14,7 @@ import (
 func (g *generator) declarations() {
 	for i, s := range g.p.Stores {
 		g.numbers.stores[s] = i
-		out := ir.Store{Name: s.Name, Kind: s.Kind.String(), Window: int(s.Window), File: s.File}
+		out := ir.Store{Name: s.Name, Kind: s.Kind.String(), Window: int(s.Window), Trim: int(s.Trim), File: s.File}
 		if h, ok := s.Type.(*types.HashMap); ok && s.File != "" {
 			out.Key, out.Value = g.typeIndex(h.Key), g.typeIndex(h.Value)
 		}

@@ -34,7 +34,7 @@ func everything(t testing.TB) *Program {
 	p.Tools[0].Methods[0] = ToolMethod{Name: "m", Description: "Does.", Described: true, Function: 3, Params: []ToolParam{{Name: "x", Description: "what", Type: 0, Default: 4}}}
 	p.Pipelines = append(p.Pipelines, Pipeline{Run: ToolMethod{Name: "P", Description: "Runs.", Function: 5, Params: []ToolParam{{Name: "x", Type: 0, Default: -1}}, Result: 1}, Stages: 2},
 		Pipeline{Run: ToolMethod{Name: "Q"}, Stages: 1, Withheld: "x takes a function"})
-	p.Stores = append(p.Stores, Store{Name: "w", Kind: "memory", Window: 4})
+	p.Stores = append(p.Stores, Store{Name: "w", Kind: "memory", Window: 4, Trim: 2})
 	p.Limits = Limits{MaxRunSeconds: 1.5, MaxMemoryMB: 64, MaxTokens: 1000, MaxCostUSD: 2.5, MaxDayTokens: 5000, MaxDayCostUSD: 7.5, DayFile: "spent.db", MaxTasks: 8}
 	p.Functions[4].Body = true
 	p.Functions[4].OnUnknown = "retry"

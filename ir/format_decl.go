@@ -140,6 +140,7 @@ func (c *codec) store(s *Store) {
 		c.str("name", &s.Name)
 		c.str("kind", &s.Kind)
 		c.optInt("window", &s.Window)
+		c.optInt("trim", &s.Trim)
 		c.optStr("file", &s.File)
 		if s.File != "" && s.Kind == "hashmap" {
 			c.int("key", &s.Key)

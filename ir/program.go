@@ -337,6 +337,7 @@ type Store struct {
 	Name   string
 	Kind   string
 	Window int
+	Trim   int // 0 in a program of an older compiler; means 1
 	File   string
 	Key    int // index in Types
 	Value  int // index in Types

@@ -188,7 +188,7 @@ func (v *verifier) declarations() {
 		v.check(isObject(c.Config), "connection %s: config is not a JSON object", c.Name)
 	}
 	for _, s := range p.Stores {
-		v.check(slices.Contains([]string{"hashmap", "ledger", "memory", "queue"}, s.Kind) && s.Window >= 0, "store %s: kind %q, window %d", s.Name, s.Kind, s.Window)
+		v.check(slices.Contains([]string{"hashmap", "ledger", "memory", "queue"}, s.Kind) && s.Window >= 0 && s.Trim >= 0 && s.Trim <= s.Window, "store %s: kind %q, window %d, trim %d", s.Name, s.Kind, s.Window, s.Trim)
 		v.check(s.File == "" || s.Kind != "hashmap" || in(s.Key, len(p.Types)) && in(s.Value, len(p.Types)), "store %s: types %d and %d", s.Name, s.Key, s.Value)
 		v.check(s.Kind != "queue" || in(s.Value, len(p.Types)) && s.MaxAttempts > 0 && s.RetrySeconds >= 0, "store %s: type %d, %d attempts, retry after %g s", s.Name, s.Value, s.MaxAttempts, s.RetrySeconds)
 	}

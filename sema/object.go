@@ -198,6 +198,7 @@ type Store struct {
 	Info   *Info
 	Type   types.Type
 	Window int64  // argument n of Memory::new(n): maximum number of messages, or 0 without a limit
+	Trim   int64  // argument trim of Memory::new: number of messages that a full memory drops at once; 0 means 1
 	File   string // file of with_persistence, or "" for a store in memory
 	// MaxAttempts and RetrySeconds are the arguments of Queue::new.
 	MaxAttempts  int64

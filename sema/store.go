@@ -8,6 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
 // storeKind describes a kind of store.
@@ -15,13 +16,29 @@ type storeKind struct {
 	typ     string // name of the type; HashMap::new() creates a store
 	example string // text after the name in an example declaration
 	forms   string // calls that create a store, for a diagnostic
-	maxArgs int    // maximum number of arguments of new, if they are positional
+}
+
+// storeParameter is a parameter of the function that creates a store. Its argument is a constant.
+type storeParameter struct {
+	name string
+	typ  types.Type
+}
+
+// storeParameters returns the parameters of the function that creates a store of a kind.
+func storeParameters(kind ast.StoreKind) []storeParameter {
+	switch kind {
+	case ast.MemoryStore:
+		return []storeParameter{{"n", types.Int}, {"trim", types.Int}}
+	case ast.QueueStore:
+		return []storeParameter{{"max_attempts", types.Int}, {"retry_seconds", types.Float}}
+	}
+	return nil
 }
 
 var storeKinds = map[ast.StoreKind]storeKind{
 	ast.HashMapStore: {typ: "HashMap", example: "HashMap<String, Int> = HashMap::new();", forms: "`HashMap::new()`"},
 	ast.LedgerStore:  {typ: "Ledger", example: "Ledger = Ledger::new();", forms: "`Ledger::new()`"},
-	ast.MemoryStore:  {typ: "Memory", example: "Memory = Memory::new();", forms: "`Memory::new()` or `Memory::new(n)`", maxArgs: 1},
+	ast.MemoryStore:  {typ: "Memory", example: "Memory = Memory::new();", forms: "`Memory::new()`, `Memory::new(n)` or `Memory::new(n, trim: m)`"},
 	ast.QueueStore:   {typ: "Queue", example: "Queue<String> = Queue::new();", forms: "`Queue::new()` or `Queue::new(max_attempts: n, retry_seconds: s)`"},
 }
 
@@ -53,17 +70,18 @@ func (c *checker) defineStore(m *module, s *Store) {
 	}
 	c.checkStoredTypes(m, s)
 	call, ok := x.(*ast.Call)
-	if ok && s.Kind == ast.QueueStore && isPath(call.Fn, k.typ, "new") {
-		c.queueSettings(m, s, call)
-		return
-	}
-	if !ok || !isPath(call.Fn, k.typ, "new") || len(call.Args) > k.maxArgs {
+	if !ok || !isPath(call.Fn, k.typ, "new") || len(call.Args) > len(storeParameters(s.Kind)) {
 		c.report(m, diag.StoreValue.At(s.Decl.Value.Span(), "a %s must be created with %s", s.Kind, k.forms).
 			WithFixes(diag.UnsafeFix(diag.Replace(s.Decl.Value.Span(), k.typ+"::new()"), "Write `%s::new()`", k.typ)).Hint("write `%s %s: %s`", s.Kind, s.Name, k.example))
 		return
 	}
-	if len(call.Args) == 1 {
-		s.Window = c.storeWindow(m, call.Args[0].Value)
+	args, ok := c.storeArguments(m, s, call)
+	switch {
+	case !ok:
+	case s.Kind == ast.QueueStore:
+		c.queueSettings(m, s, args)
+	case s.Kind == ast.MemoryStore:
+		c.memorySettings(m, s, args)
 	}
 }
 
@@ -73,16 +91,52 @@ func isPath(e ast.Expr, first, second string) bool {
 	return ok && len(p.Segments) == 2 && p.Segments[0].Name == first && p.Segments[1].Name == second
 }
 
-// storeWindow returns the maximum number of messages in a memory.
-func (c *checker) storeWindow(m *module, e ast.Expr) int64 {
-	b := c.constBody(m)
-	b.checkAs(e, types.Int, reason{})
-	b.finish()
-	n, isInt := c.evaluate(m, e, types.Int).(int64)
-	if isInt && n <= 0 {
-		c.report(m, diag.ConfigValue.At(e.Span(), "a memory must hold at least 1 message").Hint("remove the number to keep all messages"))
+// storeArgument is an argument of the function that creates a store. value is nil if it has an
+// error, which has been reported.
+type storeArgument struct {
+	at    source.Span
+	value any
+}
+
+// storeArguments evaluates the arguments of the call that creates a store, by the names of their
+// parameters.
+func (c *checker) storeArguments(m *module, s *Store, call *ast.Call) (args map[string]storeArgument, ok bool) {
+	k, parameters := storeKinds[s.Kind], storeParameters(s.Kind)
+	args = map[string]storeArgument{}
+	for i, a := range call.Args {
+		at := i
+		if a.Name != nil {
+			at = slices.IndexFunc(parameters, func(p storeParameter) bool { return p.name == a.Name.Name })
+		}
+		if _, twice := args[parameters[max(at, 0)].name]; at < 0 || twice {
+			var known []string
+			for _, p := range parameters {
+				known = append(known, "`"+p.name+": "+p.typ.String()+"`")
+			}
+			c.report(m, diag.StoreValue.At(a.Value.Span(), "a %s must be created with %s", s.Kind, k.forms).
+				WithFixes(diag.UnsafeFix(diag.Replace(call.Span(), k.typ+"::new()"), "Write `%s::new()`", k.typ)).
+				Hint("the arguments are %s", strings.Join(known, " and ")))
+			return nil, false
+		}
+		p := parameters[at]
+		b := c.constBody(m)
+		b.checkAs(a.Value, p.typ, reason{})
+		b.finish()
+		args[p.name] = storeArgument{a.Value.Span(), c.evaluate(m, a.Value, p.typ)}
 	}
-	return n
+	return args, true
+}
+
+// memorySettings checks the arguments of Memory::new.
+func (c *checker) memorySettings(m *module, s *Store, args map[string]storeArgument) {
+	window, trim := args["n"], args["trim"]
+	var isInt bool
+	if s.Window, isInt = window.value.(int64); isInt && s.Window <= 0 {
+		c.report(m, diag.ConfigValue.At(window.at, "a memory must hold at least 1 message").Hint("remove the number to keep all messages"))
+	}
+	if s.Trim, isInt = trim.value.(int64); isInt && (s.Trim < 1 || s.Trim > s.Window) {
+		c.report(m, diag.ConfigValue.At(trim.at, "`trim` must be between 1 and the maximum number of messages").Hint("write `Memory::new(n, trim: n / 2)` with numbers"))
+	}
 }
 
 // defaultFile is the name of the file for `with_persistence()` without an argument.
@@ -135,45 +189,20 @@ func (c *checker) reportDuplicateStore(m *module, s *Store, call *ast.MethodCall
 	c.places[place] = true
 }
 
-// queueParameter is a parameter of Queue::new.
-type queueParameter struct {
-	name string
-	typ  types.Type
-}
-
-var queueParameters = []queueParameter{{"max_attempts", types.Int}, {"retry_seconds", types.Float}}
-
-// queueSettings evaluates the arguments of Queue::new, which must be constant.
-func (c *checker) queueSettings(m *module, s *Store, call *ast.Call) {
+// queueSettings checks the arguments of Queue::new.
+func (c *checker) queueSettings(m *module, s *Store, args map[string]storeArgument) {
 	s.MaxAttempts, s.RetrySeconds = 3, 1
-	set := map[string]bool{}
-	for i, a := range call.Args {
-		at := i
-		if a.Name != nil {
-			at = slices.IndexFunc(queueParameters, func(p queueParameter) bool { return p.name == a.Name.Name })
+	attempts, retry := args["max_attempts"], args["retry_seconds"]
+	if n, ok := attempts.value.(int64); ok {
+		if s.MaxAttempts = n; n < 1 {
+			c.report(m, diag.ConfigValue.At(attempts.at, "`max_attempts` must be at least 1").Hint("remove it for 3 attempts"))
+			s.MaxAttempts = 1
 		}
-		if at < 0 || at >= len(queueParameters) || set[queueParameters[at].name] {
-			c.report(m, diag.StoreValue.At(a.Value.Span(), "a queue must be created with %s", storeKinds[s.Kind].forms).
-				WithFixes(diag.UnsafeFix(diag.Replace(call.Span(), "Queue::new()"), "Write `Queue::new()`")).
-				Hint("the arguments are `max_attempts: Int` and `retry_seconds: Float`"))
-			return
-		}
-		p := queueParameters[at]
-		set[p.name] = true
-		b := c.constBody(m)
-		b.checkAs(a.Value, p.typ, reason{})
-		b.finish()
-		switch n := c.evaluate(m, a.Value, p.typ).(type) {
-		case int64:
-			if s.MaxAttempts = n; n < 1 {
-				c.report(m, diag.ConfigValue.At(a.Value.Span(), "`max_attempts` must be at least 1").Hint("remove it for 3 attempts"))
-				s.MaxAttempts = 1
-			}
-		case float64:
-			if s.RetrySeconds = n; !(n >= 0 && n <= maxRetrySeconds) {
-				c.report(m, diag.ConfigValue.At(a.Value.Span(), "`retry_seconds` must be between 0 and %d", int(maxRetrySeconds)).Hint("remove it for 1.0"))
-				s.RetrySeconds = 1
-			}
+	}
+	if n, ok := retry.value.(float64); ok {
+		if s.RetrySeconds = n; !(n >= 0 && n <= maxRetrySeconds) {
+			c.report(m, diag.ConfigValue.At(retry.at, "`retry_seconds` must be between 0 and %d", int(maxRetrySeconds)).Hint("remove it for 1.0"))
+			s.RetrySeconds = 1
 		}
 	}
 }

@@ -35,7 +35,11 @@ func memoryAppend(a *vm.Args) (value.Slot, error) {
 		all = append(all, effect.MemoryMessage{Role: role.S, Content: content.S})
 	}
 	if m.Place != nil {
-		return a.Ask(&effect.MemoryAppend{Store: m.Place.Request(), Messages: all, Window: m.Window()}, vm.Nothing)
+		q := &effect.MemoryAppend{Store: m.Place.Request(), Messages: all, Window: m.Window()}
+		if m.Trim() > 1 {
+			q.Trim = m.Trim()
+		}
+		return a.Ask(q, vm.Nothing)
 	}
 	for _, x := range all {
 		m.Append(x.Role, x.Content)

@@ -69,7 +69,7 @@ func longEffects(t *testing.T, m *vm.VM) []longCall {
 	words, pairs, messages, tools := value.NewArray(), value.NewArray(), value.NewArray(), value.NewArray()
 	entries, listed, offer := value.NewMap(0), value.NewArray(), value.NewArray()
 	appTool := declaredStruct(t, "app_calls.conc", "__AppTool")
-	memory := memstore.NewMemory(longInts)
+	memory := memstore.NewMemory(longInts, 0)
 	for range longInts / 4 {
 		words.Push(s("word"))
 		entries.SetString(string(rune('a'+entries.Len())), s("v"))

@@ -38,7 +38,7 @@ func (i *image) newStore(s ir.Store) value.Slot {
 		q.MaxAttempts, q.RetryMS = s.MaxAttempts, int64(math.Round(s.RetrySeconds*1000))
 		return q.Value()
 	}
-	x := memstore.NewMemory(s.Window)
+	x := memstore.NewMemory(s.Window, s.Trim)
 	x.Place = place
 	return value.NewHandle("Memory", s.Name, x)
 }

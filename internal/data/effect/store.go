@@ -175,11 +175,13 @@ type MemoryMessages struct {
 }
 
 // MemoryAppend appends all Messages, or none if it fails. If there are then more messages than
-// Window, the oldest are removed; 0 means no limit. Its result is nil.
+// Window, the oldest are removed, Trim at a time; 0 means no limit, or one at a time. Its result is
+// nil.
 type MemoryAppend struct {
 	Store
 	Messages []MemoryMessage `json:"messages"`
 	Window   int             `json:"window,omitempty"`
+	Trim     int             `json:"trim,omitempty"`
 }
 
 // MemoryList returns the last Last messages as *MemoryMessages; -1 means all. A Window other than 0

@@ -14,17 +14,19 @@ type Memory struct {
 	Place *Place
 
 	window   int
+	trim     int
 	messages []Message
 }
 
-// NewMemory returns an empty memory. Window 0 means unlimited.
-func NewMemory(window int) *Memory { return &Memory{window: window} }
+// NewMemory returns an empty memory. Window 0 means unlimited. A full memory removes its oldest
+// trim messages at once; 0 means 1.
+func NewMemory(window, trim int) *Memory { return &Memory{window: window, trim: max(trim, 1)} }
 
 // Append adds a message. If there are more messages than the window allows, it removes the oldest.
 func (m *Memory) Append(role, content string) {
 	m.messages = append(m.messages, Message{role, content})
 	if m.window > 0 && len(m.messages) > m.window {
-		n := copy(m.messages, m.messages[len(m.messages)-m.window:])
+		n := copy(m.messages, m.messages[m.trim:])
 		clear(m.messages[n:])
 		m.messages = m.messages[:n]
 	}
@@ -44,6 +46,9 @@ func (m *Memory) Len() int { return len(m.messages) }
 
 // Window returns the maximum number of messages; 0 means unlimited.
 func (m *Memory) Window() int { return m.window }
+
+// Trim returns the number of messages that a full memory removes at once.
+func (m *Memory) Trim() int { return m.trim }
 
 // Clear removes all messages.
 func (m *Memory) Clear() { m.messages = nil }

@@ -7,7 +7,7 @@ import (
 )
 
 func TestMemory(t *testing.T) {
-	m := NewMemory(0)
+	m := NewMemory(0, 0)
 	if m.Len() != 0 || len(m.Last(3)) != 0 {
 		t.Fatal("a new memory is not empty")
 	}
@@ -32,7 +32,7 @@ func TestMemory(t *testing.T) {
 }
 
 func TestMemoryWindow(t *testing.T) {
-	m := NewMemory(2)
+	m := NewMemory(2, 0)
 	for _, s := range []string{"a", "b", "c", "d"} {
 		m.Append("user", s)
 	}
@@ -41,5 +41,17 @@ func TestMemoryWindow(t *testing.T) {
 	}
 	if m.Window() != 2 || m.Len() != 2 {
 		t.Error(m.Window(), m.Len())
+	}
+}
+
+// TestMemoryTrim fills a memory that removes several messages at once.
+func TestMemoryTrim(t *testing.T) {
+	m, lens := NewMemory(4, 2), []int(nil)
+	for range 8 {
+		m.Append("user", "a")
+		lens = append(lens, m.Len())
+	}
+	if diff := cmp.Diff([]int{1, 2, 3, 4, 3, 4, 3, 4}, lens); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -25,10 +25,22 @@ func (f *file) appendMessages(q *effect.MemoryAppend) error {
 			err = f.runStatement(sqlAppend, nil, section, m.Role, m.Content, sum(section, m.Role, m.Content))
 		}
 		if err == nil && q.Window > 0 {
-			err = f.runStatement(sqlTrim, nil, section, int64(q.Window))
+			err = f.trimMessages(section, int64(q.Window), int64(max(q.Trim, 1)))
 		}
 		return err
 	})
+}
+
+// trimMessages removes the oldest messages, trim at a time, until at most window remain.
+func (f *file) trimMessages(section, window, trim int64) error {
+	if trim > 1 {
+		var n int64
+		if err := f.runStatement(sqlMessageLen, func(s *sqlite3.Stmt) { n = s.ColumnInt64(0) }, section); err != nil {
+			return err
+		}
+		window -= (trim - max(n-window, 0)%trim) % trim
+	}
+	return f.runStatement(sqlTrim, nil, section, window)
 }
 
 func (f *file) listMessages(q *effect.MemoryList) (effect.Result, error) {

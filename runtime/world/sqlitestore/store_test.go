@@ -299,10 +299,11 @@ func TestLedgerManyTexts(t *testing.T) {
 
 // TestMemory compares a memory in a file with one in memory.
 func TestMemory(t *testing.T) {
-	for _, window := range []int{0, 1, 3} {
+	for _, size := range [][2]int{{0, 0}, {1, 0}, {3, 0}, {3, 2}, {5, 5}, {9, 4}} {
+		window, trim := size[0], size[1]
 		both(t, func(t *testing.T, next func() *Stores) {
 			s, at := next(), at("memory")
-			want := pure.NewMemory(window)
+			want := pure.NewMemory(window, trim)
 			random := rand.New(rand.NewPCG(3, 4))
 			for i := range 120 {
 				if i%40 == 39 {
@@ -318,7 +319,7 @@ func TestMemory(t *testing.T) {
 					added = append(added, m)
 					want.Append(m.Role, m.Content)
 				}
-				do[any](t, s, &effect.MemoryAppend{Store: at, Messages: added, Window: window})
+				do[any](t, s, &effect.MemoryAppend{Store: at, Messages: added, Window: window, Trim: trim})
 				n := random.IntN(6) - 1
 				expected := want.Messages()
 				if n >= 0 {
