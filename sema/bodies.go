@@ -363,6 +363,11 @@ func (w *bodyWork) noteSite(s *site) {
 // for the same program.
 func (p *Program) Complete(i *Info) { p.completeFunctions(i, func(*Function) bool { return true }) }
 
+// CompleteFunction fills the tables of a function whose results were reused.
+func (p *Program) CompleteFunction(fn *Function) {
+	p.completeFunctions(fn.Info, func(x *Function) bool { return x == fn })
+}
+
 // completeFunctions fills the tables for the functions of a file that the predicate selects.
 func (p *Program) completeFunctions(i *Info, wanted func(*Function) bool) {
 	c := p.checker

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/prefix"
 	"github.com/concerto-lang/concerto/internal/compile/repair"
 	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/testkit/golden"
@@ -70,6 +71,12 @@ func check(name, src string) (*sema.Program, diag.List) {
 	file, list := parser.Parse(source.NewFile(name, []byte(src)))
 	prog, found := sema.Check(sema.Config{Name: "t", Library: stdlib.Library(), Manifest: manifest}, file)
 	list.Append(found)
+	if prog != nil && !list.HasErrors() {
+		list.Append(prefix.Check(prog, func(a *sema.Agent) bool {
+			conn := manifest.Connections[a.Connection]
+			return conn.Endpoint.Model(a.ModelUses(manifest.Connections)[0].Model).Caches()
+		}))
+	}
 	return prog, list
 }
 

@@ -255,6 +255,12 @@ func (c *checker) applyModuleAllow(m *module, d *ast.ModDecl, child *Info) {
 	}
 }
 
+// Reports reports whether a stage after the checker may add the warning d about a file: the file is
+// the project's own, and no `@allow` allows the warning.
+func (p *Program) Reports(i *Info, d *diag.Diagnostic) bool {
+	return !i.Library && i.pkg == nil && !i.isAllowed(d)
+}
+
 // isAllowed reports whether an `@allow` allows the warning d.
 func (i *Info) isAllowed(d *diag.Diagnostic) bool {
 	return slices.ContainsFunc(i.allowed, func(a allowance) bool {

@@ -1,6 +1,7 @@
 package spec_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,12 +11,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/graph"
 	"github.com/concerto-lang/concerto/internal/compile/graph/graphtest"
 	"github.com/concerto-lang/concerto/internal/compile/optimize"
+	"github.com/concerto-lang/concerto/internal/compile/prefix"
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/sema"
 )
 
 // TestGraphs compares the graphs of the programs of the manual and of the examples with
@@ -49,6 +53,9 @@ func TestGraphs(t *testing.T) {
 			}
 			dir := t.TempDir()
 			(&player{T: t, page: p, program: prog, dir: dir}).write()
+			if name != "diagnostics.md" {
+				noChangingPrefix(t, dir, "main.conc")
+			}
 			if text := graphOf(t, dir, "main.conc"); text != "" {
 				got[goldenName(name)] += fmt.Sprintf("# program %d\n%s\n", n+1, text)
 			}
@@ -64,6 +71,7 @@ func TestGraphs(t *testing.T) {
 	}
 	for _, path := range append(examples, nested...) {
 		dir := filepath.Dir(path)
+		noChangingPrefix(t, dir, "")
 		text := graphOf(t, dir, "")
 		if text == "" {
 			t.Errorf("%s has no graph", dir)
@@ -166,6 +174,54 @@ func graphOf(t *testing.T, dir, path string) string {
 		return ""
 	}
 	return g.Text()
+}
+
+// TestNoChangingPrefix checks the recipes of the cookbook and the templates of `concerto init`;
+// TestGraphs does it for the manual and the examples.
+func TestNoChangingPrefix(t *testing.T) {
+	recipes, err := filepath.Glob("../docs/cookbook/*/main.conc")
+	if err != nil || len(recipes) == 0 {
+		t.Fatal(recipes, err)
+	}
+	templates, err := filepath.Glob("../internal/cli/project/templates/*/main.conc")
+	if err != nil || len(templates) == 0 {
+		t.Fatal(templates, err)
+	}
+	for _, path := range append(recipes, templates...) {
+		dir := filepath.Dir(path)
+		if slices.Contains(templates, path) { // the manifest of a template is incomplete
+			text, err := os.ReadFile(path)
+			dir = t.TempDir()
+			if err := errors.Join(err, os.WriteFile(filepath.Join(dir, "main.conc"), text, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !noChangingPrefix(t, dir, "main.conc") {
+			t.Errorf("%s is not checked", path)
+		}
+	}
+}
+
+// noChangingPrefix checks that a program has no warning about requests that begin differently each
+// time, even if all its models had a cache. A memory with a maximum is a part of many examples. It
+// returns false for a program with errors.
+func noChangingPrefix(t *testing.T, dir, path string) bool {
+	t.Helper()
+	in, err := driver.Load(driver.Request{Path: path, Dir: dir, AnyParty: true})
+	if err != nil {
+		t.Fatal(dir, err)
+	}
+	p, found := driver.Analyse(in, nil)
+	if p == nil || found.HasErrors() {
+		return false
+	}
+	found = prefix.Check(p, func(*sema.Agent) bool { return true })
+	for _, d := range found.Sorted() {
+		if d.Info != diag.FullMemory {
+			t.Errorf("%s:%d: %s %s", dir, d.File.Position(d.Span.Start).Line, d.Info.Code, d.Message)
+		}
+	}
+	return true
 }
 
 // compareIR compares a graph with the tables and the code of a program that is not optimised.

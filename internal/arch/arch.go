@@ -185,6 +185,7 @@ var Policy = []Rule{
 	{Package: "sema", Imports: "internal/text/source internal/compile/diag ast internal/compile/types internal/text/suggest internal/data/models internal/data/toolname internal/text/foreign internal/data/hostmsg internal/data/intmath sema/coverage sema/edits sema/surface"},
 	{Package: "ir", Imports: "internal/process/parallel"},
 	{Package: "codegen", Imports: "internal/text/source internal/compile/diag ast internal/compile/types sema ir internal/data/hostmsg"},
+	{Package: "internal/compile/prefix", Imports: "ast internal/compile/diag internal/compile/types internal/text/source sema"},
 	{Package: "internal/compile/graph", Imports: "internal/data/hostmsg internal/text/suggest ir"},
 	{Package: "relay/web/webtest", Imports: "internal/compile/graph internal/record/audit relay/protocol relay/server relay/server/auth relay/server/httpguard relay/server/pair relay/server/accounts relay/server/push relay/server/servertest relay/store relay/store/sqlite relay/web web", Tests: true},
 	{Package: "web/onepage", Imports: "internal/compile/graph ir"},
@@ -272,7 +273,7 @@ var Policy = []Rule{
 	{Package: "internal/editor/doc", Imports: "internal/compile/manifest stdlib internal/text/suggest"},
 	{Package: "internal/engine/packages/pkgcache", Imports: "internal/compile/pkg internal/process/userfile"},
 	{Package: "internal/engine/packages/uses", Imports: "ast internal/compile/pkg internal/data/effect internal/text/source runtime/world/permit sema"},
-	{Package: "internal/engine/driver", Imports: `internal/data/models internal/compile/pkg internal/engine/packages/pkgcache internal/engine/packages/uses internal/process/parallel internal/text/source internal/compile/diag lexer ast parser internal/compile/manifest sema ir codegen internal/compile/optimize
+	{Package: "internal/engine/driver", Imports: `internal/data/models internal/compile/prefix internal/compile/pkg internal/engine/packages/pkgcache internal/engine/packages/uses internal/process/parallel internal/text/source internal/compile/diag lexer ast parser internal/compile/manifest sema ir codegen internal/compile/optimize
 		stdlib internal/text/suggest internal/compile/types internal/process/userfile`},
 	{Package: "internal/engine/packages", Imports: "internal/compile/pkg/tree internal/compile/diag internal/compile/manifest internal/compile/pkg internal/engine/driver internal/engine/packages/pkgcache internal/engine/packages/uses internal/process/git internal/process/userfile internal/text/source"},
 	{Package: "internal/editor/lsp/protocol"},

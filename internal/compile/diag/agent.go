@@ -79,6 +79,37 @@ agent A uses open { model: "gpt-6.2-sol", tools: [Calc] }`,
 			{`agent A uses open { model: "gpt-4o", reasoning_effort: "low" }`, `agent A uses open { model: "gpt-4o" }`},
 		},
 	}
+	EarlyChange = &Info{
+		Code: "W0744", Title: `changing value before constant text`, Noise: NotNoise,
+		NoFix:   "the text may have to be worded differently",
+		Explain: "Providers store the beginnings of requests, and what follows the first difference is neither read from their cache nor cheaper. A time, a random number or the id of the run therefore belongs at the end of a prompt, after all text that stays the same.",
+		Bad: `use std::{fs, time};
+agent A uses open { model: "gpt-6.2-sol" }
+fn main() { println(A.execute("It is ${time::now()}. Summarise this: ${fs::read_file("report.md")?}")?.text); }`,
+		Good: `use std::{fs, time};
+agent A uses open { model: "gpt-6.2-sol" }
+fn main() { println(A.execute("Summarise this: ${fs::read_file("report.md")?} It is ${time::now()}.")?.text); }`,
+	}
+	FullMemory = &Info{
+		Code: "W0745", Title: `memory that drops messages at each call`, Noise: NotNoise,
+		Explain: "Once a memory with a maximum is full, each call drops the two oldest messages. All requests then differ after the system prompt, and the provider's cache is not read. With `trim`, several messages are dropped at once, and the requests in between begin alike.",
+		Bad: `memory talk: Memory = Memory::new(20);
+agent A uses open { model: "gpt-6.2-sol", memory: talk }`,
+		Good: `memory talk: Memory = Memory::new(20, trim: 10);
+agent A uses open { model: "gpt-6.2-sol", memory: talk }`,
+	}
+	ChangingTools = &Info{
+		Code: "W0746", Title: `tools that depend on a changing value`, Noise: NotNoise,
+		NoFix:   "the intended tools are unknown",
+		Explain: "Requests begin with the tools. If they change, nothing of a request is read from the provider's cache.",
+		Bad: `use std::random;
+tool Calc { description: "Doubles numbers", @describe("Doubles a number") @param("n", "The number") pub fn double(self, n: Int) -> Int { n * 2 } }
+agent A uses open { model: "gpt-6.2-sol" }
+fn main() { println(A.with_tools(if random::bool() { [Calc] } else { [] }).execute("Double 4")?.text); }`,
+		Good: `tool Calc { description: "Doubles numbers", @describe("Doubles a number") @param("n", "The number") pub fn double(self, n: Int) -> Int { n * 2 } }
+agent A uses open { model: "gpt-6.2-sol" }
+fn main() { println(A.with_tools([Calc]).execute("Double 4")?.text); }`,
+	}
 	StoreValue = &Info{
 		Code: "E0727", Title: `not a store`, Noise: NotNoise,
 		Explain: "A store is created by the function of its type: HashMap::new, Ledger::new, Memory::new or Queue::new.",

@@ -88,6 +88,7 @@ type Connection struct {
 	BaseURL      string                  `json:"base_url"`
 	API          string                  `json:"api"`
 	APIVersion   string                  `json:"api_version"`
+	Cache        string                  `json:"cache"`
 	DefaultModel string                  `json:"default_model"`
 	Timeout      float64                 `json:"timeout"` // in seconds; 0 means that the key is not set
 	Fallback     []string                `json:"fallback"`

@@ -203,6 +203,10 @@ const (
 // Reasons reports whether the model reasons before it answers.
 func (m *Model) Reasons() bool { return m.Thinking == "always" || m.Thinking == "adaptive" }
 
+// Caches reports whether the provider stores the beginnings of the model's requests, as far as is
+// known.
+func (m *Model) Caches() bool { return m != nil && m.Cache != "" && m.Cache != "none" }
+
 //go:embed models.json
 var text []byte
 

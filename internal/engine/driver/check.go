@@ -13,6 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/codegen"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/manifest"
+	"github.com/concerto-lang/concerto/internal/compile/prefix"
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/internal/text/suggest"
 	"github.com/concerto-lang/concerto/parser"
@@ -213,6 +215,9 @@ func (in *Input) checkEntry(most int, stopped func() bool) (*sema.Program, diag.
 		Stopped: stopped, Bodies: in.earlier(), Line: in.line,
 	}, file)
 	l.Append(found)
+	if p != nil && !l.HasErrors() {
+		l.Append(prefix.Check(p, in.caches(p)))
+	}
 	if p != nil && !l.HasErrors() && !in.mock {
 		in.reportMissingKeys(p, &l)
 		in.reportMissingPrices(p, &l)
@@ -274,6 +279,16 @@ func (in *Input) readData(from *source.File, name string) (*source.File, error) 
 		name = filepath.Join(in.Root, filepath.Dir(filepath.FromSlash(file)), name)
 	}
 	return in.readFile(name)
+}
+
+// caches returns a function that reports whether the provider of an agent's model has a cache, and
+// the connection uses it.
+func (in *Input) caches(p *sema.Program) func(*sema.Agent) bool {
+	own := map[*sema.Agent]bool{}
+	for _, u := range slices.Backward(in.ModelUses(p)) { // so that the connection replaces its fallbacks
+		own[u.Agent] = u.Connection.Cache != models.CacheOff && u.Row().Caches()
+	}
+	return func(a *sema.Agent) bool { return own[a] }
 }
 
 // programName returns the project's name, or the name of the entry file if there is no project.
