@@ -192,6 +192,7 @@ var Policy = []Rule{
 	{Package: "internal/compile/graph/graphtest", Imports: "internal/compile/graph", Tests: true},
 	{Package: "internal/compile/optimize", Imports: "ir internal/data/intmath"},
 	{Package: "internal/data/effect", Imports: "internal/data/hostmsg internal/data/value internal/text/hexsum internal/text/utf8cut internal/data/models"},
+	{Package: "internal/data/models/cachesim", Imports: "internal/data/effect internal/data/models"},
 	{Package: "internal/data/memstore", Imports: "internal/data/value internal/data/effect internal/data/schema"},
 	{Package: "vm", Imports: "internal/data/toolname internal/data/value internal/data/hostmsg ir internal/data/effect internal/data/schema internal/data/memstore internal/data/intmath internal/text/jsonwrite"},
 	{Package: "internal/record/profile", Imports: "vm internal/process/cputime"},

@@ -65,7 +65,7 @@ func (p *remote) layOut(req *Request, by wire) *Request {
 	if by.Capabilities().OneSystem {
 		role = "user"
 	}
-	call.Messages = knowledgeLast(req.itemsFor(p.name), role)
+	call.Messages = effect.KnowledgeLast(req.itemsFor(p.name), role)
 	if req.row != nil && req.row.Temperature == models.Drop {
 		call.Temperature = nil
 	}
@@ -93,34 +93,6 @@ func sortListed(tools []effect.ToolSpec) []effect.ToolSpec {
 		from = to
 	}
 	return tools
-}
-
-// knowledgeHead begins the message with the entries of an agent's ledgers (stdlib/agent.conc).
-const knowledgeHead = "Knowledge:\n\n"
-
-// knowledgeLast moves the entries of ledgers, which depend on the prompt, from the beginning of the
-// conversation to the prompt: the last message of the user before a reply of this call. role is the
-// role of a text that the program adds to a conversation.
-func knowledgeLast(all []effect.ChatMessage, role string) []effect.ChatMessage {
-	if len(all) == 0 || all[0].Role != "system" || !strings.HasPrefix(all[0].Content, knowledgeHead) {
-		return all
-	}
-	prompt := 0
-	for i := range all {
-		m := &all[i]
-		if m.Role == "assistant" && (m.Items != nil || len(m.ToolCalls) > 0) {
-			break
-		}
-		if m.Role == "user" {
-			prompt = i
-		}
-	}
-	if prompt == 0 {
-		return all
-	}
-	entries := all[0]
-	entries.Role = role
-	return slices.Concat(all[1:prompt], []effect.ChatMessage{entries}, all[prompt:])
 }
 
 // marks are the places in a request of Anthropic or Bedrock whose ends are marked: at most four,

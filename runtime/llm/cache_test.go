@@ -4,14 +4,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/concerto-lang/concerto/internal/agents/modelserver"
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/models"
+	"github.com/concerto-lang/concerto/internal/data/models/cachesim"
+	"github.com/concerto-lang/concerto/internal/testkit/testllm"
 )
 
 func turn(role, text string) effect.ChatMessage { return effect.ChatMessage{Role: role, Content: text} }
@@ -284,7 +288,7 @@ func TestOtherRefusals(t *testing.T) {
 // TestKnowledgeLast checks that the entries of ledgers are sent directly before the prompt, which
 // later rounds do not move, and that the program's request is unchanged.
 func TestKnowledgeLast(t *testing.T) {
-	entries := turn("system", knowledgeHead+"tea: 2 euros")
+	entries := turn("system", "Knowledge:\n\ntea: 2 euros")
 	called := effect.ChatMessage{Role: "assistant", Content: "let me look", ToolCalls: []effect.ToolCall{{ID: "c1", Name: "f", Args: "{}"}}}
 	result := effect.ChatMessage{Role: "tool", ToolCallID: "c1", Content: "1"}
 	outline := func(all []effect.ChatMessage) (out []string) {
@@ -306,7 +310,7 @@ func TestKnowledgeLast(t *testing.T) {
 		{[]effect.ChatMessage{turn("user", "a"), entries, turn("user", "c")}, []string{"user a", moved, "user c"}},
 	} {
 		before := outline(c.all)
-		if d := cmp.Diff(c.want, outline(knowledgeLast(c.all, "system"))); d != "" {
+		if d := cmp.Diff(c.want, outline(effect.KnowledgeLast(c.all, "system"))); d != "" {
 			t.Error(d)
 		}
 		if d := cmp.Diff(before, outline(c.all)); d != "" {
@@ -359,5 +363,95 @@ func TestHour(t *testing.T) {
 		if got := (&Connection{Adds: Adds{Cache: cache}}).StoresForHour(); got != want {
 			t.Errorf("%q: %v", cache, got)
 		}
+	}
+}
+
+// TestPredictedCost compares the cost that the simulator predicts for recorded requests with the
+// bill of the server, which computes it from the bodies of the requests, and the tokens that were
+// read with those that a request could read whose ends are all marked.
+func TestPredictedCost(t *testing.T) {
+	tools := []effect.ToolSpec{{Name: "look", Description: "Looks for a thing.", Parameters: json.RawMessage(`{"type":"object","properties":{"what":{"type":"string"}}}`)}}
+	rules := strings.Repeat("Rule: answer briefly. ", 200)
+	rounds := func(system, prompt string, n int) (all []effect.AgentCall) {
+		talk := []effect.ChatMessage{turn("user", prompt)}
+		for i := range n {
+			all = append(all, effect.AgentCall{System: system, Tools: tools, Messages: slices.Clone(talk)})
+			id := fmt.Sprint("c", i)
+			talk = append(talk, effect.ChatMessage{Role: "assistant", ToolCalls: []effect.ToolCall{{ID: id, Name: "look", Args: `{"what":"a"}`}}},
+				effect.ChatMessage{Role: "tool", ToolCallID: id, Content: strings.Repeat("found ", 50*i)})
+		}
+		return all
+	}
+	memory := func(system string, window, trim, n int) (all []effect.AgentCall) {
+		var talk []effect.ChatMessage
+		for i := range n {
+			prompt := turn("user", fmt.Sprint(i, " ", strings.Repeat("Please. ", 60)))
+			all = append(all, effect.AgentCall{System: system, Messages: append(slices.Clone(talk), prompt)})
+			if talk = append(talk, prompt, turn("assistant", strings.Repeat("Yes. ", 60))); len(talk) > window {
+				talk = talk[trim:]
+			}
+		}
+		return all
+	}
+	questions := func(system, before string, n int) (all []effect.AgentCall) {
+		for i := range n {
+			all = append(all, effect.AgentCall{System: system, Messages: []effect.ChatMessage{turn("user", fmt.Sprint(before, i))}})
+		}
+		return all
+	}
+	for name, c := range map[string]struct {
+		model, cache string
+		calls        []effect.AgentCall
+	}{
+		"questions":              {"claude-opus-5-5", "", questions(rules, "What is ", 12)},
+		"long questions":         {"claude-opus-5-5", "", questions(rules, rules, 5)},
+		"short system text":      {"claude-sonnet-5", "", questions("Be kind.", "What is ", 5)},
+		"rounds":                 {"claude-opus-5-5", "", rounds(rules, "go", 8)},
+		"two calls with rounds":  {"claude-opus-5-5", "", append(rounds(rules, "go", 5), rounds(rules, "stay", 5)...)},
+		"an hour":                {"claude-opus-5-5", models.CacheHour, rounds(rules, "go", 8)},
+		"an expensive minimum":   {"claude-haiku-4-5", "", rounds(rules+rules, "go", 12)},
+		"memory":                 {"claude-opus-5-5", "", memory(rules, 100, 2, 12)},
+		"full memory":            {"claude-opus-5-5", "", memory(rules, 8, 2, 16)},
+		"full memory that trims": {"claude-opus-5-5", "", memory(rules, 8, 4, 16)},
+		"another system text":    {"claude-opus-5-5", "", append(rounds(rules, "go", 3), rounds("Be "+rules, "go", 3)...)},
+		"knowledge": {"claude-opus-5-5", "", []effect.AgentCall{
+			{System: rules, Messages: []effect.ChatMessage{turn("system", "Knowledge:\n\n"+rules), turn("user", "a"), turn("assistant", "b"), turn("user", "c")}},
+			{System: rules, Messages: []effect.ChatMessage{turn("system", "Knowledge:\n\nother"), turn("user", "a"), turn("assistant", "b"), turn("user", "c")}},
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, conn := server(t, "anthropic", modelserver.Reply{Text: "ok", TokensOut: 20, Counts: true, Repeat: true})
+			conn.DefaultModel, conn.Cache = c.model, c.cache
+			client, _ := client(t, conn)
+			row, price := models.Lookup("anthropic", c.model), models.PriceAt("anthropic", c.model, time.Time{})
+			simulated := cachesim.RulesOf(row, c.cache == models.CacheHour)
+			cache, perfect := cachesim.New(simulated), cachesim.New(simulated.Perfect())
+			predicted, read, possible := int64(0), int64(0), int64(0)
+			for _, call := range c.calls {
+				reply, err := ask(client, call)
+				if err != nil {
+					t.Fatal(err)
+				}
+				request := cachesim.Request{Blocks: cachesim.Layout(&call, row.CacheMin), Tokens: reply.TokensIn}
+				cost, _ := models.Cost(simulated.Usage(cache.Send(request), reply.TokensIn, reply.TokensOut), price)
+				predicted += cost
+				read += reply.Cached
+				possible += perfect.Send(request).Read
+			}
+			text, err := testllm.Bill(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			bill, err := strconv.ParseFloat(text, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ratio := float64(predicted) / 1e12 / bill; ratio < 0.98 || ratio > 1.02 {
+				t.Errorf("predicted %.6f dollars, the bill is %.6f: %.3f", float64(predicted)/1e12, bill, ratio)
+			}
+			if float64(read) < 0.95*float64(possible) {
+				t.Errorf("%d tokens were read of %d that are possible", read, possible)
+			}
+		})
 	}
 }
