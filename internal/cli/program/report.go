@@ -127,6 +127,7 @@ func (f *ReportFile) End(o *engine.Options, err error) {
 		}
 		r.SetTrace(o.Records.Telemetry.Trace(f.id))
 		f.finish(r, err)
+		r.SetCache(f.program.IR())
 		failed = f.write(r)
 	}
 	if failed != nil {

@@ -174,7 +174,7 @@ func fillModel(x *Item, e *event.Event) {
 		x.Texts.Request = encode(&call)
 		return
 	}
-	x.sent = a.Sent
+	x.sent, x.first = a.Sent, a.First
 	if a.Reply != nil && a.Reply.Model != "" {
 		x.Details.Model = a.Reply.Model
 	}

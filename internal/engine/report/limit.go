@@ -27,6 +27,11 @@ func (r *Report) WithoutContent() {
 	for i := range r.Decisions {
 		r.Decisions[i].Request, r.Decisions[i].Answer = nil, nil
 	}
+	for _, u := range r.Cache {
+		for _, b := range u.Breaks {
+			b.Before, b.After = "", ""
+		}
+	}
 	r.Run.Args, r.Run.Inputs = []string{}, nil
 	r.Gaps = append(r.Gaps, "no contents: built with --content none")
 }

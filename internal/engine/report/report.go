@@ -24,6 +24,7 @@ type Report struct {
 	Version   int             `json:"concerto_report"`
 	Run       Run             `json:"run"`
 	Totals    Totals          `json:"totals"`
+	Cache     []*CacheUse     `json:"cache,omitempty"` // none if no provider has a cache
 	Items     []*Item         `json:"items"`
 	Decisions []Decision      `json:"decisions"`
 	Graph     json.RawMessage `json:"graph"` // of the program (spec/38-graph.md); null without one
@@ -92,7 +93,8 @@ type Item struct {
 	// Cut contains the original length in bytes of each text that was cut.
 	Cut map[string]int `json:"cut,omitempty"`
 
-	sent, priced bool // of an attempt at a model
+	sent, priced bool          // of an attempt at a model
+	first        time.Duration // from the start to the first piece of the reply, if the run has measured it
 	cost         budget.Money
 }
 

@@ -59,6 +59,7 @@ func Of(ctx context.Context, s *timetravel.Source, state string) (*Report, error
 			}
 		}
 	}
+	r.SetCache(s.Program())
 	return r, played
 }
 

@@ -48,6 +48,12 @@ func (r *Report) WriteText(w io.Writer) error {
 		b.WriteString("note: " + g + "\n")
 	}
 	r.writeTotals(&b)
+	for i, u := range r.Cache {
+		if i == 0 {
+			b.WriteString("\nCache\n")
+		}
+		b.WriteString("  " + strings.Join(u.Lines(), "\n  ") + "\n")
+	}
 	r.writeDecisions(&b)
 	r.writeErrors(&b)
 	r.writeLongest(&b)

@@ -96,6 +96,7 @@ func OfTranscript(text []byte) (r *Report, ok bool) {
 		}
 	}
 	r.Totals = totals(r.Items)
+	r.SetCache(nil)
 	return r, true
 }
 

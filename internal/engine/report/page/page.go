@@ -299,6 +299,14 @@ func (p *writer) usage() {
 			p.add("<p class=\"others\">and %d more</p>\n", more)
 		}
 	}
+	for i, use := range p.r.Cache {
+		if i == 0 {
+			p.add("<h3>Cache of the providers</h3>\n")
+		}
+		for _, line := range use.Lines() {
+			p.add("<p>%s</p>\n", line)
+		}
+	}
 	if t.All.Calls == 0 && len(t.Hosts) == 0 {
 		p.add("<p>The run called no models and no hosts.</p>\n")
 	}
