@@ -15,7 +15,7 @@ import (
 
 // appendShapes sets the type arguments that the compiler passes to the run-time type parameters of
 // fn. It also checks later that values of these types can be decoded.
-func (b *body) appendShapes(d *Call, fn *Function, at source.Span) {
+func (b *body) appendShapes(d *Call, fn *Function, recv *receiver, e ast.Expr) {
 	if !fn.Shape {
 		return
 	}
@@ -32,7 +32,10 @@ func (b *body) appendShapes(d *Call, fn *Function, at source.Span) {
 		if b.info.Library && (types.HasParam(t) || isFilled(t)) {
 			continue
 		}
-		b.late = append(b.late, func() { b.checkDecodable(t, at) })
+		b.late = append(b.late, func() {
+			b.checkDecodable(t, e.Span())
+			b.warnUnenforced(e, fn, recv, t)
+		})
 	}
 }
 

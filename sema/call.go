@@ -140,7 +140,7 @@ func (b *body) callFunction(e ast.Expr, fn *Function, path *ast.PathExpr, recv *
 		t = recv.t
 	}
 	d.TypeArgs = in.arguments()
-	b.appendShapes(d, fn, e.Span())
+	b.appendShapes(d, fn, recv, e)
 	b.info.details[e.ID()] = d
 	if recv == nil || !isParam(recv.t) {
 		b.recordGeneric(e.ID(), fn, d.TypeArgs, e.Span())

@@ -22,9 +22,10 @@ var manifest = &sema.Manifest{
 	File:   "Concerto.toml",
 	Source: source.NewFile("Concerto.toml", []byte("[project]\n")),
 	Connections: map[string]sema.ManifestConnection{
-		"demo":  {Scripted: true},
-		"plain": {},
-		"open":  {Endpoint: models.Endpoint{Provider: "openai"}},
+		"demo":   {Scripted: true},
+		"plain":  {},
+		"open":   {Endpoint: models.Endpoint{Provider: "openai"}},
+		"vendor": {Endpoint: models.Endpoint{Provider: "anthropic"}},
 	},
 	Hosts: map[string]sema.ManifestHost{
 		"worker": {OutputFormat: "json"},
@@ -73,8 +74,8 @@ func check(name, src string) (*sema.Program, diag.List) {
 	list.Append(found)
 	if prog != nil && !list.HasErrors() {
 		list.Append(prefix.Check(prog, func(a *sema.Agent) bool {
-			conn := manifest.Connections[a.Connection]
-			return conn.Endpoint.Model(a.ModelUses(manifest.Connections)[0].Model).Caches()
+			uses := a.ModelUses(manifest.Connections)
+			return len(uses) > 0 && manifest.Connections[a.Connection].Endpoint.Model(uses[0].Model).Caches()
 		}))
 	}
 	return prog, list

@@ -20,7 +20,7 @@ var refusing = []string{
 	"budget", "budget release r_1", "build", "check", "graph", "repl main.conc", "run", "submit", "test", "top",
 	"engine check", "engine init", "engine prune --older-than 30d", "engine upgrade",
 	"eval", "eval replay --program main.conc r_1",
-	"host list", "host talk Coder", "host test Coder", "host conform Coder",
+	"models list", "host list", "host talk Coder", "host test Coder", "host conform Coder",
 	"jobs add q {}", "jobs list q", "jobs retry q 1", "jobs rm q 1", "jobs show q 1",
 	"mcp add Files -- files", "mcp login Docs", "mcp logout Docs", "mcp serve", "mcp status",
 	"merge drop main 1", "merge list main", "merge retry main 1", "merge run main", "merge submit main fix",

@@ -298,7 +298,7 @@ var noEnding = map[string]string{
 	"serve, relay, hostd": "a session is a run in a process of its own, or in one that ends its hosts as `run` does",
 	"test, repl, dap":     "they end their run as `run` does, and store none",
 	"host, mcp add, mcp login, mcp logout, mcp status, tools":                                                                                   "they start hosts or servers without an exchange in a directory",
-	"build, check, graph, fmt, lsp, playground, init, add, remove, update, why, vendor, verify, doctor, explain, doc, version, completion, man": "they start no host",
+	"build, check, graph, models, fmt, lsp, playground, init, add, remove, update, why, vendor, verify, doctor, explain, doc, version, completion, man": "they start no host",
 }
 
 // TestIsolateEndingsAreComplete checks that each command and each transport is in the tables.

@@ -42,10 +42,10 @@ func newModelsList(a *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list [PATH | -]",
 		Short: "List the models of a program",
-		Long: `Prints the model of each agent and of the fallbacks of its connection: the API that is used, what the
-model accepts, its price, how the provider's cache is used, and the problems that 'concerto check'
-reports. No request is sent. The table of models is built in; [connections.X.models] in
-Concerto.toml replaces its settings.
+		Long: `Prints the model of each agent and of the fallbacks of its connection: the API that is used, the
+parameters and forms that the model accepts, its price, how the provider's cache is used, and the
+problems that 'concerto check' reports. No request is sent. The table of models is built in;
+[connections.X.models] in Concerto.toml replaces its settings.
 
 Exit codes: 0 no errors, 2 the program has errors.`,
 		Example: `  concerto models list

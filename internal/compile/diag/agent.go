@@ -79,6 +79,17 @@ agent A uses open { model: "gpt-6.2-sol", tools: [Calc] }`,
 			{`agent A uses open { model: "gpt-4o", reasoning_effort: "low" }`, `agent A uses open { model: "gpt-4o" }`},
 		},
 	}
+	Unenforced = &Info{
+		Code: "W0743", Title: `type that the model cannot enforce`, Noise: NotNoise,
+		NoFix:   "another form of the type is up to the author",
+		Explain: "Some models write only replies that fit the type. Claude cannot enforce a type that refers to itself, contains `Any` or a tuple, or has very many optional fields. Its newest models then receive the schema in the prompt: a reply that does not fit costs another request.",
+		Bad: `schema Tree { label: String, parts: Array<Tree> }
+agent A uses vendor { model: "claude-opus-5-5" }
+fn main() { println(A.execute_with_schema<Tree>("Draw a tree")?); }`,
+		Good: `schema Node { label: String, parent: Int }
+agent A uses vendor { model: "claude-opus-5-5" }
+fn main() { println(A.execute_with_schema<Array<Node>>("Draw a tree")?); }`,
+	}
 	EarlyChange = &Info{
 		Code: "W0744", Title: `changing value before constant text`, Noise: NotNoise,
 		NoFix:   "the text may have to be worded differently",

@@ -4,7 +4,7 @@ package diag
 // time took 60 µs at each start of the process.
 var catalogue = []*Info{
 	// agent.go
-	UnknownConnection, NoProvider, NoModel, NoPrice, UnknownConfig, ConfigName, ConfigValue, OnlyChat, RefusedField, RefusedEffort, EarlyChange, FullMemory, ChangingTools, StoreValue, StoreType, StorePlace,
+	UnknownConnection, NoProvider, NoModel, NoPrice, UnknownConfig, ConfigName, ConfigValue, OnlyChat, RefusedField, RefusedEffort, Unenforced, EarlyChange, FullMemory, ChangingTools, StoreValue, StoreType, StorePlace,
 	// calls.go
 	ArgumentCount, ArgumentTwice, NotCallable, DefaultOrder, ClosureDefault, SelfOutside, MainSignature, TestCalled, BadRegex,
 	DecoratorArgument, AmbiguousMethod, NoEffect, UnusedResult,

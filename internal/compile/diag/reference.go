@@ -36,6 +36,10 @@ default_model = "m"
 provider = "openai"
 api_key_env = "OPENAI_API_KEY"
 
+[connections.vendor]
+provider = "anthropic"
+api_key_env = "KEY"
+
 [connections.plain]
 provider = "openai"
 base_url = "http://localhost:8080/v1"
