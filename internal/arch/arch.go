@@ -182,7 +182,7 @@ var Policy = []Rule{
 	{Package: "sema/coverage", Imports: "internal/compile/types"},
 	{Package: "sema/edits", Imports: "ast internal/compile/diag internal/compile/types internal/text/source"},
 	{Package: "sema/surface", Imports: "ast internal/text/source"},
-	{Package: "sema", Imports: "internal/text/source internal/compile/diag ast internal/compile/types internal/text/suggest internal/data/models internal/data/toolname internal/text/foreign internal/data/hostmsg internal/data/intmath sema/coverage sema/edits sema/surface"},
+	{Package: "sema", Imports: "internal/text/source internal/compile/diag ast internal/compile/types internal/text/suggest internal/data/models internal/data/schema internal/data/toolname internal/text/foreign internal/data/hostmsg internal/data/intmath sema/coverage sema/edits sema/surface"},
 	{Package: "ir", Imports: "internal/process/parallel"},
 	{Package: "codegen", Imports: "internal/text/source internal/compile/diag ast internal/compile/types sema ir internal/data/hostmsg"},
 	{Package: "internal/compile/prefix", Imports: "ast internal/compile/diag internal/compile/types internal/text/source sema"},
