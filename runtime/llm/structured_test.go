@@ -1,7 +1,6 @@
 package llm
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -187,17 +186,4 @@ func TestAnthropicLimit(t *testing.T) {
 			}
 		}
 	}
-}
-
-// sameJSON reports whether two texts are the same JSON, apart from the order of members.
-func sameJSON(t *testing.T, a, b string) bool {
-	t.Helper()
-	var x, y any
-	if err := json.Unmarshal([]byte(a), &x); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal([]byte(b), &y); err != nil {
-		t.Fatal(err)
-	}
-	return fmt.Sprint(x) == fmt.Sprint(y)
 }
