@@ -39,6 +39,7 @@ var libraries = []struct{ path, by string }{
 	{"golang.org/x/oauth2", "runtime/mcp"},
 	{"github.com/modelcontextprotocol/go-sdk", "internal/agents"},
 	{"github.com/modelcontextprotocol/go-sdk", "internal/testkit/testmcp"},
+	{"github.com/aymanbagabas/go-udiff", "internal/data/hostmsg/request"},
 	{"github.com/google/go-cmp", "internal/testkit/golden"},
 	{"github.com/google/go-cmp", "internal/testkit/evalresult"},
 	{"github.com/rogpeppe/go-internal", "internal/testkit/golden"},

@@ -107,6 +107,29 @@ func (q *rpcRequest) choices() []acpChoice {
 	return p.Options
 }
 
+// acpChanges returns the changes of files that a call shows, or nil.
+func acpChanges(call json.RawMessage) json.RawMessage {
+	var c struct {
+		Content []struct {
+			Type string  `json:"type"`
+			Path string  `json:"path"`
+			Old  *string `json:"oldText"`
+			New  *string `json:"newText"`
+		} `json:"content"`
+	}
+	_ = json.Unmarshal(call, &c) // members with the wrong type are not shown
+	var all []obj
+	for _, x := range c.Content {
+		if x.Type == "diff" && x.New != nil {
+			all = append(all, obj{"path": x.Path, "old": x.Old, "new": *x.New})
+		}
+	}
+	if all == nil {
+		return nil
+	}
+	return jsonwrite.MustEncode(all)
+}
+
 func (a *ACP) asksPermission(s *Output, q *rpcRequest, line []byte) {
 	var p struct {
 		Call json.RawMessage `json:"toolCall"`
@@ -138,6 +161,7 @@ func (a *ACP) asksPermission(s *Output, q *rpcRequest, line []byte) {
 			w.paths = append(w.paths, l.Path)
 		}
 	}
+	w.changes = acpChanges(p.Call)
 	for _, scope := range acpScopes {
 		has := slices.ContainsFunc(q.choices(), func(c acpChoice) bool { return c.Kind == scope.theirs })
 		if has && !slices.Contains(w.Options, scope.ours) {

@@ -24,6 +24,7 @@ type approval struct {
 	description string
 	Args        json.RawMessage // arguments as a JSON value; nil for none
 	paths       []string
+	changes     json.RawMessage // changed files with their texts, if the arguments do not contain them; nil for none
 	reason      string
 	network     json.RawMessage // address to reach; nil for none
 	Options     []string        // scopes that the user can choose, and decision.Deny
@@ -66,6 +67,9 @@ func (s *Output) approvalMessage(a *approval) []byte {
 	}
 	if len(a.paths) > 0 {
 		o.Raw("paths", jsonwrite.MustEncode(a.paths))
+	}
+	if a.changes != nil {
+		o.Raw("changes", a.changes)
 	}
 	if a.reason != "" {
 		o.Text("reason", a.reason)
