@@ -438,7 +438,7 @@ await taken
 func TestAsksAtTerminal(t *testing.T) {
 	r, _ := onTerminal(t, unhandled, 60, 40, nil, "run", "-q", "main.conc")
 	before := r.Before
-	r.AwaitText("Coder asks: Tabs\\u{1b}[2J?\n  1) tabs\n  2) spaces: four of them\n>")
+	r.AwaitText("Coder asks: Tabs\\u{1b}[2J?\n  1) tabs\n  2) spaces: four of them\n1-2, or your own words\n>")
 	r.Type("3\r")
 	r.AwaitText("no option 3")
 	r.Type("\x152\r")
@@ -448,13 +448,13 @@ func TestAsksAtTerminal(t *testing.T) {
 	r.Type("1, z\r")
 	r.AwaitText("asks (2 of 2): Why?")
 	r.Type("because\r")
-	r.AwaitText("Coder requests approval: Bash: rm -rf build\n  execute, risk high\n  {\"command\":\"rm -rf build\"}\n[a]llow once [s]ession a[l]ways [d]eny [e]dit\n>")
+	r.AwaitText("Coder asks to run a command\n  rm -rf build\n  risk: high\n[a]llow once [s]ession a[l]ways [d]eny [e]dit [v]iew\n>")
 	r.Type("perhaps\r")
 	r.AwaitText("enter one of the letters in brackets")
 	r.Type("a\r")
-	r.AwaitText("requests approval: two\n[a]llow once [s]ession a[l]ways [d]eny\n>") // nothing to edit
+	r.AwaitText("requests approval: two\n[a]llow once [s]ession a[l]ways [d]eny [v]iew\n>") // nothing to edit
 	r.Type("s\n")
-	r.AwaitText("requests approval: three\n[a]llow once a[l]ways [d]eny\n>") // as far as the host has them
+	r.AwaitText("requests approval: three\n[a]llow once a[l]ways [d]eny [v]iew\n>") // as far as the host has them
 	r.Type("s\r")
 	r.AwaitText("enter one of the letters in brackets")
 	r.Type("always\r")
@@ -464,7 +464,7 @@ func TestAsksAtTerminal(t *testing.T) {
 	r.Type("too much\r")
 	r.AwaitText("requests approval: five")
 	r.Type("d\rok\r") // typed ahead
-	r.AwaitText("requests approval: six")
+	r.AwaitText("asks to run a command\n  rm\n  six")
 	r.Type("e\r")
 	r.AwaitText("input> {\"command\":\"rm\"}")
 	r.Type("\x7f\r") // }
@@ -474,7 +474,7 @@ func TestAsksAtTerminal(t *testing.T) {
 	r.Type("d\r\r")
 	code, s := r.AwaitExit()
 	checkTerminal(t, r, before, s)
-	if code != 0 || !strings.HasSuffix(s.Text(), "kept") || !strings.Contains(s.Text(), "Coder requests approval: four > deny: too much") {
+	if code != 0 || !strings.HasSuffix(s.Text(), "kept") || !strings.Contains(s.Text(), "Coder requests approval: four\n  denied: too much, at ") {
 		t.Errorf("exit code %d, screen:\n%s", code, s.Text())
 	}
 }
@@ -644,9 +644,9 @@ fn main() {
 ` + string(recorded)
 	r, _ := onTerminal(t, files, 80, 30, nil, "run", "-q", "main.conc")
 	before := r.Before
-	r.AwaitText("Coder requests approval: Bash: touch made.txt\n  execute, risk high\n  {\"command\":\"touch made.txt\",\"description\":\"make a file\"}\n[a]llow once [s]ession [d]eny [e]dit\n>")
+	r.AwaitText("Coder asks to run a command\n  touch made.txt\n  reason: make a file\n  risk: high\n[a]llow once [s]ession [d]eny [e]dit [v]iew\n>")
 	r.Type("a\r")
-	r.AwaitText("Coder asks: [Indent] Tabs or spaces?\n  1) Tabs: wide\n  2) Spaces: narrow\n>")
+	r.AwaitText("Coder asks: [Indent] Tabs or spaces?\n  1) Tabs: wide\n  2) Spaces: narrow\n1-2, or your own words\n>")
 	r.Type("1\r")
 	code, s := r.AwaitExit()
 	checkTerminal(t, r, before, s)

@@ -35,23 +35,23 @@ fn main() { println(Clerk.execute("pay")?.text); println("paid ", Bank.pay(0)); 
 func TestApprovesAtTerminal(t *testing.T) {
 	r, dir := onTerminal(t, guarded, 70, 40, nil, "run", "-q", "--emit", "none", "--audit", "a.ndjson", "main.conc")
 	before := r.Before
-	r.AwaitText("Clerk requests approval: Bank.pay: Pays\n  {\"amount\":1}\n[a]llow once [s]ession [d]eny [e]dit\n(")
+	r.AwaitText("Clerk asks to call the tool Bank.pay\n  Pays\n  amount: 1\n[a]llow once [s]ession [d]eny [e]dit [v]iew\n(")
 	r.Type("l\r")
 	r.AwaitText("enter one of the letters in brackets")
 	r.Type("y\r")
-	r.AwaitText("{\"amount\":2}")
+	r.AwaitText("amount: 2")
 	r.Type("n\r")
 	r.AwaitText("denied; enter a reason for the caller, or nothing\n(")
 	r.Type("too much\r")
-	r.AwaitText("{\"amount\":3}")
+	r.AwaitText("amount: 3")
 	r.Type("e\r")
 	r.AwaitText(" input> {\"amount\":3}")
 	r.Type("\x7f\x7f5}\r")
-	r.AwaitText("requests approval: Bank.close: Closes the account\n  {}\n[a]llow once [s]ession [d]eny [e]dit\n(")
+	r.AwaitText("Clerk asks to call the tool Bank.close\n  Closes the account\n[a]llow once [s]ession [d]eny [e]dit [v]iew\n(")
 	r.Type("s\r") // the second is not asked about
 	code, s := r.AwaitExit()
 	checkTerminal(t, r, before, s)
-	if code != 0 || !strings.Contains(s.Text(), "Clerk requests approval: Bank.pay: Pays > deny: too much") {
+	if code != 0 || !strings.Contains(s.Text(), "Clerk asks to call the tool Bank.pay\n  Pays\n  denied: too much, at ") {
 		t.Errorf("exit code %d, screen:\n%s", code, s.Text())
 	}
 	log, err := os.ReadFile(filepath.Join(dir, "a.ndjson"))

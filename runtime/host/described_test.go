@@ -26,15 +26,19 @@ import (
 )
 
 // quietTerminal is a terminal that stores the text shown and returns no input.
-type quietTerminal struct{ shown string }
+type quietTerminal struct {
+	shown string
+	body  []screen.Row
+}
 
 func (q *quietTerminal) Join(ctx context.Context) (context.Context, func()) { return ctx, func() {} }
 func (q *quietTerminal) Turn(context.Context) (func(), error)               { return func() {}, nil }
 func (q *quietTerminal) PrintAbove(text string)                             { q.shown = text }
 func (q *quietTerminal) Ask(_ context.Context, p screen.Prompt) (string, error) {
-	q.shown = p.Text
+	q.body = p.Body
 	return "a", nil
 }
+func (q *quietTerminal) View(context.Context, []screen.Row) error { return nil }
 
 // TestDescribed sends approvals of hostile commands through every place that shows a description.
 // Each place must show the whole description, or mark the omitted part, and must not hide
@@ -94,7 +98,18 @@ func TestDescribed(t *testing.T) {
 			if _, err := (&prompt.Person{Terminal: q, Now: time.Now}).AskHost(t.Context(), effect.Asking{Host: "Coder", Type: "approval"}, message); err != nil {
 				t.Fatal(err)
 			}
-			testcommand.RequireWhole(t, "what is left of the prompt", strings.TrimPrefix(q.shown, "Coder requests approval: "+transport.of+": "), command, 500)
+			var prompted []string
+			for _, r := range q.body {
+				if r.Text != "risk: high" {
+					prompted = append(prompted, r.Text)
+				}
+			}
+			var lines []string
+			for line := range strings.SplitSeq(strings.Trim(command, " \t\r\n"), "\n") {
+				rest := strings.TrimLeft(line, "\t")
+				lines = append(lines, strings.Repeat("    ", len(line)-len(rest))+rest)
+			}
+			testcommand.RequireWhole(t, "the prompt", strings.Join(prompted, "⏎"), strings.Join(lines, "\n"), 1<<20)
 			e := activity.Event{Kind: activity.Asked, Number: 1, Host: "Coder", Name: "Coder", Lane: 1, Text: asked.Description, Answer: activity.Answer{Type: "approval"}}
 			var plain string
 			progress.NewPlain(func(line string) { plain = line }).HandleEvent(e)
@@ -107,7 +122,7 @@ func TestDescribed(t *testing.T) {
 			if all := transport.of + ": " + strings.Join(testcommand.Display(strings.Trim(command, " \t\r\n")), ""); !strings.Contains(row, all) && !strings.Contains(row, "…") {
 				t.Errorf("the agent view shows %q, want the whole command", row)
 			}
-			for _, shown := range []string{q.shown, plain, row} {
+			for _, shown := range []string{strings.ReplaceAll(q.shown, "\n", ""), plain, row} {
 				for _, r := range shown {
 					if !testcommand.Visible(r) {
 						t.Errorf("invisible character %U is shown for command %.80q", r, command)

@@ -2,8 +2,10 @@ package console
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -44,13 +46,32 @@ func (a *Console) Prompter() emit.Prompter {
 		return nil
 	case a.Questioner != nil:
 	case a.TTY.ErrScreen:
-		a.Questioner = &prompt.Person{Terminal: a.Bottom(), Now: time.Now}
+		a.Questioner = &prompt.Person{Terminal: a.Bottom(), Read: a.readChanged, Now: time.Now}
 	case a.TTY.Err:
-		a.Questioner = &prompt.Person{Terminal: prompt.NewLines(emit.NewTerminal(a.Stdin, a.Stderr)), Now: time.Now}
+		a.Questioner = &prompt.Person{Terminal: prompt.NewLines(emit.NewTerminal(a.Stdin, a.Stderr)), Read: a.readChanged, Now: time.Now}
 	default:
 		a.Questioner = emit.NewTerminal(a.Stdin, a.Stderr)
 	}
 	return a.Questioner
+}
+
+// maxChanged is the maximum size in bytes of a file that is compared with its change.
+const maxChanged = 4 << 20
+
+// readChanged returns the content of a file that a host requests to change. Only regular files are
+// opened: another one may never end.
+func (a *Console) readChanged(name string) ([]byte, error) {
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(a.Dir, name)
+	}
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular() || info.Size() > maxChanged:
+		return nil, fmt.Errorf("%s cannot be compared", name)
+	}
+	return os.ReadFile(name)
 }
 
 // MarkEditable sets which hosts accept edited arguments of an approval. Hosts with the codex and

@@ -80,9 +80,9 @@ agent A uses open { model: "gpt-6.2-sol", tools: [Calc] }`,
 		},
 	}
 	Unenforced = &Info{
-		Code: "W0743", Title: `type that the model cannot enforce`, Noise: NotNoise,
+		Code: "W0743", Title: `schema that is only in the prompt`, Noise: NotNoise,
 		NoFix:   "another form of the type is up to the author",
-		Explain: "Some models write only replies that fit the type. Claude cannot enforce a type that refers to itself, contains `Any` or a tuple, or has very many optional fields. Its newest models then receive the schema in the prompt: a reply that does not fit costs another request.",
+		Explain: "Claude cannot enforce a schema that refers to itself, contains `Any` or a tuple, or has very many optional fields. Its newest models then receive the schema in the prompt: text that does not fit costs another request.",
 		Bad: `schema Tree { label: String, parts: Array<Tree> }
 agent A uses vendor { model: "claude-opus-5-5" }
 fn main() { println(A.execute_with_schema<Tree>("Draw a tree")?); }`,

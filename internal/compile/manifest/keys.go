@@ -181,7 +181,7 @@ var keys = []Key{
 	{Path: "connections.*.models.*.top_p", Type: Enum, Values: samplings, Example: `"drop"`, Doc: "The same for `top_p`."},
 	{Path: "connections.*.models.*.thinking", Type: Enum, Values: thinking, Example: `"adaptive"`, Doc: "Whether the model reasons: `none`; `budget`, only with a number of tokens; `adaptive`, by default; `always`."},
 	{Path: "connections.*.models.*.effort", Type: Efforts, Example: `["low", "high"]`, Doc: "The values of `reasoning_effort` that the model accepts in increasing order; a table contains the number of tokens that is sent for each, as in `{ low = 1024, high = 24576 }`."},
-	{Path: "connections.*.models.*.schema", Type: Strings, check: checkForm, Example: `["native", "prompt"]`, Doc: "How the model receives the type of a reply, the best first: `native`, a member of the request; `tool`, a tool that it must call; `prompt`, a part of the prompt."},
+	{Path: "connections.*.models.*.schema", Type: Strings, check: checkForm, Example: `["native", "prompt"]`, Doc: "How the model receives a schema, the best first: `native`, a member of the request; `tool`, a tool that it must call; `prompt`, a part of the prompt."},
 	{Path: "connections.*.models.*.schema_tools", Type: Strings, check: checkForm, Example: `["prompt"]`, Doc: "The same for requests with tools."},
 	{Path: "connections.*.models.*.chat_tools", Type: Enum, Values: samplings[:3], Example: `"refuse"`, Doc: "Whether chat completions accept tools: `send`, `refuse`, or `effort_none` for only without reasoning."},
 	{Path: "connections.*.models.*.max_output", Type: Integer, Min: 1, Unit: "tokens", Example: "64000", Doc: "The maximum length of a reply."},

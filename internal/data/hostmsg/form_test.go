@@ -71,7 +71,11 @@ func (x *terminal) Join(ctx context.Context) (context.Context, func()) { return 
 func (x *terminal) Turn(context.Context) (func(), error) { return func() {}, nil }
 
 func (x *terminal) Ask(_ context.Context, p screen.Prompt) (string, error) {
-	x.asked = append(x.asked, p.Text)
+	text := p.Text
+	for _, r := range p.Body {
+		text += "\n" + r.Lead + r.Text
+	}
+	x.asked = append(x.asked, strings.TrimSuffix(text+"\n"+p.After, "\n"))
 	if len(x.types) == 0 {
 		return "", io.EOF
 	}
@@ -79,6 +83,8 @@ func (x *terminal) Ask(_ context.Context, p screen.Prompt) (string, error) {
 	x.types = x.types[1:]
 	return typed, nil
 }
+
+func (x *terminal) View(context.Context, []screen.Row) error { return nil }
 
 func (x *terminal) PrintAbove(string) {}
 
@@ -111,7 +117,7 @@ func TestNewTypes(t *testing.T) {
 	if got := out.String(); !strings.HasSuffix(got, "\nconfirm c session\nwhich w spaces\n") {
 		t.Error(got)
 	}
-	asked := []string{"W requests approval: rm -r build\n  risk high\n[a]llow once [s]ession a[l]ways [d]eny", "W asks: Tabs or spaces?\n  1) tabs\n  2) spaces"}
+	asked := []string{"W asks to call the tool Bash\n  rm -r build\n  risk: high\n[a]llow once [s]ession a[l]ways [d]eny [v]iew", "W asks: Tabs or spaces?\n  1) tabs\n  2) spaces\n1-2, or your own words"}
 	if d := cmp.Diff(asked, typist.asked); d != "" {
 		t.Errorf("prompts differ (-want +got):\n%s", d)
 	}

@@ -5,25 +5,23 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/decision"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg/request"
+	"github.com/concerto-lang/concerto/internal/term/screen"
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// request is a request for approval from a host.
-type request struct {
-	Description string          `json:"description"`
-	Tool        string          `json:"tool"`
-	Args        json.RawMessage `json:"args"`
-	Kind        string          `json:"kind"`
-	Risk        string          `json:"risk_level"`
-	Reason      string          `json:"reason"`
-	Options     []string        `json:"options"`
-	Default     string          `json:"default"` // "no" if an answer by accident must deny the request
+// offer is what a request for approval permits as answers.
+type offer struct {
+	Args    json.RawMessage `json:"args"`
+	Options []string        `json:"options"`
+	Default string          `json:"default"` // "no" if an answer by accident must deny the request
 }
 
 // option is one of the possible answers to a request for approval.
@@ -36,6 +34,7 @@ type option struct {
 const (
 	denies = "d"
 	edits  = "e"
+	views  = "v"
 )
 
 // options returns all options, in the order in which they are shown.
@@ -46,14 +45,15 @@ func options() []option {
 		{"l", "a[l]ways", "always", decision.Always},
 		{denies, "[d]eny", "deny no n", ""},
 		{edits, "[e]dit", "edit", ""},
+		{views, "[v]iew", "view", ""},
 	}
 }
 
 // offered returns the options that are available for a request. If an accident must not allow it,
 // only the whole word does.
-func (d *dialogue) offered(r *request) []option {
+func (d *dialogue) offered(r *offer) []option {
 	if r.Default == "no" {
-		return []option{{"allow", `type "allow"`, "", decision.Once}, {denies, "[d]eny", "deny no n", ""}}
+		return []option{{"allow", `type "allow"`, "", decision.Once}, {denies, "[d]eny", "deny no n", ""}, {views, "[v]iew", "view", ""}}
 	}
 	scopes := slices.ContainsFunc(r.Options, func(o string) bool { return o == decision.Once || o == decision.Session || o == decision.Always })
 	return slices.DeleteFunc(options(), func(w option) bool {
@@ -65,53 +65,71 @@ func (d *dialogue) offered(r *request) []option {
 }
 
 // approval prompts the user for a decision. It returns a text, such as a handler could return, or a
-// complete decision object if no text expresses the decision.
+// complete decision object if no text expresses the decision. While a part of the request is
+// hidden, the user can only deny it or view the whole.
 func (d *dialogue) approval(ctx context.Context, message json.RawMessage) (json.RawMessage, error) {
-	var r request
-	if json.Unmarshal(message, &r) != nil { // a member of the message has an unexpected type
-		r = request{Description: string(message)}
-	}
+	var r offer
+	_ = json.Unmarshal(message, &r) // a message with other types offers nothing
 	if string(r.Args) == "null" {
 		r.Args = nil
 	}
-	about, all := d.about(&r), d.offered(&r)
-	var shown []string
-	for _, w := range all {
-		shown = append(shown, w.shown)
-	}
-	choices := "\n" + strings.Join(shown, " ")
-	note := ""
+	v := request.Of(message, d.Read)
+	p := screen.Prompt{Text: opening(d.sender, v), Body: rowsOf(v)}
+	all, hidden, viewed, note := d.offered(&r), 0, false, ""
+	p.Cut = &hidden
 	for {
-		typed, err := d.ask(ctx, about+note+choices, "", "")
+		p.After = strings.TrimPrefix(note+"\n"+choices(all), "\n")
+		typed, err := d.askPrompt(ctx, p)
 		if err != nil {
 			return nil, err
 		}
 		note = ""
-		switch w := chosen(all, typed); w.letter {
-		case denies:
-			return d.deny(ctx, about)
-		case edits:
-			input, err := d.edit(ctx, about, r.Args)
+		switch w := chosen(all, typed); {
+		case w.letter == denies:
+			return d.deny(ctx, &p, v)
+		case w.letter == views:
+			if err := d.View(ctx, append([]screen.Row{{Text: p.Text}}, p.Body...)); err != nil {
+				return nil, err
+			}
+			viewed = true
+		case w.letter == "":
+			note = "enter one of the letters in brackets"
+			if r.Default == "no" {
+				note = "enter the word allow, d or v"
+			}
+		case hidden > 0 && !viewed:
+			note = fmt.Sprintf("press v first: %d lines are hidden", hidden)
+		case w.letter == edits:
+			input, err := d.edit(ctx, &p, r.Args)
 			if err != nil {
 				return nil, err
 			}
 			if input != nil {
-				d.printAnswer(about, "allow "+string(input))
+				d.printDecision(v, "allowed once with "+terminal.OneLine(string(input)))
 				return jsonwrite.MustEncode(map[string]any{"decision": "allow", "scope": decision.Once, "input": input}), nil
 			}
-		case "":
-			note = "\nenter one of the letters in brackets"
-			if r.Default == "no" {
-				note = "\nenter the word allow, or d"
-			}
 		default:
-			d.printAnswer(about, w.offered)
+			d.printDecision(v, map[string]string{decision.Once: "allowed once", decision.Session: "allowed for this session", decision.Always: "always allowed"}[w.offered])
 			if w.offered == decision.Once {
 				return jsonwrite.MustEncode("yes"), nil
 			}
 			return jsonwrite.MustEncode(w.offered), nil
 		}
 	}
+}
+
+// choices returns the line with the options.
+func choices(all []option) string {
+	var shown []string
+	for _, w := range all {
+		shown = append(shown, w.shown)
+	}
+	return strings.Join(shown, " ")
+}
+
+// printDecision prints a request and the decision about it above the view.
+func (d *dialogue) printDecision(v *request.View, decided string) {
+	d.PrintAbove(remains(d.sender, v) + "\n  " + decided + " at " + d.Now().Format("15:04"))
 }
 
 // chosen returns the option that the typed text selects. If the text selects none, the option's
@@ -126,39 +144,14 @@ func chosen(all []option, typed string) option {
 	return option{}
 }
 
-// about describes the action to approve.
-func (d *dialogue) about(r *request) string {
-	what := r.Description
-	if what == "" {
-		what = r.Tool
-	}
-	text := d.sender + " requests approval: " + terminal.OneLine(what)
-	var kinds []string
-	if r.Kind != "" {
-		kinds = append(kinds, r.Kind)
-	}
-	if r.Risk != "" {
-		kinds = append(kinds, "risk "+r.Risk)
-	}
-	if len(kinds) > 0 {
-		text += "\n  " + terminal.OneLine(strings.Join(kinds, ", "))
-	}
-	if len(r.Args) > 0 {
-		text += "\n  " + terminal.OneLine(compact(r.Args))
-	}
-	if r.Reason != "" {
-		text += "\n  " + terminal.OneLine(r.Reason)
-	}
-	return text
-}
-
 // deny prompts the user for the reason of a denial and returns the answer.
-func (d *dialogue) deny(ctx context.Context, about string) (json.RawMessage, error) {
+func (d *dialogue) deny(ctx context.Context, p *screen.Prompt, v *request.View) (json.RawMessage, error) {
 	who := "host"
 	if d.tool {
 		who = "caller"
 	}
-	reason, err := d.ask(ctx, about+"\ndenied; enter a reason for the "+who+", or nothing", "reason", "")
+	p.After, p.Label = "denied; enter a reason for the "+who+", or nothing", "reason"
+	reason, err := d.askPrompt(ctx, *p)
 	switch {
 	case errors.Is(err, io.EOF):
 		reason = ""
@@ -166,10 +159,10 @@ func (d *dialogue) deny(ctx context.Context, about string) (json.RawMessage, err
 		return nil, err
 	}
 	if reason == "" {
-		d.printAnswer(about, decision.Deny)
+		d.printDecision(v, "denied")
 		return jsonwrite.MustEncode("no"), nil
 	}
-	d.printAnswer(about, decision.Deny+": "+reason)
+	d.printDecision(v, "denied: "+terminal.OneLine(reason)+",")
 	if answer := jsonwrite.MustEncode(reason); decision.Parse(answer).Reason == reason {
 		return answer, nil
 	}
@@ -178,10 +171,12 @@ func (d *dialogue) deny(ctx context.Context, about string) (json.RawMessage, err
 }
 
 // edit lets the user edit the arguments. It returns nil if the user cancels.
-func (d *dialogue) edit(ctx context.Context, about string, args json.RawMessage) (json.RawMessage, error) {
+func (d *dialogue) edit(ctx context.Context, p *screen.Prompt, args json.RawMessage) (json.RawMessage, error) {
 	typed, note := compact(args), ""
 	for {
-		text, err := d.ask(ctx, about+"\nedit the arguments, or enter nothing to go back"+note, "input", typed)
+		q := *p
+		q.After, q.Label, q.Typed = "edit the arguments, or enter nothing to go back"+note, "input", typed
+		text, err := d.askPrompt(ctx, q)
 		switch {
 		case err != nil:
 			return nil, err

@@ -22,6 +22,8 @@ type Terminal interface {
 	Join(ctx context.Context) (joined context.Context, leave func())
 	Turn(ctx context.Context) (done func(), err error)
 	Ask(ctx context.Context, p screen.Prompt) (string, error)
+	// View shows rows until the user leaves them.
+	View(ctx context.Context, rows []screen.Row) error
 	PrintAbove(text string)
 }
 
@@ -32,7 +34,9 @@ type Person struct {
 	// Edits reports whether the user may edit the arguments of a host's request. Some hosts cannot
 	// execute a modified request.
 	Edits func(host string) bool
-	Now   func() time.Time
+	// Read returns the content of a file that a request changes; nil if no file may be read.
+	Read func(path string) ([]byte, error)
+	Now  func() time.Time
 }
 
 // Ask shows an awaited emit and returns the typed answer. prompt may begin with the reason why the
@@ -81,9 +85,10 @@ type dialogue struct {
 	until  time.Time
 }
 
-// ask shows one prompt of the dialogue and returns the typed line.
-func (d *dialogue) ask(ctx context.Context, text, label, typed string) (string, error) {
-	answer, err := d.Terminal.Ask(ctx, screen.Prompt{Text: text, Label: label + "> ", Typed: typed, Until: d.until})
+// askPrompt shows a prompt of the dialogue and returns the typed line.
+func (d *dialogue) askPrompt(ctx context.Context, p screen.Prompt) (string, error) {
+	p.Label, p.Until = p.Label+"> ", d.until
+	answer, err := d.Terminal.Ask(ctx, p)
 	return strings.TrimSpace(answer), err
 }
 

@@ -22,6 +22,8 @@ type typist struct {
 	asked   []screen.Prompt
 	printed []string
 	turns   int
+	views   int
+	cut     int // number of lines of each body that are not shown
 	within  int // number of callers that have the turn
 }
 
@@ -41,12 +43,32 @@ func (x *typist) Ask(ctx context.Context, p screen.Prompt) (string, error) {
 		panic("asked out of turn")
 	}
 	x.asked = append(x.asked, p)
+	if p.Cut != nil {
+		*p.Cut = x.cut
+	}
 	if len(x.types) == 0 {
 		return "", io.EOF
 	}
 	text := x.types[0]
 	x.types = x.types[1:]
 	return text, nil
+}
+
+func (x *typist) View(context.Context, []screen.Row) error {
+	x.views++
+	return nil
+}
+
+// shown returns the text of a prompt.
+func shown(p screen.Prompt) string {
+	all := []string{p.Text}
+	for _, r := range p.Body {
+		all = append(all, r.Lead+r.Text)
+	}
+	if p.After != "" {
+		all = append(all, p.After)
+	}
+	return strings.Join(all, "\n")
 }
 
 func (x *typist) PrintAbove(text string) { x.printed = append(x.printed, text) }
@@ -60,15 +82,15 @@ func TestApprovals(t *testing.T) {
 		answer         string
 		last           string // end of the last prompt
 	}{
-		{`{"description":"rm","agent":{"id":"a1","name":"helper"}}`, "a", `"yes"`, "H › helper requests approval: rm\n[a]llow once [s]ession a[l]ways [d]eny"},
-		{`{"description":"rm"}`, "a", `"yes"`, "H requests approval: rm\n[a]llow once [s]ession a[l]ways [d]eny"},
-		{`{"tool":"rm"}`, "Yes", `"yes"`, "H requests approval: rm\n[a]llow once [s]ession a[l]ways [d]eny"},
+		{`{"description":"rm","agent":{"id":"a1","name":"helper"}}`, "a", `"yes"`, "H › helper requests approval: rm\n[a]llow once [s]ession a[l]ways [d]eny [v]iew"},
+		{`{"description":"rm"}`, "a", `"yes"`, "H requests approval: rm\n[a]llow once [s]ession a[l]ways [d]eny [v]iew"},
+		{`{"tool":"rm"}`, "Yes", `"yes"`, "H asks to call the tool rm\n[a]llow once [s]ession a[l]ways [d]eny [v]iew"},
 		{`{"description":"rm","kind":"execute","risk_level":"high","args":{"a": 1},"reason":"be\u0007cause"}`, "s", `"session"`,
-			"H requests approval: rm\n  execute, risk high\n  {\"a\":1}\n  be\\u{7}cause\n[a]llow once [s]ession a[l]ways [d]eny [e]dit"},
-		{`{"description":"rm"}`, "|maybe|wat|l", `"always"`, "enter one of the letters in brackets\n[a]llow once [s]ession a[l]ways [d]eny"},
-		{`{"description":"rm","options":["once","deny"]}`, "s|l|e|y", `"yes"`, "enter one of the letters in brackets\n[a]llow once [d]eny"},
-		{`{"description":"rm","options":["a","b"]}`, "l", `"always"`, "[a]llow once [s]ession a[l]ways [d]eny"},
-		{`{"description":"rm","default":"no","args":{"a":1}}`, "a|yes|y|s|e|Allow", `"yes"`, "enter the word allow, or d\ntype \"allow\" [d]eny"},
+			"H requests approval: rm\n  a: 1\n  reason: be\\u{7}cause\n  risk: high\n[a]llow once [s]ession a[l]ways [d]eny [e]dit [v]iew"},
+		{`{"description":"rm"}`, "|maybe|wat|l", `"always"`, "enter one of the letters in brackets\n[a]llow once [s]ession a[l]ways [d]eny [v]iew"},
+		{`{"description":"rm","options":["once","deny"]}`, "s|l|e|y", `"yes"`, "enter one of the letters in brackets\n[a]llow once [d]eny [v]iew"},
+		{`{"description":"rm","options":["a","b"]}`, "l", `"always"`, "[a]llow once [s]ession a[l]ways [d]eny [v]iew"},
+		{`{"description":"rm","default":"no","args":{"a":1}}`, "a|yes|y|s|e|Allow", `"yes"`, "enter the word allow, d or v\ntype \"allow\" [d]eny [v]iew"},
 		{`{"description":"rm","default":"no"}`, "n|", `"no"`, "enter a reason for the host, or nothing"},
 		{`{"description":"rm","args":null}`, "e|d|", `"no"`, "enter a reason for the host, or nothing"},
 		{`{"description":"rm"}`, "deny| use git clean ", `"use git clean"`, "enter a reason for the host, or nothing"},
@@ -78,13 +100,13 @@ func TestApprovals(t *testing.T) {
 		{`{"args":{"a":1}}`, `e|{"a":2|7|{"a":2}`, edited, "or enter nothing to go back\nenter an object, like the original arguments"},
 		{`{"args":{"a":1}}`, `e||e|{"a":2}`, edited, "edit the arguments, or enter nothing to go back"},
 		{`{"args":[1]}`, `e|[2]`, `{"decision":"allow","input":[2],"scope":"once"}`, "edit the arguments, or enter nothing to go back"},
-		{`[1]`, "a", `"yes"`, "H requests approval: [1]\n[a]llow once [s]ession a[l]ways [d]eny"},
+		{`[1]`, "a", `"yes"`, "H asks to take an action\n  [\n    1\n  ]\n[a]llow once [s]ession a[l]ways [d]eny [v]iew"},
 	} {
 		x := &typist{types: strings.Split(c.typed, "|")}
 		p := &Person{Terminal: x, Now: now}
 		answer, err := p.AskHost(t.Context(), effect.Asking{Host: "H", Type: "approval"}, json.RawMessage(c.message))
-		if err != nil || string(answer) != c.answer || !strings.HasSuffix(x.asked[len(x.asked)-1].Text, c.last) {
-			t.Errorf("message %s, input %s: answer %s, error %v; last prompt %q", c.message, c.typed, answer, err, x.asked[len(x.asked)-1].Text)
+		if err != nil || string(answer) != c.answer || !strings.HasSuffix(shown(x.asked[len(x.asked)-1]), c.last) {
+			t.Errorf("message %s, input %s: answer %s, error %v; last prompt %q", c.message, c.typed, answer, err, shown(x.asked[len(x.asked)-1]))
 		}
 		// The decision must be parsed as a denial exactly if the user was prompted for a reason.
 		denied := strings.Contains(c.last, "enter a reason")
@@ -94,12 +116,31 @@ func TestApprovals(t *testing.T) {
 	}
 }
 
+// TestHidden checks that a request of which a part is hidden can be denied, and otherwise be
+// allowed or edited only after the user has viewed the whole.
+func TestHidden(t *testing.T) {
+	for typed, want := range map[string]string{"a|v|a": `"yes"`, "s|e|l|view|s": `"session"`, "d|": `"no"`, "a|d|": `"no"`} {
+		x := &typist{types: strings.Split(typed, "|"), cut: 93}
+		p := &Person{Terminal: x, Now: now}
+		answer, err := p.AskHost(t.Context(), effect.Asking{Host: "H", Type: "approval"}, json.RawMessage(`{"tool":"Bash","kind":"execute","args":{"command":"ls"}}`))
+		if err != nil || string(answer) != want {
+			t.Errorf("input %s: answer %s, error %v", typed, answer, err)
+		}
+		if views := strings.Count(typed, "v"); x.views != views {
+			t.Errorf("input %s: %d views, want %d", typed, x.views, views)
+		}
+		if second := shown(x.asked[1]); typed[0] != 'd' && !strings.Contains(second, "press v first: 93 lines are hidden") {
+			t.Errorf("input %s: %s", typed, second)
+		}
+	}
+}
+
 // TestNoEdits checks that editing is not offered for a host that cannot execute a modified request.
 func TestNoEdits(t *testing.T) {
 	x := &typist{types: []string{"e", "a"}}
 	p := &Person{Terminal: x, Now: now, Edits: func(host string) bool { return host != "H" }}
 	answer, err := p.AskHost(t.Context(), effect.Asking{Host: "H", Type: "approval"}, json.RawMessage(`{"args":{"a":1}}`))
-	if string(answer) != `"yes"` || err != nil || strings.Contains(x.asked[0].Text, "[e]dit") {
+	if string(answer) != `"yes"` || err != nil || strings.Contains(shown(x.asked[0]), "[e]dit") {
 		t.Errorf("answer %s, error %v, prompts %+v", answer, err, x.asked)
 	}
 }
@@ -115,7 +156,7 @@ func TestTools(t *testing.T) {
 		if err != nil || string(answer) != want {
 			t.Errorf("input %s: answer %s, error %v", typed, answer, err)
 		}
-		if got := x.asked[0]; got.Text != "Clerk requests approval: x: Pays\n  {\"a\":1}\n[a]llow once [s]ession [d]eny [e]dit" || !got.Until.Equal(now().Add(time.Second)) {
+		if got := x.asked[0]; shown(got) != "Clerk asks to call the tool x\n  Pays\n  a: 1\n[a]llow once [s]ession [d]eny [e]dit [v]iew" || !got.Until.Equal(now().Add(time.Second)) {
 			t.Errorf("input %s: prompt %+v", typed, got)
 		}
 	}
@@ -127,10 +168,11 @@ func TestQuestions(t *testing.T) {
 	}{
 		{`{"question":"Name?"}`, " Zoë <z> ", `"Zoë <z>"`, "H asks: Name?"},
 		{`{"question":"Name?"}`, "", `""`, "H asks: Name?"},
-		{`{"question":"Which?","options":["tabs",{"label":"spaces","description":"four"},7]}`, "2", `"spaces"`, "H asks: Which?\n  1) tabs\n  2) spaces: four\n  3) 7"},
-		{`{"question":"Which?","options":["tabs","spaces"]}`, "SPACES", `"spaces"`, "H asks: Which?\n  1) tabs\n  2) spaces"},
-		{`{"question":"Which?","options":["tabs","spaces"]}`, "0|3||none of them", `"none of them"`, "H asks: Which?\n  1) tabs\n  2) spaces"},
-		{`{"question":"Which?","multi":true,"options":["a","b","c"]}`, "3, a,,own", `["c","a","own"]`, "H asks: Which?\n  1) a\n  2) b\n  3) c\nseparate several answers by commas"},
+		{`{"question":"Keep it?","context":"It is used\nby a.go"}`, "v", `"v"`, "H asks: Keep it?\n  It is used\n  by a.go"},
+		{`{"question":"Which?","options":["tabs",{"label":"spaces","description":"four"},7]}`, "2", `"spaces"`, "H asks: Which?\n  1) tabs\n  2) spaces: four\n  3) 7\n1-3, or your own words"},
+		{`{"question":"Which?","options":["tabs","spaces"]}`, "SPACES", `"spaces"`, "H asks: Which?\n  1) tabs\n  2) spaces\n1-2, or your own words"},
+		{`{"question":"Which?","options":["tabs","spaces"]}`, "0|3||none of them", `"none of them"`, "H asks: Which?\n  1) tabs\n  2) spaces\n1-2, or your own words"},
+		{`{"question":"Which?","multi":true,"options":["a","b","c"]}`, "3, a,,own", `["c","a","own"]`, "H asks: Which?\n  1) a\n  2) b\n  3) c\n1-3, or your own words; separate several answers by commas"},
 		{`{"question":"Which?","multi":true}`, "", `[]`, "H asks: Which?\nseparate several answers by commas"},
 		{`{"questions":[{"id":"x","header":"Style","question":"Which?","options":["a"]}]}`, "1", `"a"`, "H asks: [Style] Which?\n  1) a"},
 		{`{"questions":[{"id":"x","question":"One?"},{"id":7,"question":"Two?"},{"id":null,"question":"Three?"}]}`, "1|2|3", `{"7":"2","Three?":"3","x":"1"}`, "H asks (1 of 3): One?"},
@@ -139,8 +181,8 @@ func TestQuestions(t *testing.T) {
 		x := &typist{types: strings.Split(c.typed, "|")}
 		p := &Person{Terminal: x, Now: now}
 		answer, err := p.AskHost(t.Context(), effect.Asking{Host: "H", Type: "question", Within: 1500}, json.RawMessage(c.message))
-		if d := cmp.Diff(c.answer, string(answer)); d != "" || err != nil || x.asked[0].Text != c.first || x.within != 0 || x.turns != 1 {
-			t.Errorf("message %s, input %q: answer (-want +got) %s error %v, first prompt %q", c.message, c.typed, d, err, x.asked[0].Text)
+		if d := cmp.Diff(c.answer, string(answer)); d != "" || err != nil || shown(x.asked[0]) != c.first || x.within != 0 || x.turns != 1 {
+			t.Errorf("message %s, input %q: answer (-want +got) %s error %v, first prompt %q", c.message, c.typed, d, err, shown(x.asked[0]))
 		}
 		for _, a := range x.asked {
 			if !a.Until.Equal(now().Add(1500 * time.Millisecond)) {
@@ -177,7 +219,7 @@ func TestAwaitedEmit(t *testing.T) {
 	x := &typist{types: []string{"4"}}
 	p := &Person{Terminal: x, Now: now}
 	typed, err := p.Ask(t.Context(), "not an Int\nhow (Int)")
-	if typed != "4" || err != nil || x.asked[0] != (screen.Prompt{Text: "not an Int", Label: "how (Int)> "}) || x.printed[0] != "not an Int\nhow (Int)> 4" {
+	if typed != "4" || err != nil || !cmp.Equal(x.asked[0], screen.Prompt{Text: "not an Int", Label: "how (Int)> "}) || x.printed[0] != "not an Int\nhow (Int)> 4" {
 		t.Errorf("answer %q, error %v, prompts %+v, printed %q", typed, err, x.asked, x.printed)
 	}
 }
@@ -203,8 +245,8 @@ func TestLines(t *testing.T) {
 	if err != nil || string(answer) != `{"decision":"allow","input":{"a":2},"scope":"once"}` {
 		t.Errorf("answer %s, error %v", answer, err)
 	}
-	want := []string{"H requests approval: rm\n  {\"a\":1}\n[a]llow once [s]ession a[l]ways [d]eny [e]dit\n",
-		"H requests approval: rm\n  {\"a\":1}\nedit the arguments, or enter nothing to go back\ninput ({\"a\":1})"}
+	want := []string{"H requests approval: rm\n  a: 1\n[a]llow once [s]ession a[l]ways [d]eny [e]dit [v]iew\n",
+		"H requests approval: rm\n  a: 1\nedit the arguments, or enter nothing to go back\ninput ({\"a\":1})"}
 	if d := cmp.Diff(want, r.prompts); d != "" {
 		t.Error(d)
 	}

@@ -49,11 +49,21 @@ func (l *Lines) Ask(ctx context.Context, p screen.Prompt) (string, error) {
 	if p.Typed != "" {
 		prompt += " (" + p.Typed + ")"
 	}
-	if p.Text != "" {
-		prompt = p.Text + "\n" + prompt
+	text := p.Text
+	for _, r := range p.Body {
+		text += "\n" + strings.TrimRight(r.Lead+r.Text, " ")
+	}
+	if p.After != "" {
+		text += "\n" + p.After
+	}
+	if text != "" {
+		prompt = text + "\n" + prompt
 	}
 	return l.read.Ask(ctx, prompt)
 }
+
+// View does nothing, because a prompt contains the whole request.
+func (l *Lines) View(context.Context, []screen.Row) error { return nil }
 
 // PrintAbove does nothing, because the question and the answer remain visible.
 func (l *Lines) PrintAbove(string) {}

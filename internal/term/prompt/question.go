@@ -34,6 +34,7 @@ func (c *choice) UnmarshalJSON(text []byte) error {
 type inquiry struct {
 	ID       json.RawMessage `json:"id"`
 	Question string          `json:"question"`
+	Context  string          `json:"context"`
 	Header   string          `json:"header"`
 	Options  []choice        `json:"options"`
 	Multi    bool            `json:"multi"`
@@ -87,22 +88,19 @@ func (d *dialogue) askOne(ctx context.Context, q *inquiry, which string) (json.R
 	if q.Header != "" && q.Header != q.Question {
 		head += "[" + terminal.OneLine(q.Header) + "] "
 	}
-	var b strings.Builder
-	b.WriteString(head + terminal.Escape(q.Question))
-	for i, c := range q.Options {
-		fmt.Fprintf(&b, "\n  %d) %s", i+1, terminal.OneLine(c.Label))
-		if c.Description != "" {
-			b.WriteString(": " + terminal.OneLine(c.Description))
-		}
-	}
-	if q.Multi {
-		b.WriteString("\nseparate several answers by commas")
-	}
-	note := ""
+	hidden, note := 0, ""
+	p := screen.Prompt{Text: head + terminal.Escape(q.Question), Body: q.rows(), Cut: &hidden}
 	for {
-		typed, err := d.askOnce(ctx, q, b.String()+note)
+		p.After = strings.TrimSpace(note + "\n" + q.how())
+		typed, err := d.askOnce(ctx, q, p)
 		if err != nil {
 			return nil, err
+		}
+		if hidden > 0 && strings.EqualFold(typed, views) {
+			if err := d.View(ctx, append([]screen.Row{{Text: p.Text}}, p.Body...)); err != nil {
+				return nil, err
+			}
+			continue
 		}
 		answer, wrong := q.read(typed)
 		if wrong == "" && q.Secret {
@@ -113,16 +111,46 @@ func (d *dialogue) askOne(ctx context.Context, q *inquiry, which string) (json.R
 			d.printAnswer(head+terminal.Brief(q.Question, mostLeft), plain(answer))
 			return answer, nil
 		}
-		note = "\n" + wrong
+		note = wrong
 	}
 }
 
-// askOnce shows a question and returns the typed line.
-func (d *dialogue) askOnce(ctx context.Context, q *inquiry, text string) (string, error) {
-	if !q.Secret {
-		return d.ask(ctx, text, "", "")
+// rows returns the context of a question and its options.
+func (q *inquiry) rows() (rows []screen.Row) {
+	if q.Context != "" && q.Context != q.Question {
+		for line := range strings.SplitSeq(strings.TrimRight(q.Context, "\n"), "\n") {
+			rows = append(rows, screen.Row{Lead: "  ", Text: shownLine(line)})
+		}
 	}
-	return d.Terminal.Ask(ctx, screen.Prompt{Text: text, Label: "(not shown) > ", Hidden: true, Until: d.until})
+	for i, c := range q.Options {
+		text := terminal.OneLine(c.Label)
+		if c.Description != "" {
+			text += ": " + terminal.OneLine(c.Description)
+		}
+		rows = append(rows, screen.Row{Lead: fmt.Sprintf("  %d) ", i+1), Text: text})
+	}
+	return rows
+}
+
+// how returns which answers a question accepts, or "" for any text.
+func (q *inquiry) how() string {
+	var ways []string
+	if n := len(q.Options); n > 1 {
+		ways = append(ways, fmt.Sprintf("1-%d, or your own words", n))
+	}
+	if q.Multi {
+		ways = append(ways, "separate several answers by commas")
+	}
+	return strings.Join(ways, "; ")
+}
+
+// askOnce shows a question and returns the typed line.
+func (d *dialogue) askOnce(ctx context.Context, q *inquiry, p screen.Prompt) (string, error) {
+	if !q.Secret {
+		return d.askPrompt(ctx, p)
+	}
+	p.Label, p.Hidden, p.Until = "(not shown) > ", true, d.until
+	return d.Terminal.Ask(ctx, p)
 }
 
 // read parses the typed text, which may be the number or the label of an option, or any text. wrong

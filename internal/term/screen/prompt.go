@@ -15,7 +15,12 @@ import (
 
 // Prompt is a question that the user answers with a line of text.
 type Prompt struct {
-	Text  string // question, which may have several lines
+	Text string // question, which may have several lines
+	// Body is shown between Text and After, as far as there is room. Cut, if not nil, is then set
+	// to the number of lines of Body that are not shown.
+	Body  []Row
+	After string // such as the choices
+	Cut   *int
 	Label string // text before the cursor
 	Typed string // initial text of the answer
 	// Hidden means that the answer is a secret, of which nothing is shown.
@@ -27,9 +32,18 @@ type Prompt struct {
 // ErrCancelled is the error of a prompt with a Helper if the user presses Ctrl-C.
 var ErrCancelled = errors.New("the prompt was left")
 
+// Row is a line of a Body. Lead begins it, such as a line number, and further lines are indented by
+// its width. Neither contains control characters.
+type Row struct {
+	Lead, Text string
+	Color      Color
+}
+
 // prompt is an open Prompt.
 type prompt struct {
 	Prompt
+	body    body
+	page    *page // the body is shown alone, by View; nil for a question
 	edited  editor
 	column  int // column of the cursor
 	restore func()
@@ -42,7 +56,7 @@ func (s *Screen) Ask(ctx context.Context, p Prompt) (string, error) {
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
-	open, err := s.open(p)
+	open, err := s.open(p, nil)
 	if err != nil {
 		return "", fmt.Errorf("prepare the terminal: %w", err)
 	}
@@ -60,8 +74,8 @@ func (s *Screen) Ask(ctx context.Context, p Prompt) (string, error) {
 	return text, err
 }
 
-// open shows a prompt and puts the terminal into raw mode.
-func (s *Screen) open(p Prompt) (*prompt, error) {
+// open shows a prompt, or a page of its body, and puts the terminal into raw mode.
+func (s *Screen) open(p Prompt, of *page) (*prompt, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	restore, err := s.o.Raw()
@@ -72,7 +86,7 @@ func (s *Screen) open(p Prompt) (*prompt, error) {
 	if s.stale { // the input so far was typed for the withdrawn prompt
 		s.keys.drop()
 	}
-	s.prompt = &prompt{Prompt: p, restore: restore}
+	s.prompt = &prompt{Prompt: p, page: of, restore: restore, body: body{rows: p.Body, color: s.o.Color}}
 	s.prompt.edited.begin(p.Typed)
 	s.prompt.edited.help = p.Help
 	s.draw()
@@ -124,14 +138,15 @@ func (p *prompt) lines(width, most int, now time.Time, waiting int) (lines []str
 	if p.Text != "" {
 		lines = terminal.Wrap(p.Text, width)
 	}
-	if over := len(lines) - (most - 1); over > 0 { // omit lines in the middle: the question is at the start, and the choices are at the end
+	if len(p.Body) > 0 || p.After != "" {
+		lines = p.withBody(lines, width, most)
+	} else if over := len(lines) - (most - 1); over > 0 { // omit lines in the middle: the question is at the start, and the choices are at the end
 		head := max(most-2, 0) / 2
 		lines = slices.Concat(lines[:head], []string{fmt.Sprintf("… (%d lines)", over+1)}, lines[head+over+1:])
 	}
 	var notes []string
 	if !p.Until.IsZero() {
-		left := max(p.Until.Sub(now), 0)
-		notes = append(notes, fmt.Sprintf("%d s left", int((left+time.Second-1)/time.Second)))
+		notes = append(notes, timeLeft(max(p.Until.Sub(now), 0)))
 	}
 	if waiting > 0 {
 		notes = append(notes, fmt.Sprintf("%d more waiting", waiting))

@@ -28,9 +28,10 @@ const (
 	Green
 	Yellow
 	Cyan
+	Red
 )
 
-var codes = [...]string{Green: "\x1b[32m", Yellow: "\x1b[33m", Cyan: "\x1b[36m"}
+var codes = [...]string{Red: "\x1b[31m", Green: "\x1b[32m", Yellow: "\x1b[33m", Cyan: "\x1b[36m"}
 
 // Line is a line of the view. It consists of a mark and a text without control characters.
 type Line struct {
@@ -183,7 +184,11 @@ func (s *Screen) draw() {
 	var below []string // lines of the prompt, below the view
 	column := 0
 	if s.prompt != nil {
-		below, column = s.prompt.lines(width-1, max(height-1, 3), s.o.Now(), s.turns.waiting())
+		if s.prompt.page != nil {
+			below = s.prompt.pageLines(width-1, max(height-1, 2))
+		} else {
+			below, column = s.prompt.lines(width-1, max(height-1, 3), s.o.Now(), s.turns.waiting())
+		}
 	}
 	var lines []string
 	if most := height - 2 - len(below); most > 0 && s.view != nil {
