@@ -213,7 +213,7 @@ var Policy = []Rule{
 	{Package: "internal/record/otlp", Imports: "internal/text/utf8cut"},
 	{Package: "internal/record/eventtext"},
 	{Package: "internal/record/activity", Imports: "internal/record/eventtext internal/data/value internal/data/hostmsg internal/data/decision internal/data/effect internal/record/event"},
-	{Package: "relay/client", Imports: "internal/data/schema internal/data/value internal/data/hostmsg internal/data/decision internal/data/effect internal/record/event relay/protocol internal/text/utf8cut"},
+	{Package: "relay/client", Imports: "internal/data/hostmsg/request internal/process/userfile internal/text/jsonwrite internal/data/schema internal/data/value internal/data/hostmsg internal/data/decision internal/data/effect internal/record/event relay/protocol internal/text/utf8cut"},
 	{Package: "relay/enginehost", Imports: "internal/data/effect internal/data/hostmsg internal/record/journal internal/record/journal/postgres internal/text/hexsum internal/text/utf8cut relay/client relay/hostd/approvals relay/hostd/ingest relay/hostd/link relay/hostd/redact relay/hostd/runs relay/hostd/spool relay/protocol"},
 	{Package: "internal/term/screen", Imports: "internal/term/terminal"},
 	{Package: "internal/term/prompt", Imports: "internal/data/hostmsg/request internal/data/hostmsg internal/data/decision internal/data/effect internal/term/terminal internal/term/screen internal/text/jsonwrite"},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/schema"
+	"github.com/concerto-lang/concerto/internal/process/userfile"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
@@ -93,7 +94,7 @@ func (s *Source) Ask(ctx context.Context, id string, r effect.Request, alone boo
 	if id == "" {
 		id = s.nextID()
 	}
-	q := newRequest(id, r, time.Now())
+	q := newRequest(id, r, time.Now(), userfile.ReadCompared)
 	x := &openRequest{line: q.line(), answer: make(chan protocol.HostdMessage, 1)}
 	s.requests.open[id] = x
 	s.requests.order = append(s.requests.order, id)

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -12,13 +11,16 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/decision"
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	view "github.com/concerto-lang/concerto/internal/data/hostmsg/request"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
 // request is a question to the people who follow the run.
 type request struct {
 	protocol.PermissionRequested
-	channel string // channel for error messages of the program
+	channel string                            // channel for error messages of the program
+	read    func(path string) ([]byte, error) // reads a file that a host requests to change; nil on another machine
 }
 
 // line returns the request as a line for hostd.
@@ -36,12 +38,12 @@ func (q *request) line() []byte {
 // NewRequest converts an effect of a run that waits for a person to a request with the given id.
 // now is the time at which the effect began.
 func NewRequest(id string, r effect.Request, now time.Time) protocol.PermissionRequested {
-	return newRequest(id, r, now).PermissionRequested
+	return newRequest(id, r, now, nil).PermissionRequested
 }
 
 // newRequest converts an effect of a run to a request with the given id.
-func newRequest(id string, r effect.Request, now time.Time) *request {
-	q := &request{}
+func newRequest(id string, r effect.Request, now time.Time, read func(string) ([]byte, error)) *request {
+	q := &request{read: read}
 	q.RequestID = id
 	switch r := r.(type) {
 	case *effect.AskHost:
@@ -127,10 +129,8 @@ func (q *request) fillHost(asks *effect.Asking, message json.RawMessage, now tim
 	if hostmsg.Lookup(asks.Type).Form == hostmsg.YesNo {
 		q.From.Kind = protocol.FromApproval
 		var m approval
-		if json.Unmarshal(message, &m) != nil {
-			m = approval{Description: string(message)}
-		}
-		q.approval(&m)
+		_ = json.Unmarshal(message, &m) // the view shows a message with other types
+		q.approval(&m, message)
 		return
 	}
 	q.Questions, q.Prompt = hostQuestions(message)
@@ -159,7 +159,7 @@ func (q *request) fillTool(payload json.RawMessage, now time.Time) bool {
 	}
 	q.From = &protocol.Origin{Kind: protocol.FromApproval, Host: m.By}
 	q.setExpiry(time.Duration(m.Timeout*float64(time.Second)), now)
-	q.approval(&m)
+	q.approval(&m, payload)
 	return true
 }
 
@@ -168,27 +168,57 @@ const (
 	maxPrompt  = 500 // characters
 )
 
-func (q *request) approval(m *approval) {
+// approval fills in an approval, whose first line of the prompt is its title.
+func (q *request) approval(m *approval, message json.RawMessage) {
+	v := view.Of(message, q.read)
 	q.Reason, q.OpTool = "permission", m.Tool
-	q.Prompt = m.Description
-	if q.Prompt == "" {
-		q.Prompt = m.Tool
+	q.Prompt = firstChars(strings.TrimRight(v.Title+"\n"+v.Text, "\n"), maxPrompt)
+	if v.Reason != "" {
+		q.Prompt += "\n" + firstChars(v.Reason, maxPrompt)
 	}
-	if m.Reason != "" {
-		q.Prompt += "\n" + m.Reason
-	}
-	q.Prompt = firstChars(q.Prompt, maxPrompt)
 	if slices.Contains([]string{"low", "medium", "high"}, m.Risk) {
 		q.Risk = m.Risk
 	}
-	if len(m.Args) == 0 || string(m.Args) == "null" {
-		return
+	q.Diff = protocol.CutDiff(v.Unified())
+	if args := shownArguments(v); args != nil {
+		q.OpArgs = shorten(args)
 	}
-	var b bytes.Buffer
-	if json.Compact(&b, m.Args) == nil {
-		q.OpArgsSummary = firstChars(b.String(), maxSummary)
+	q.OpArgsSummary = firstChars(summary(v), maxSummary)
+	if len(m.Args) > 0 && string(m.Args) != "null" {
+		q.ArgsSHA256 = decision.Hash(m.Args)
 	}
-	q.OpArgs, q.ArgsSHA256 = shorten(m.Args), decision.Hash(m.Args)
+}
+
+// shownArguments returns the arguments that neither the title nor the diff shows, in their order.
+func shownArguments(v *view.View) json.RawMessage {
+	fields := v.Fields
+	if v.Dir != "" {
+		fields = append([]view.Field{{Name: "in", Value: v.Dir}}, fields...)
+	}
+	if v.Command != "" {
+		fields = append([]view.Field{{Name: "command", Value: v.Command}}, fields...)
+	}
+	if len(fields) == 0 {
+		return nil
+	}
+	out := []byte{'{'}
+	for i, f := range fields {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(jsonwrite.Text(out, f.Name), ':')
+		out = jsonwrite.Text(out, f.Value)
+	}
+	return append(out, '}')
+}
+
+// summary returns a request in one line.
+func summary(v *view.View) string {
+	text := v.Command
+	if text == "" {
+		text = v.Title
+	}
+	return strings.Join(strings.Fields(text), " ")
 }
 
 // firstChars returns a text of at most n characters. It cuts a longer text and adds "…".

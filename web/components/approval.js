@@ -7,7 +7,7 @@ const decided = signal(null);
 window.decided = decided;
 
 const bash = {
-  request_id: "r1", run_id: "run_7", reason: "permission", prompt: "claude wants to run a command", op_tool: "bash",
+  request_id: "r1", run_id: "run_7", reason: "permission", prompt: "Run a command", op_tool: "bash",
   op_args: { cmd: "git push --force-with-lease origin fix/rounding && gh pr create --fill", timeout_s: 120 },
   args_sha256: "3f9a12bc77d0a1", risk: "high", expires_ms: now + 9 * 60_000, from: { kind: "rpc" },
 };

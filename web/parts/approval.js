@@ -46,7 +46,9 @@ export function ApprovalCard({ request: q, run, host, now = Date.now(), may = tr
   const [more, setMore] = useState({ text: "", scope: "once" });
   const title = useId();
   const yesNo = q.questions?.length === 1 && q.questions[0].kind === "confirm" && q.questions[0];
-  const prompt = yesNo ? yesNo.question || q.prompt : q.prompt;
+  const head = headline(q);
+  const whole = (yesNo && yesNo.question) || q.prompt;
+  const prompt = whole?.startsWith(head) ? whole.slice(head.length).trim() : whole;
   const decide = (decision) => (event) => {
     if (!open || !ready(event)) return;
     const extra = { ...(more.text && { text: more.text }), ...(more.scope !== "once" && decision === "approve" && { scope: more.scope }) };
@@ -58,9 +60,9 @@ export function ApprovalCard({ request: q, run, host, now = Date.now(), may = tr
   };
   const risk = Object.hasOwn(risks, q.risk ?? "") ? q.risk : null;
   return html`<section class=${classes("approval", !open && "over")} ref=${box} data-testid="approval-card" data-state=${s.state} data-risk=${risk} aria-labelledby=${title} tabindex="-1">
-    <div class="approval-head"><h3 id=${title}>${plain(headline(q))}</h3>${risk && html`<span class=${`chip ${risks[risk]}`}>${icon(risk === "low" ? "shield" : "alert")}${risk} risk</span>`}</div>
+    <div class="approval-head"><h3 id=${title}>${plain(head)}</h3>${risk && html`<span class=${`chip ${risks[risk]}`}>${icon(risk === "low" ? "shield" : "alert")}${risk} risk</span>`}</div>
     <${Who} q=${q} run=${run} host=${host} onOpen=${onOpen} />
-    ${prompt && prompt !== headline(q) && (yesNo || !(open && may && q.questions?.some((x) => x.question === prompt))) && html`<div class="approval-prompt">${q.questions?.length ? html`<${Markdown} text=${prompt} />` : plain(prompt)}</div>`}
+    ${prompt && (yesNo || !(open && may && q.questions?.some((x) => x.question === prompt))) && html`<div class="approval-prompt">${q.questions?.length ? html`<${Markdown} text=${prompt} />` : plain(prompt)}</div>`}
     <${Args} args=${q.op_args} diff=${q.diff} />
     ${q.diff && html`<${Diff} text=${q.diff} label="What changes" comments=${open && may && commentsOf(form)} />`}
     ${q.redacted && html`<p class="approval-note" data-testid="redacted">Secrets are replaced by stars or [redacted].</p>`}
@@ -90,12 +92,8 @@ const risks = { low: "good", medium: "warn", high: "bad" };
 
 const keystrokes = (text) => html`<code>${plain((text ?? "").replace(/[\r\n]/g, "⏎"))}</code>`;
 
-// headline returns the request in one line.
-function headline(q) {
-  if (!q.op_tool) return q.questions?.length ? "A question" : q.prompt || "A decision is needed";
-  const tool = q.op_tool.replace(/^rpc\./, "");
-  return { bash: "Run a command", "fs.write": "Write a file" }[tool] ?? `Use ${tool}`;
-}
+// headline returns the request in one line: the first line of the prompt, unless it is a question.
+const headline = (q) => (!q.op_tool && q.questions?.length ? "A question" : q.prompt?.split("\n")[0] || "A decision is needed");
 
 function Who({ q, run, host, onOpen }) {
   const name = plain(run?.title || run?.tool || q.title || q.tool || q.run_id || "a run");

@@ -2,14 +2,13 @@ package console
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/process/userfile"
 	"github.com/concerto-lang/concerto/internal/term/prompt"
 	"github.com/concerto-lang/concerto/internal/term/screen"
 	"github.com/concerto-lang/concerto/runtime/world/emit"
@@ -46,32 +45,13 @@ func (a *Console) Prompter() emit.Prompter {
 		return nil
 	case a.Questioner != nil:
 	case a.TTY.ErrScreen:
-		a.Questioner = &prompt.Person{Terminal: a.Bottom(), Read: a.readChanged, Now: time.Now}
+		a.Questioner = &prompt.Person{Terminal: a.Bottom(), Read: userfile.ReadCompared, Now: time.Now}
 	case a.TTY.Err:
-		a.Questioner = &prompt.Person{Terminal: prompt.NewLines(emit.NewTerminal(a.Stdin, a.Stderr)), Read: a.readChanged, Now: time.Now}
+		a.Questioner = &prompt.Person{Terminal: prompt.NewLines(emit.NewTerminal(a.Stdin, a.Stderr)), Read: userfile.ReadCompared, Now: time.Now}
 	default:
 		a.Questioner = emit.NewTerminal(a.Stdin, a.Stderr)
 	}
 	return a.Questioner
-}
-
-// maxChanged is the maximum size in bytes of a file that is compared with its change.
-const maxChanged = 4 << 20
-
-// readChanged returns the content of a file that a host requests to change. Only regular files are
-// opened: another one may never end.
-func (a *Console) readChanged(name string) ([]byte, error) {
-	if !filepath.IsAbs(name) {
-		name = filepath.Join(a.Dir, name)
-	}
-	info, err := os.Stat(name)
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular() || info.Size() > maxChanged:
-		return nil, fmt.Errorf("%s cannot be compared", name)
-	}
-	return os.ReadFile(name)
 }
 
 // MarkEditable sets which hosts accept edited arguments of an approval. Hosts with the codex and

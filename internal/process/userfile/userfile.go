@@ -22,6 +22,7 @@ import (
 const (
 	MaxText      = 64 << 20      // programs, manifests, inputs
 	MaxRecording = 1 << 30       // tapes, recordings, compiled programs
+	MaxCompared  = 4 << 20       // files that are shown with a change
 	MaxSecret    = 1 << 20       // tokens, passwords, keys and certificates
 	Unlimited    = math.MaxInt64 // logs that are read record by record
 )
@@ -80,6 +81,9 @@ func Read(path string, limit int64) ([]byte, error) {
 	}
 	return readAll(f, info.Size(), limit)
 }
+
+// ReadCompared is Read for a file that is shown with a change.
+func ReadCompared(path string) ([]byte, error) { return Read(path, MaxCompared) }
 
 // ReadStream returns the contents of a file of any kind, of at most limit bytes. It is for secrets,
 // which shells can pass through a FIFO: --token-file <(pass show relay).

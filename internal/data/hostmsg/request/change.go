@@ -2,6 +2,7 @@ package request
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -326,4 +327,54 @@ func patched(changes value.Slot) (out []Change) {
 	})
 	sort.Slice(out, func(i, j int) bool { return out[i].Path < out[j].Path })
 	return out
+}
+
+// Unified returns the changes of a request as a patch, with the notes as lines before the hunks; ""
+// if it changes no files.
+func (v *View) Unified() string {
+	var b strings.Builder
+	for i := range v.Files {
+		c := &v.Files[i]
+		from, to := "a/"+c.Path, "b/"+cmp.Or(c.To, c.Path)
+		fmt.Fprintf(&b, "diff --git %s %s\n", from, to)
+		switch c.Kind {
+		case "add":
+			from = "/dev/null"
+		case "delete":
+			to = "/dev/null"
+		}
+		fmt.Fprintf(&b, "--- %s\n+++ %s\n", from, to)
+		if c.Note != "" {
+			b.WriteString(c.Note + "\n")
+		}
+		for _, h := range c.Hunks {
+			h.write(&b)
+		}
+	}
+	return b.String()
+}
+
+// write writes the hunk. One whose place is unknown begins at line 1, after a note.
+func (h *Hunk) write(b *strings.Builder) {
+	before, after := 0, 0
+	for _, l := range h.Lines {
+		switch l.Op {
+		case '-':
+			before++
+		case '+':
+			after++
+		case ' ':
+			before++
+			after++
+		}
+	}
+	from, to := h.Old, h.New
+	if from == 0 && to == 0 && before > 0 {
+		b.WriteString("the numbers are those of the edit, not of the file\n")
+		from, to = 1, 1
+	}
+	fmt.Fprintf(b, "@@ -%d,%d +%d,%d @@\n", from, before, to, after)
+	for _, l := range h.Lines {
+		fmt.Fprintf(b, "%c%s\n", l.Op, l.Text)
+	}
 }
