@@ -57,13 +57,13 @@ fn main() {
     match await emit<Decision>("plan") { Ok(d) => emit("is", d.allow), Err(e) => emit("no", e.reason) }
     match await emit<Int?>("n") { Ok(n) => emit("is", n ?? -1), Err(e) => emit("no", e.message) }
 }`
-	code, out, err := start(t, program, "maybe\nyes\n true\nno\n{\"allow\": 1}\n{\"allow\": true}\nnull\n", "run", "main.conc")
+	code, out, err := start(t, program, "maybe\nperhaps\n yes\nno\n{\"allow\": 1}\n{\"allow\": true}\nnull\n", "run", "main.conc")
 	if want := "[sure] delete?\n[is] false\n[plan]\n[is] true\n[n]\n[is] -1\n"; code != 0 || out != want {
 		t.Errorf("exit code %d, stdout:\n%s", code, out)
 	}
-	want := `sure (true or false)> expected Bool, got "maybe"
-sure (true or false)> expected Bool, got "yes"
-sure (true or false)> plan (JSON: {"allow": Bool, "why"?: String})> expected Decision, got "no"
+	want := `sure (yes or no)> expected yes or no, got "maybe"
+sure (yes or no)> expected yes or no, got "perhaps"
+sure (yes or no)> plan (JSON: {"allow": Bool, "why"?: String})> expected Decision, got "no"
 plan (JSON: {"allow": Bool, "why"?: String})> allow: expected Bool, got 1
 plan (JSON: {"allow": Bool, "why"?: String})> n (a whole number, or null)> `
 	if err != want {

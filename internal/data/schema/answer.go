@@ -45,13 +45,36 @@ func CheckAnswer(text, of []byte) error {
 }
 
 // ReadAnswer converts a text that a person typed to a value of type t. For a String, the text is
-// the value. For other types it is JSON (spec/11-emit.md). A text that is not JSON is read as if it
-// were in quotes, for example the name of a variant.
+// the value. A Bool is yes or no, and one of several names is its beginning, if no other name begins
+// like this. For other types it is JSON (spec/11-emit.md). A text that is not JSON is read as if it
+// were in quotes.
 func ReadAnswer(text string, t *value.Type) (value.Slot, []FieldError) {
-	if isTextual(t) {
+	if t.Kind == value.TypeString {
 		return Convert(value.String(text), t)
 	}
 	text = strings.TrimSpace(text)
+	of := t
+	for of.Kind == value.TypeOption && len(of.Args) == 1 {
+		of = of.Args[0]
+	}
+	names := of.Values
+	if of.Kind == value.TypeEnum {
+		names = plainNames(of)
+	}
+	if yes, ok := YesOrNo(text); ok && of.Kind == value.TypeBool {
+		return Convert(value.Bool(yes), t)
+	}
+	if name, ok := NameOf(text, names); ok {
+		return Convert(value.String(name), t)
+	}
+	if of.Kind == value.TypeBool || names != nil && of == t {
+		if v, err := value.Parse([]byte(text)); err == nil {
+			if s, errs := Convert(v, t); len(errs) == 0 {
+				return s, nil
+			}
+		}
+		return value.Nil, []FieldError{{"", fmt.Sprintf("expected %s, got %q", AnswerFormat(t), text)}}
+	}
 	v, err := value.Parse([]byte(text))
 	if err == nil {
 		return Convert(v, t)
@@ -63,8 +86,37 @@ func ReadAnswer(text string, t *value.Type) (value.Slot, []FieldError) {
 	return v, errs
 }
 
-// isTextual reports whether values of t are Strings.
-func isTextual(t *value.Type) bool { return t.Kind == value.TypeString || t.Kind == value.TypeUnion }
+// YesOrNo returns the Bool that a person means by a text. ok is false for another text.
+func YesOrNo(text string) (yes, ok bool) {
+	switch strings.ToLower(strings.TrimSpace(text)) {
+	case "yes", "y", "true":
+		return true, true
+	case "no", "n", "false":
+		return false, true
+	}
+	return false, false
+}
+
+// NameOf returns the name that a person means by a text: the text itself, or else the only name that
+// begins with it, in any letter case. ok is false if there is none.
+func NameOf(text string, names []string) (name string, ok bool) {
+	if slices.Contains(names, text) {
+		return text, true
+	}
+	if text == "" {
+		return "", false
+	}
+	for _, n := range names {
+		if len(n) < len(text) || !strings.EqualFold(n[:len(text)], text) {
+			continue
+		}
+		if ok {
+			return "", false
+		}
+		name, ok = n, true
+	}
+	return name, ok
+}
 
 // AnswerFormat describes the texts from which ReadAnswer can read a value of type t; "" means that
 // any text is valid.
@@ -73,7 +125,7 @@ func AnswerFormat(t *value.Type) string {
 	case value.TypeString, value.TypeAny:
 		return ""
 	case value.TypeBool:
-		return "true or false"
+		return "yes or no"
 	case value.TypeInt:
 		return "a whole number"
 	case value.TypeFloat:

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
@@ -45,6 +46,9 @@ func (q *ShownQuestion) Read(text string, isJSON bool) (json.RawMessage, error) 
 	if !isJSON && q.ReadsObject(text) {
 		isJSON = true
 	}
+	if word, ok := meant(text, q.schema); ok && !isJSON {
+		return word, nil
+	}
 	if !isJSON && (q.schema == nil || acceptsText(q.schema)) {
 		return asText, q.checkType(asText)
 	}
@@ -52,6 +56,28 @@ func (q *ShownQuestion) Read(text string, isJSON bool) (json.RawMessage, error) 
 		return json.RawMessage(text), q.checkType([]byte(text))
 	}
 	return asText, q.checkType(asText) // the unquoted text is a valid value, such as the name of a variant
+}
+
+// meant returns the value that a person means by a word, if the schema is that of a Bool or of names.
+func meant(text string, of []byte) (json.RawMessage, bool) {
+	var s struct {
+		Type any   `json:"type"`
+		Enum []any `json:"enum"`
+	}
+	if of == nil || json.Unmarshal(of, &s) != nil {
+		return nil, false
+	}
+	if yes, ok := schema.YesOrNo(text); ok && s.Type == "boolean" {
+		return json.RawMessage(strconv.FormatBool(yes)), true
+	}
+	var names []string
+	for _, v := range s.Enum {
+		if name, ok := v.(string); ok {
+			names = append(names, name)
+		}
+	}
+	name, ok := schema.NameOf(strings.TrimSpace(text), names)
+	return jsonwrite.Text(nil, name), ok
 }
 
 // ReadsObject reports whether Read parses a text as JSON although the question has no type: the
