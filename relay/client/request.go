@@ -216,7 +216,7 @@ func shownArguments(v *view.View) json.RawMessage {
 func summary(v *view.View) string {
 	text := v.Command
 	if text == "" {
-		text = v.Title
+		text = strings.TrimSuffix(v.Title+": "+v.Text, ": ")
 	}
 	return strings.Join(strings.Fields(text), " ")
 }

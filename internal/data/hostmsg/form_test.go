@@ -222,7 +222,7 @@ func (h *hostd) decide(t *testing.T) {
 		value                    bool // expected value of WantsValue, which notifications and the page use
 		d                        approvals.Decision
 	}{
-		{"q1", protocol.FromApproval, "permission", "rm -r build", false, approvals.Decision{Decision: approvals.Approve}},
+		{"q1", protocol.FromApproval, "permission", "Call the tool Bash\nrm -r build", false, approvals.Decision{Decision: approvals.Approve}},
 		{"q2", protocol.FromQuestion, "choice", "Tabs or spaces?", true, approvals.Decision{Decision: approvals.Approve, Answer: json.RawMessage(`"spaces"`)}},
 	} {
 		run, q := h.request(t, c.id)
