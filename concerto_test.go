@@ -105,6 +105,16 @@ func TestErrors(t *testing.T) {
 	if e := asError(t, err, concerto.ErrProgram); e.Code != "panic" {
 		t.Errorf("error = %+v", e)
 	}
+	_, err = load(t, "fn main() -> Int { std::process::exit(3) }").Run(t.Context(), concerto.Options{})
+	if e := asError(t, err, concerto.ErrProgram); e.Code != "exit" || e.Message != "the program exited with code 3" || e.Place.Line != 1 {
+		t.Errorf("error = %+v", e)
+	}
+	if r, err := load(t, "fn main() -> Int { std::process::exit(0) }").Run(t.Context(), concerto.Options{}); err != nil || string(r.Value) != "null" {
+		t.Errorf("exit(0) = %s, %v", r.Value, err)
+	}
+	if r, err := load(t, "fn main() -> Int { 300 }").Run(t.Context(), concerto.Options{}); err != nil || string(r.Value) != "300" {
+		t.Errorf("an Int of main = %s, %v", r.Value, err)
+	}
 	_, err = load(t, "fn main() { loop { } }").Run(t.Context(), concerto.Options{Budget: concerto.Budget{Time: time.Millisecond}})
 	asError(t, err, concerto.ErrTimeLimit)
 

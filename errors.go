@@ -33,8 +33,9 @@ var (
 	ErrNoMain = errors.New("the program has no main function")
 	// ErrNotCallable means that Program.Call cannot call the function with these arguments.
 	ErrNotCallable = errors.New("the function cannot be called")
-	// ErrProgram means that the program failed with an error that it did not catch, or with a
-	// panic. Error.Code is the type of the error, or "panic".
+	// ErrProgram means that the program failed with an error that it did not catch, with a panic,
+	// or by process::exit with a code other than 0. Error.Code is the type of the error, "panic" or
+	// "exit".
 	ErrProgram = errors.New("the program failed")
 	// ErrTimeLimit means that the run took longer than Budget.Time or the manifest's
 	// max_run_seconds.
@@ -67,7 +68,7 @@ type Error struct {
 	// Kind is one of the Err variables. It is nil for other errors, such as those of files.
 	Kind error
 	// Code is the code of the first diagnostic for ErrSource. For ErrProgram it is the type of the
-	// program's error, or "panic". Otherwise it is "".
+	// program's error, "panic" or "exit". Otherwise it is "".
 	Code string
 	// Message describes the failure.
 	Message string
@@ -150,6 +151,10 @@ func convert(err error) error {
 	}
 	if failed, ok := errors.AsType[*vm.Uncaught](err); ok {
 		return uncaught(failed, err)
+	}
+	if _, ok := errors.AsType[*vm.Exit](err); ok {
+		e.Kind, e.Code = ErrProgram, "exit"
+		return e
 	}
 	if x, ok := errors.AsType[*driver.PathError](err); ok {
 		e.Kind, e.Hint = ErrNotFound, x.Hint

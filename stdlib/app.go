@@ -36,7 +36,7 @@ var appNatives = native.Table{
 	}},
 }
 
-// runNatives implements std::run.
+// runNatives implements std::run and std::process.
 var runNatives = native.Table{
 	{"run.continue_as_new", func(a *vm.Args) (value.Slot, error) {
 		inputs := value.AppendJSONWithin(nil, a.Slot(0), a.TextBound())
@@ -47,6 +47,7 @@ var runNatives = native.Table{
 			return value.Nil, vm.ContinueAsNew(inputs, r.(*effect.Continued))
 		})
 	}},
+	{"process.exit", func(a *vm.Args) (value.Slot, error) { return value.Nil, vm.ExitWith(a.Int(0)) }},
 	{vm.UsageNative, func(a *vm.Args) (value.Slot, error) {
 		usd, in, out := a.Usage()
 		return native.Record(a.Type(0),

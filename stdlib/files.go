@@ -300,6 +300,7 @@ var files = [...]file{
 	{name: "mod_math.conc", module: "math"},
 	{name: "mod_merge.conc", module: "merge"},
 	{name: "mod_path.conc", module: "path"},
+	{name: "mod_process.conc", module: "process"},
 	{name: "mod_prompt.conc", module: "prompt"},
 	{name: "mod_random.conc", module: "random"},
 	{name: "mod_regex.conc", module: "regex"},

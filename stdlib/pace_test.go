@@ -27,6 +27,7 @@ var short = strings.Fields(`
 	Ledger.clear Ledger.delete Ledger.insert Ledger.len Ledger.scope Ledger.update Ledger.update_keys
 	Queue.__claim Queue.__get Queue.counts Queue.extend Queue.fail Queue.release Queue.remove Queue.retry queue.wait
 	Map.clear Map.delete Map.get Map.get_or Map.has Map.insert Map.is_empty Map.len Map.remove Map.set
+	process.exit
 	Option.expect Option.is_none Option.is_some Option.or Option.unwrap Option.unwrap_or
 	Range.contains Range.len
 	Result.err Result.expect Result.is_err Result.is_ok Result.ok Result.unwrap Result.unwrap_err Result.unwrap_or

@@ -44,6 +44,8 @@ func (t *task) throwError(err error) status {
 		return t.throw(e.Slot())
 	case *value.Fault:
 		return t.fault("%s", e.Message)
+	case *endsRun:
+		return t.decisionFailed(e.error)
 	}
 	return t.fault("%s", err.Error())
 }

@@ -117,9 +117,6 @@ func (t *task) acceptResult(w *wait) status {
 		w.err = e
 		return t.acceptResult(w)
 	}
-	if end, ok := err.(*endsRun); ok {
-		return t.decisionFailed(end.error)
-	}
 	if err != nil {
 		return t.throwError(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"unsafe"
 
@@ -204,6 +205,43 @@ func (e *Continued) Error() string { return "the run continues as a new run" }
 // ContinueAsNew returns the error by which a native ends the run with a *Continued.
 func ContinueAsNew(inputs json.RawMessage, c *effect.Continued) error {
 	return &endsRun{&Continued{inputs, c}}
+}
+
+// maxExit is the highest exit code of a program. The command uses some of the codes above it.
+const maxExit = 63
+
+// Exit is the error of a run that ended with an exit code.
+type Exit struct{ Code int }
+
+func (e *Exit) Error() string { return fmt.Sprintf("the program exited with code %d", e.Code) }
+
+// ExitWith returns the error by which a native ends the run with an *Exit, or another error if code
+// is not an exit code.
+func ExitWith(code int64) error {
+	if code < 0 || code > maxExit {
+		return fmt.Errorf("an exit code is a number from 0 to %d, not %d", maxExit, code)
+	}
+	return &endsRun{&Exit{int(code)}}
+}
+
+// ExitOf returns the error with which a command ends after main has returned v: an *Exit for an Int
+// other than 0, or Ok of one, and an *Uncaught for an Int that is not an exit code. It returns nil
+// for every other value.
+func ExitOf(m *VM, v value.Slot) error {
+	if v.IsResult() {
+		v = v.Fields()[0]
+	}
+	if v.Kind() != value.KindInt || v.AsInt() == 0 {
+		return nil
+	}
+	if n := v.AsInt(); n < 0 || n > maxExit {
+		e := &Uncaught{Value: value.NewError("RuntimeError", fmt.Sprintf("`main` returned %d, but an exit code is a number from 0 to %d", n, maxExit)), Number: 1}
+		e.describe()
+		at := m.image.place(call{pc: int32(m.image.functions[m.image.program.Entry].entry), level: atEntry})
+		e.Place, e.Trace = at, []Place{at}
+		return e
+	}
+	return &Exit{int(v.AsInt())}
 }
 
 // Run runs main. The error is an *Uncaught if the program failed. It is context.Cause(ctx) if ctx

@@ -417,19 +417,35 @@ func (p *Program) runMain(ctx context.Context, world *runtime.Runtime, f *sinks,
 	ctx, cancel := budget.Rest(ctx, world.Clock(), narrower(p.ir.Limits.MaxRunSeconds, o.budget().RunSeconds), o.own.running.before())
 	defer cancel()
 	o.reportBegin(world)
-	outcome, err := machine.Run(ctx)
+	result, err := o.runToEnd(ctx, machine)
 	if o.own.running == nil && isContinued(err) {
 		return nil // a replay does not start the successor
 	}
 	err = o.own.running.endRun(err)
 	if err == nil {
-		o.reportResult(outcome.Value)
+		o.reportResult(result)
 	}
 	var failed *vm.Uncaught
 	if errors.As(err, &failed) {
 		failed.Hint = unkeyed(world, failed)
 	}
 	return err
+}
+
+// runToEnd runs main and returns its result. An Int is the exit code of the run, except for an
+// application, which receives it as the result. A code other than 0 is the error *vm.Exit.
+func (o *Options) runToEnd(ctx context.Context, machine *vm.VM) (value.Slot, error) {
+	outcome, err := machine.Run(ctx)
+	if exit, ok := errors.AsType[*vm.Exit](err); ok && exit.Code == 0 {
+		return value.Nil, nil
+	}
+	if err != nil {
+		return value.Nil, err
+	}
+	if o.Service == nil {
+		err = vm.ExitOf(machine, outcome.Value)
+	}
+	return outcome.Value, err
 }
 
 // unkeyed returns a hint for a failed run if a model was not called because its API key is missing.

@@ -204,7 +204,7 @@ func (s *StoredRun) replayWith(ctx context.Context, p *Program, environ []string
 		return nil
 	case why != nil:
 		return why
-	case err != nil:
+	case err != nil && !errors.As(err, new(*vm.Exit)):
 		return err
 	}
 	return &tape.DivergedError{Journal: true, Reason: "the program ended before it reached the recorded point"}

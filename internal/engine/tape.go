@@ -90,9 +90,12 @@ func (p *Program) recordTape(world *runtime.Runtime, c *vm.Config, o *Options) (
 // codeOf returns the exit code that the command returns for a run that ended with err.
 func codeOf(err error) int {
 	var failed *vm.Uncaught
+	var exit *vm.Exit
 	switch {
 	case err == nil:
 		return 0
+	case errors.As(err, &exit):
+		return exit.Code
 	case !errors.As(err, &failed) && errors.Is(err, context.Canceled):
 		return 130
 	}
@@ -187,11 +190,11 @@ func (r *replaying) run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return firstError(fmt.Errorf("could not load the program: %w", err), r.world.Close(context.WithoutCancel(ctx)))
 	}
-	outcome, err := machine.Run(ctx)
+	result, err := o.runToEnd(ctx, machine)
 	if isContinued(err) {
 		err = nil // a replay does not start the successor
 	} else if err == nil {
-		o.reportResult(outcome.Value)
+		o.reportResult(result)
 	}
 	if err = diverged(err); ctx.Err() != nil && errors.As(err, new(*tape.DivergedError)) {
 		err = context.Cause(ctx) // the tape of an interrupted run does not contain its end

@@ -234,7 +234,7 @@ func (m *module) callFunction(ctx context.Context, session, function string, inp
 		}})
 	<-done
 	var over *vm.Uncaught
-	if errors.As(failed, &over) && over.Panic {
+	if errors.As(failed, &over) && over.Panic || errors.As(failed, new(*vm.Exit)) {
 		<-r.ended // waits for the end of the VM, so that the next call starts another
 	}
 	if failed != nil {

@@ -109,6 +109,7 @@ func (a *Console) Fail(err error) int {
 	var path *driver.PathError
 	var exit ExitError
 	var uncaught *vm.Uncaught
+	var ended *vm.Exit
 	var broken *vm.Broken
 	var changed *modifiedError
 	var diverged *tape.DivergedError
@@ -137,6 +138,8 @@ func (a *Console) Fail(err error) int {
 		return ExitBroken
 	case errors.As(err, &exit):
 		return int(exit)
+	case errors.As(err, &ended):
+		return ended.Code
 	case errors.As(err, &usage):
 		a.Complain(usage.message, usage.hint)
 		return ExitRefused

@@ -23,6 +23,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/term/cmdline"
 	"github.com/concerto-lang/concerto/internal/text/suggest"
 	"github.com/concerto-lang/concerto/runtime/world/emit"
+	"github.com/concerto-lang/concerto/vm"
 )
 
 const replCommands = `  :type EXPR     print the type of an expression without running it
@@ -193,6 +194,9 @@ func (t *replLoop) loop(ctx context.Context) error {
 		case errors.Is(err, io.EOF):
 			t.out.endLine()
 			return nil
+		case errors.As(err, new(*vm.Exit)):
+			t.out.endLine()
+			return err
 		case errors.Is(err, errReset), ctx.Err() != nil:
 			return err
 		case err != nil && !t.lines.interactive():

@@ -173,6 +173,8 @@ func (r *Run) End(err error, exit int, isSuspended bool) {
 		kind := "cancelled"
 		if failed, ok := errors.AsType[*vm.Uncaught](err); ok {
 			kind = failed.Kind
+		} else if errors.As(err, new(*vm.Exit)) {
+			kind = "exit"
 		}
 		r.root.fail(r.t, kind, err.Error())
 	}

@@ -153,7 +153,7 @@ func (f *first) diverged(err error) error {
 	if errors.Is(err, vm.ErrNoMain) {
 		return err
 	}
-	if err == nil || errors.As(err, new(*vm.Continued)) || errors.As(err, &failed) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if err == nil || errors.As(err, new(*vm.Continued)) || errors.As(err, new(*vm.Exit)) || errors.As(err, &failed) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return nil // the recorded run ended with this error too
 	}
 	d, ok := err.(*tape.DivergedError)

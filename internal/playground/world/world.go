@@ -143,7 +143,10 @@ func (o *Options) run(ctx context.Context, p *ir.Program) (err error) {
 	}
 	ctx, cancel := budget.Rest(ctx, nil, p.Limits.MaxRunSeconds, 0)
 	defer cancel()
-	_, err = m.Run(yielding(ctx))
+	out, err := m.Run(yielding(ctx))
+	if err == nil {
+		err = vm.ExitOf(m, out.Value)
+	}
 	if u, ok := errors.AsType[*vm.Uncaught](err); ok {
 		if message := w.models.Unkeyed(); message != "" && !strings.Contains(u.Message, message) {
 			u.Hint = "a model was not called: " + message
@@ -166,9 +169,12 @@ func limitMemory(p *ir.Program) {
 // exitCode prints the error of a run and returns its exit code.
 func (o *Options) exitCode(err error) int {
 	failed, ok := errors.AsType[*vm.Uncaught](err)
+	exit, ended := errors.AsType[*vm.Exit](err)
 	switch {
 	case err == nil:
 		return ExitOK
+	case ended:
+		return exit.Code
 	case ok:
 		uncaught.Write(o.Err, failed, false)
 	case errors.Is(err, context.Canceled):

@@ -12,6 +12,9 @@ import (
 // cancelled is the end of a cancelled task, and the kind of the error of a run that was stopped.
 const cancelled = "cancelled"
 
+// exited is the kind of the error of a run that ended with an exit code other than 0.
+const exited = "exit"
+
 // reportFailure reports the error with which the run fails, and the errors of tasks that no task
 // has awaited.
 func (s *Stream) reportFailure(err error) {
@@ -24,6 +27,8 @@ func (s *Stream) reportFailure(err error) {
 	failed := &effect.Error{Kind: cancelled, Message: s.options.Secrets.Text(err.Error())}
 	if e, ok := errors.AsType[*effect.Error](err); ok {
 		failed.Kind = e.Kind
+	} else if errors.As(err, new(*vm.Exit)) {
+		failed.Kind = exited
 	}
 	at := vm.Place{}
 	if stopped, ok := errors.AsType[*vm.Stopped](err); ok {
