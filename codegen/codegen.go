@@ -138,6 +138,10 @@ func (g *generator) program() {
 	}
 	if g.p.Main != nil {
 		g.out.Entry = g.numbers.functions[g.p.Main]
+		if len(g.p.Main.Params) > 0 {
+			g.out.Entry = g.taskEntry(g.p.Main, g.out.Entry)
+			g.drain()
+		}
 	}
 }
 

@@ -170,6 +170,30 @@ func (g *generator) function(n int, fn *sema.Function) {
 	})
 }
 
+// taskEntry generates the function at which a run of main with a parameter starts, and returns its
+// index. It calls main, which is function n, with the task of the run, or with the default of the
+// parameter.
+func (g *generator) taskEntry(fn *sema.Function, n int) int {
+	i := g.reserve()
+	g.build(i, func(bool) *builder {
+		f := g.newFn(fn.Info, ir.TaskEntry, fn.Decl.Span().Start, signature{result: ir.Full, abi: ir.FullABI})
+		effect, given := ir.OptionalTask, &label{}
+		if fn.TaskIsRequired() {
+			effect = ir.RequiredTask
+		}
+		w := f.alloc()
+		task := f.alloc()
+		f.emit(ir.OpPerform, task, 0, 0, f.g.stringConst(effect))
+		f.jumpNil(task, given, false)
+		f.defaultArgument(fn.Params[0], fn.Info, fn.Name, task, ir.Full)
+		f.bindLabel(given)
+		f.emit(ir.OpCall, w, 0, 0, int32(n))
+		f.emit(ir.OpReturn, w, 0, 0, 0)
+		return f.finishFunction()
+	})
+	return i
+}
+
 // body generates the block of a function and returns the block's value.
 func (f *builder) body(b *ast.Block, result types.Type) {
 	if types.Resolve(result) == types.Nil {

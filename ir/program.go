@@ -13,6 +13,16 @@ const Version = "1.18"
 // the rows. A row must not change, because files of that version depend on its meaning.
 var rowSums = [...]uint32{0x77de2567, 0xb0630147, 0x89049d99, 0x608f2950, 0x317b02e4, 0x1cd69dc6, 0x811c9dc5, 0x811c9dc5, 0x811c9dc5, 0x811c9dc5, 0x811c9dc5, 0x811c9dc5, 0x811c9dc5, 0xcc9de923, 0x29bee99d, 0x484ee963, 0x1d5f2ed3, 0x811c9dc5, 0x811c9dc5}
 
+// TaskEntry is the name of the function that calls a main with a parameter. Traces omit it.
+const TaskEntry = "__main"
+
+// The library functions that return the task of a run to a main with a parameter. With
+// RequiredTask, a run without a task fails.
+const (
+	RequiredTask = "env.task"
+	OptionalTask = "env.task_if_any"
+)
+
 // Program is a compiled, self-contained program. It contains the data of the manifest, but only the
 // names of secrets, and no absolute paths (spec/ir.md).
 type Program struct {
@@ -36,7 +46,7 @@ type Program struct {
 	Application
 	Tests   []Test
 	Outline []Declaration
-	Entry   int // index of main in Functions; -1 if there is none
+	Entry   int // index in Functions of main, or of what calls main with its task; -1 if there is none
 }
 
 // Application contains the data of the manifest about the application's tools and about recording.

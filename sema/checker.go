@@ -288,10 +288,29 @@ func (c *checker) checkMain() {
 		return
 	}
 	c.prog.Main = fn
-	if len(fn.Params) > 0 {
-		c.report(c.entry, diag.MainSignature.At(fn.Decl.Signature, "`main` takes no parameters").
+	switch {
+	case len(fn.Params) == 0:
+	case len(fn.Params) > 1 || !fn.Params[0].isText():
+		c.report(c.entry, diag.MainSignature.At(fn.Decl.Signature, "`main` takes no parameters, except `task: String`").
 			WithFixes(edits.ReadArguments(fn.Decl)...).Hint("read the arguments with `std::env::args()`"))
+	case fn.Params[0].Name != "task":
+		p := fn.Params[0]
+		c.report(c.entry, diag.MainSignature.At(p.At, "the parameter of `main` has the name `task`").
+			Hint("name it `task`: it is the text of `concerto run \"…\"`"))
 	}
+}
+
+// TaskIsRequired reports whether main has a parameter for the task of the run that has neither a
+// default nor an optional type.
+func (fn *Function) TaskIsRequired() bool { return len(fn.Params) > 0 && !fn.isOptional(fn.Params[0]) }
+
+// isText reports whether p is a String or an optional one.
+func (p *Param) isText() bool {
+	t := types.Resolve(p.Type)
+	if o, ok := t.(*types.Option); ok {
+		t = types.Resolve(o.Elem)
+	}
+	return t == types.String || t == types.Bad
 }
 
 // count returns a number with a noun, such as "1 argument" or "2 arguments".

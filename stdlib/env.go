@@ -1,6 +1,8 @@
 package stdlib
 
 import (
+	"strings"
+
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/stdlib/native"
@@ -15,6 +17,22 @@ var envNatives = native.Table{
 			return value.StringArray(r.(*effect.ArgsValue).Args), nil
 		})
 	}},
+	{"env.task", func(a *vm.Args) (value.Slot, error) { return a.Ask(&effect.Args{}, taskValue(true)) }},
+	{"env.task_if_any", func(a *vm.Args) (value.Slot, error) { return a.Ask(&effect.Args{}, taskValue(false)) }},
+}
+
+// taskValue returns a function that returns the arguments of a run as the task of main, or nil.
+func taskValue(required bool) vm.ResultFunc {
+	return func(r effect.Result) (value.Slot, error) {
+		args := r.(*effect.ArgsValue).Args
+		switch {
+		case len(args) > 0:
+			return value.String(strings.Join(args, " ")), nil
+		case required:
+			return value.Nil, effect.Errorf("RuntimeError", "`main` requires a task, and the run has no arguments")
+		}
+		return value.Nil, nil
+	}
 }
 
 func envValue(r effect.Result) (value.Slot, error) {

@@ -16,7 +16,7 @@ import (
 var shortEffects = strings.Fields(`
 	Agent.with_context Agent.with_memory Agent.without_tools Host.__with_schema Host.resume Host.with_workspace Host.with_gate Host.with_context Host.without_tools
 	Task.cancel Task.is_done agent.files agent.step app.inputs app.audited app.caller app.session app.there agent.stream.close agent.stream.next cache.get cache.put cache.sweep cache.read
-	clock clock.zone decorate.bound env env.all env.args fs.attach fs.copy fs.glob fs.info fs.list fs.make_dir fs.move fs.read fs.remove fs.walk
+	clock clock.zone decorate.bound env env.all env.args env.task env.task_if_any fs.attach fs.copy fs.glob fs.info fs.list fs.make_dir fs.move fs.read fs.remove fs.walk
 	fs.temp_dir fs.write host.stream.fail host.stream.leave host.stream.next host.stream.open host.stream.refusal host.stream.reply host.stream.session host.stream.steer host.begin_repair host.gate host.gate.all host.gate.begin host.gate.commands host.gate.end host.gate.turn host.gate.turns host.gates host.plan_until host.stream.continue host.stream.plan_wait host.stream.proved host.stream.reopen host.steer host.tasks host.unready
 	host.stream.until mcp.changed mcp.next memory.clear memory.len mock.app mock.by mock.closure mock.env mock.file mock.function mock.given
 	mock.prompts mock.replies mock.time mock.tool mock.tools random random.secret random.seed sleep test.emits test.output

@@ -178,6 +178,9 @@ func (m *image) entryOf(f *function) Place {
 		}
 	}
 	p := m.place(c)
+	if p.Function == ir.TaskEntry {
+		p.Function = "main"
+	}
 	if at := f.info.Start; at != nil {
 		p.Line, p.Column = at.Line, at.Column
 	}

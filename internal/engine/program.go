@@ -199,6 +199,12 @@ func (p *Program) HasProgress() bool {
 	return p.hasText("pipeline:stage_start") || p.hasText(eventtext.ProgressChannel) || p.asksFor(effect.KindMergeOpen)
 }
 
+// Task reports whether main has a parameter for the task of a run, and whether it requires a task.
+func (p *Program) Task() (takes, required bool) {
+	required = p.hasText(ir.RequiredTask)
+	return required || p.hasText(ir.OptionalTask), required
+}
+
 // asksFor reports whether the program's code may make requests of a kind.
 func (p *Program) asksFor(k effect.Kind) bool { return p.hasText(string(k)) }
 

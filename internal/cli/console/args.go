@@ -85,7 +85,7 @@ func OnePath(rest bool) cobra.PositionalArgs {
 		if len(before) > 1 {
 			hint := "give only one path"
 			if rest {
-				hint = "put arguments for the program after `--`"
+				hint = "put a task in quotes, and arguments for the program after `--`"
 			}
 			for _, k := range permit.Kinds {
 				if f := c.Flags().Lookup(k.Flag); f != nil && f.Changed && f.Value.String() == Everything {

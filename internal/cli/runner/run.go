@@ -36,7 +36,8 @@ type runCommand struct {
 	noInput bool
 	input   string
 	inputs  json.RawMessage // the value of --input
-	shown   string          // value of --progress, one of progressForms
+	task    task
+	shown   string // value of --progress, one of progressForms
 
 	relay   string // hostd's socket; anySocket for the default socket, "" if --share is not set
 	durable durableFlags
@@ -54,11 +55,12 @@ type recordFiles struct {
 func NewRun(a *console.Console) *cobra.Command {
 	cmd := runCommand{console: a}
 	c := &cobra.Command{
-		Use:   "run [PATH | - | -e CODE] [-- ARGS…]",
+		Use:   "run [PATH | TASK | - | -e CODE] [-- ARGS…]",
 		Short: "Run a program",
-		Long: `PATH is a .conc file, a project's directory or a compiled .conc-ir file; - is standard input. Emits
-go to stdout; logs and progress go to stderr.`,
+		Long: `PATH is a .conc file, a project's directory or a .conc-ir file; - is standard input. TASK, a text
+with a space, is for main(task: String). Emits go to stdout; logs and progress go to stderr.`,
 		Example: `  concerto run                            run the project in this directory or above
+  concerto run "Fix the failing test"     pass a task to main(task: String)
   concerto run triage.conc -- a b         pass arguments: std::env::args returns ["a", "b"]
   concerto run -e 'println(6 * 7)'        run statements
   concerto run --mock                     replace all models by scripted replies: no key needed
@@ -129,6 +131,9 @@ func (cmd *runCommand) runPath(parent context.Context, path string, args []strin
 	if cmd.detail {
 		cmd.console.Began = time.Now()
 	}
+	if path, args, err = cmd.readTask(path, args); err != nil {
+		return err
+	}
 	s, err := program.Source(cmd.console, path, cmd.codeText())
 	if err != nil {
 		return err
@@ -170,6 +175,9 @@ func (cmd *runCommand) runOnce(ctx context.Context, s driver.Request, args []str
 	}
 	p, o, err := program.Prepare(ctx, cmd.console, s, &cmd.WorldFlags, signals)
 	if err != nil {
+		return cmd.task.explain(err)
+	}
+	if args, err = cmd.task.arguments(cmd.console, p, args); err != nil {
 		return err
 	}
 	o.Args, o.Inputs = args, cmd.inputs

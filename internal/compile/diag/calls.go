@@ -67,7 +67,7 @@ impl P { fn f(self) -> Int { self.x } }`,
 	}
 	MainSignature = &Info{
 		Code: "E0407", Title: "`main` with parameters", Noise: NotNoise,
-		Explain: "The runtime calls `main` and tests without arguments.",
+		Explain: "The runtime calls `main` with the task of the command line, if it has the parameter `task: String`, and otherwise without arguments, and tests always without.",
 		Bad:     `fn main(n: Int) { emit("n", n); }`,
 		Good:    `fn main() { emit("n", 1); }`,
 	}

@@ -140,7 +140,11 @@ func (b *builder) declared(i int) (kind, name string) {
 
 // isMain reports whether element i of the outline is the function at which a run starts.
 func (b *builder) isMain(d *ir.Declaration) bool {
-	return d.Kind == ir.DeclFunction && b.p.Entry >= 0 && d.Index == b.p.Entry && d.Name == "main"
+	if d.Kind != ir.DeclFunction || b.p.Entry < 0 || d.Name != "main" {
+		return false
+	}
+	entry, f := &b.p.Functions[b.p.Entry], &b.p.Functions[d.Index] // the entry may be what calls main with its task
+	return entry.File == f.File && entry.Line == f.Line
 }
 
 // distinguish adds the file to names that several declarations of a kind have, and the line if the

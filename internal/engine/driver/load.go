@@ -170,6 +170,8 @@ type PathError struct {
 	Path    string // path that the user wrote
 	Message string
 	Hint    string // what the user can do next
+	// IsUnlike reports that no file or directory has this name or a similar one.
+	IsUnlike bool
 }
 
 func (e *PathError) Error() string {
@@ -441,7 +443,7 @@ func (in *Input) abs(path string) string {
 // missingPathError returns the error for a path that does not exist. Its hint names the most
 // similar existing path.
 func missingPathError(shown, path string) error {
-	e := &PathError{Path: shown, Message: "no such file or directory", Hint: "check the path, which is relative to the working directory"}
+	e := &PathError{Path: shown, Message: "no such file or directory", IsUnlike: true, Hint: "check the path, which is relative to the working directory"}
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {
 		return e
@@ -453,7 +455,7 @@ func missingPathError(shown, path string) error {
 		}
 	}
 	if near := suggest.Nearest(filepath.Base(path), names); near != "" {
-		e.Hint = "did you mean " + filepath.ToSlash(filepath.Join(filepath.Dir(shown), near)) + "?"
+		e.Hint, e.IsUnlike = "did you mean "+filepath.ToSlash(filepath.Join(filepath.Dir(shown), near))+"?", false
 	}
 	return e
 }
