@@ -17,7 +17,7 @@ var catalogue = []*Info{
 	// machine.go
 	TooManyRegisters, Unoptimised,
 	// manifest.go
-	ManifestSyntax, ManifestType, ManifestValue, ManifestMissing, ManifestParam, ManifestConflict, ManifestSecret, OpenPermissions, NoMain, PackageLock, PackageUnusable,
+	ManifestSyntax, ManifestType, ManifestValue, ManifestMissing, ManifestParam, ManifestConflict, ManifestSecret, OpenPermissions, OutsideRoots, NoMain, PackageLock, PackageUnusable,
 	// match.go
 	MissingArm, Refutable, PatternType, UpperCasePattern, OrPatternNames, UnreachableArm,
 	// names.go

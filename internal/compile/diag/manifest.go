@@ -92,6 +92,16 @@ var OpenPermissions = &Info{
 	Good: "[permissions]\ndefault = \"deny\"\nfs = [\"data\"]\n",
 }
 
+// OutsideRoots reports a host whose working directory is in none of the roots of its permissions.
+var OutsideRoots = &Info{
+	Code: "W0804", Title: "working directory outside of the roots", Noise: NotNoise, Manifest: true,
+	NoFix: "the programmer decides which files the host may use",
+	Explain: "`read` and `write` in [hosts.X.permissions] and `working_dir` are all relative to the manifest. " +
+		"If the host works in a directory that is in none of these roots, no root permits what it does there: each request for a file is asked about, or denied with `default = \"deny\"`.",
+	Bad:  "[hosts.coder]\ntransport = \"claude-code\"\nworking_dir = \"..\"\n\n[hosts.coder.permissions]\nread = [\".\"]\nwrite = [\"src\"]\n",
+	Good: "[hosts.coder]\ntransport = \"claude-code\"\nworking_dir = \"..\"\n\n[hosts.coder.permissions]\nread = [\"..\"]\nwrite = [\"../src\"]\n",
+}
+
 // NoMain reports an entry file without main.
 var NoMain = &Info{
 	Code: "W0802", Title: "program without `main`", Noise: NotNoise, Manifest: true,

@@ -374,6 +374,7 @@ func (r *reader) host(n *node, v any) {
 		return
 	}
 	transport := r.checkVendor(h, n, v, shown)
+	r.checkRoots(h, n, shown)
 	if (transport == "stdio" || transport == acp) && n.child("command") == nil {
 		r.add(diag.ManifestMissing.At(n.key, "[%s] has no `command`", shown).
 			WithFixes(r.addLine(n, "command = "+strconv.Quote(n.name))...).Hint("add `command = \"…\"`, the program to start for this host"))
