@@ -199,8 +199,9 @@ func (p *Program) HasProgress() bool {
 	return p.hasText("pipeline:stage_start") || p.hasText(eventtext.ProgressChannel) || p.asksFor(effect.KindMergeOpen)
 }
 
-// Task reports whether main has a parameter for the task of a run, and whether it requires a task.
-func (p *Program) Task() (takes, required bool) {
+// TaskOf reports whether the main of a program has a parameter for the task of a run, and whether
+// it requires a task.
+func TaskOf(p *Program) (takes, required bool) {
 	required = p.hasText(ir.RequiredTask)
 	return required || p.hasText(ir.OptionalTask), required
 }

@@ -86,6 +86,9 @@ func OnePath(rest bool) cobra.PositionalArgs {
 			hint := "give only one path"
 			if rest {
 				hint = "put a task in quotes, and arguments for the program after `--`"
+				if strings.Contains(before[1], " ") {
+					hint = fmt.Sprintf("put it after `--`: concerto run %s -- %q", before[0], before[1])
+				}
 			}
 			for _, k := range permit.Kinds {
 				if f := c.Flags().Lookup(k.Flag); f != nil && f.Changed && f.Value.String() == Everything {

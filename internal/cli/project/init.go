@@ -65,6 +65,7 @@ func TemplateNames() (names []string) {
 type initCommand struct {
 	console            *console.Console
 	template, provider string
+	here, demo         bool
 }
 
 func NewInit(a *console.Console) *cobra.Command {
@@ -74,11 +75,15 @@ func NewInit(a *console.Console) *cobra.Command {
 		list += fmt.Sprintf("  %-11s %s\n", t.name, t.about)
 	}
 	c := &cobra.Command{
-		Use:   "init NAME",
+		Use:   "init NAME | --here",
 		Short: "Create a project",
 		Long: `Creates a directory with a project that runs without a network and without a key: a program, its
 Concerto.toml and a README. On a terminal, init prompts for missing arguments. It does
 not overwrite files.
+
+With --here, or with '.' in a directory that is not empty, it creates the directory concerto (or
+NAME) beside your code, for a coding agent that works on it: the one of --template (claude-code,
+codex or acp), or the first that is on PATH.
 
 Templates:
 ` + list + `
@@ -88,7 +93,8 @@ the README names the environment variable of the key. The tests still need no ke
 		Example: `  concerto init triage                       create the directory triage
   concerto init triage --template supervise  create a project that supervises a host
   concerto init triage --provider anthropic  use a model of Anthropic
-  concerto init .                            use this directory, if it is empty`,
+  concerto init --here                       supervise an agent that works on the code here
+  concerto init .                            use this directory; like --here, if it has files`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return console.Usage("write the name without spaces", "init takes one name, not %d", len(args))
@@ -96,13 +102,32 @@ the README names the environment variable of the key. The tests still need no ke
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			return cmd.create(c.Context(), strings.Join(args, ""))
+			dir := strings.Join(args, "")
+			if isHere := filepath.Clean(dir) == "." && dir != ""; cmd.here && isHere || isHere && cmd.supervises() {
+				cmd.here, dir = true, ""
+			}
+			if cmd.here {
+				return cmd.createHere(dir)
+			}
+			if cmd.demo {
+				return console.Usage("leave it out: the project runs with a recording, or add --here", "--demo requires --here")
+			}
+			return cmd.create(c.Context(), dir)
 		},
 	}
 	c.Flags().StringVarP(&cmd.template, "template", "t", "", "use the template `NAME`")
 	c.Flags().StringVar(&cmd.provider, "provider", "scripted", "connect to the models of provider `NAME`")
+	c.Flags().BoolVar(&cmd.here, "here", false, "supervise an agent that works on the code in this directory")
+	c.Flags().BoolVar(&cmd.demo, "demo", false, "with --here: let a recording take the place of the agent")
 	console.CompleteFlag(c, "template", TemplateNames)
 	return c
+}
+
+// supervises reports whether `init .` is for the code in the working directory: it is not empty,
+// and the template is that of an agent, or none.
+func (cmd *initCommand) supervises() bool {
+	entries, err := os.ReadDir(cmd.console.Dir)
+	return err == nil && len(entries) > 0 && (cmd.template == "" || slices.ContainsFunc(agents, func(x agent) bool { return x.template == cmd.template }))
 }
 
 // create creates a project in dir. If dir is "", it prompts for a name.
@@ -154,11 +179,15 @@ func checkName(name string) error {
 		return nil
 	}
 	hint := "a name starts with a letter, followed by letters, digits, `_` and `-`; at most 64 characters"
-	better := strings.Trim(regexp.MustCompile(`[^A-Za-z0-9_-]+`).ReplaceAllString(name, "_"), "_-0123456789")
-	if projectName().MatchString(better) {
+	if better := nearestName(name); projectName().MatchString(better) {
 		hint = "did you mean " + better + "?"
 	}
 	return console.Usage(hint, "invalid project name %q", name)
+}
+
+// nearestName replaces the characters that are not allowed in names of projects.
+func nearestName(name string) string {
+	return strings.Trim(regexp.MustCompile(`[^A-Za-z0-9_-]+`).ReplaceAllString(name, "_"), "_-0123456789")
 }
 
 // checkVacant returns an error unless dir does not exist or is an empty directory.
@@ -170,7 +199,7 @@ func checkVacant(a *console.Console, dir string) error {
 	case err == nil && len(entries) == 0:
 		return nil
 	case err == nil:
-		return console.Usage("choose another name or an empty directory", "directory %s is not empty", dir)
+		return console.Usage("choose another name or an empty directory; `concerto init --here` supervises an agent on existing code", "directory %s is not empty", dir)
 	}
 	if info, e := os.Stat(a.Abs(dir)); e == nil && !info.IsDir() {
 		return console.Usage("choose another name", "a file named %s already exists", dir)
@@ -277,20 +306,24 @@ func (s *scaffold) copy(from string) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		text, err := templateFiles.ReadFile(p)
-		if err != nil {
-			return err
-		}
-		rel := strings.TrimPrefix(p, from+"/")
-		if rel == "gitignore" { // named .gitignore, it would apply to the templates' own folder
-			rel = ".gitignore"
-		}
-		to := filepath.Join(s.root, filepath.FromSlash(rel))
-		if err := s.mkdir(filepath.Dir(to)); err != nil {
-			return err
-		}
-		return s.write(to, render(string(text), s.values))
+		return s.copyFile(p, strings.TrimPrefix(p, from+"/"))
 	})
+}
+
+// copyFile writes one file of templateFiles.
+func (s *scaffold) copyFile(from, rel string) error {
+	text, err := templateFiles.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	if rel == "gitignore" { // named .gitignore, it would apply to the templates' own folder
+		rel = ".gitignore"
+	}
+	to := filepath.Join(s.root, filepath.FromSlash(rel))
+	if err := s.mkdir(filepath.Dir(to)); err != nil {
+		return err
+	}
+	return s.write(to, render(string(text), s.values))
 }
 
 // mkdir creates a directory and its parents.

@@ -56,7 +56,7 @@ func (t *task) explain(err error) error {
 // arguments returns the arguments of a run of p. The argument - is replaced by standard input, if
 // main has a task.
 func (t *task) arguments(a *console.Console, p *engine.Program, args []string) ([]string, error) {
-	takes, required := p.Task()
+	takes, required := engine.TaskOf(p)
 	switch {
 	case t.text != "" && !takes:
 		return nil, console.Usage("declare `fn main(task: String)` to receive it as a task", "%q is no file or directory, and `main` has no task", t.text)

@@ -246,6 +246,18 @@ func (m *Manifest) Line(at Places, key string) int {
 	return m.File.LineOf(p.Key.Start)
 }
 
+// BesideCode is the directory in which `concerto init --here` creates a project beside code.
+const BesideCode = "concerto"
+
+// LocateProject is like Locate, but also finds the project beside the code in start. The manifest
+// in start itself takes precedence over it, and those of the parents do not.
+func LocateProject(start string, exists func(path string) bool) (path string, ok bool) {
+	if beside := filepath.Join(start, BesideCode, FileName); exists(beside) && !exists(filepath.Join(start, FileName)) {
+		return beside, true
+	}
+	return Locate(start, exists)
+}
+
 // Locate searches the directory start and its parents for a Concerto.toml, and returns the path of
 // the nearest one. It calls exists to check whether a file exists, because this package does not
 // access the file system.

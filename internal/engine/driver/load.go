@@ -236,7 +236,7 @@ func load(r Request) (*Input, error) {
 		return in, in.loadInline(r.Inline)
 	}
 	if r.Path == "" {
-		path, ok := manifest.Locate(in.dir, in.exists)
+		path, ok := manifest.LocateProject(in.dir, in.exists)
 		if !ok {
 			return nil, &PathError{Message: "no " + manifest.FileName + " in this directory or its parents",
 				Hint: "pass a file, such as `concerto run main.conc`, or a directory with a " + manifest.FileName}

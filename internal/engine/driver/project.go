@@ -31,7 +31,7 @@ func ReadProject(dir string) (*Project, error) {
 	if err != nil {
 		return nil, err
 	}
-	path, found := manifest.Locate(in.dir, in.exists)
+	path, found := manifest.LocateProject(in.dir, in.exists)
 	if !found {
 		return nil, nil
 	}

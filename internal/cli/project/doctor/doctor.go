@@ -151,7 +151,7 @@ func (d *doctor) open(path string) error {
 		}
 	}
 	isFile := func(p string) bool { info, err := os.Stat(p); return err == nil && !info.IsDir() }
-	at, found := manifest.Locate(dir, isFile)
+	at, found := manifest.LocateProject(dir, isFile)
 	if !found {
 		return nil
 	}
