@@ -85,7 +85,7 @@ func OnePath(rest bool) cobra.PositionalArgs {
 		if len(before) > 1 {
 			hint := "give only one path"
 			if rest {
-				hint = "put a task in quotes, and arguments for the program after `--`"
+				hint = "put arguments for the program after `--`, and a task in quotes"
 				if strings.Contains(before[1], " ") {
 					hint = fmt.Sprintf("put it after `--`: concerto run %s -- %q", before[0], before[1])
 				}
