@@ -45,9 +45,9 @@ func CheckAnswer(text, of []byte) error {
 }
 
 // ReadAnswer converts a text that a person typed to a value of type t. For a String, the text is
-// the value. A Bool is yes or no, and one of several names is its beginning, if no other name begins
-// like this. For other types it is JSON (spec/11-emit.md). A text that is not JSON is read as if it
-// were in quotes.
+// the value. A Bool is yes or no, and one of several names is its beginning, if no other name
+// begins like this. For other types it is JSON (spec/11-emit.md). A text that is not JSON is read
+// as if it were in quotes.
 func ReadAnswer(text string, t *value.Type) (value.Slot, []FieldError) {
 	if t.Kind == value.TypeString {
 		return Convert(value.String(text), t)
@@ -97,8 +97,8 @@ func YesOrNo(text string) (yes, ok bool) {
 	return false, false
 }
 
-// NameOf returns the name that a person means by a text: the text itself, or else the only name that
-// begins with it, in any letter case. ok is false if there is none.
+// NameOf returns the name that a person means by a text: the text itself, or else the only name
+// that begins with it, in any letter case. ok is false if there is none.
 func NameOf(text string, names []string) (name string, ok bool) {
 	if slices.Contains(names, text) {
 		return text, true

@@ -58,7 +58,8 @@ func (q *ShownQuestion) Read(text string, isJSON bool) (json.RawMessage, error) 
 	return asText, q.checkType(asText) // the unquoted text is a valid value, such as the name of a variant
 }
 
-// meant returns the value that a person means by a word, if the schema is that of a Bool or of names.
+// meant returns the value that a person means by a word, if the schema is that of a Bool or of
+// names.
 func meant(text string, of []byte) (json.RawMessage, bool) {
 	var s struct {
 		Type any   `json:"type"`
