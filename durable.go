@@ -93,7 +93,7 @@ type StoredRun struct {
 	Started time.Time
 	// Questions contains the questions that wait for an answer.
 	Questions []Question
-	// Usage is the usage of all models by the run.
+	// Usage is what all models and hosts have used in the run. Calls are those of models.
 	Usage Usage
 	// Metadata is Durable.Metadata. ListRuns does not read it.
 	Metadata json.RawMessage
@@ -144,7 +144,7 @@ func ListRuns(dir string) ([]*StoredRun, error) {
 
 func newStoredRun(r *durable.Shown) *StoredRun {
 	s := &StoredRun{Dir: r.Dir, ID: r.Run, Program: r.Program, State: RunState(r.State), Damage: r.Damage,
-		Usage: Usage{Calls: int64(r.Usage.Calls), TokensIn: r.Usage.TokensIn, TokensOut: r.Usage.TokensOut, CostUSD: r.Usage.CostUSD}}
+		Usage: Usage{Calls: r.Usage.Calls, Failed: r.Usage.FailedCalls, TokensIn: r.Usage.TokensIn, TokensOut: r.Usage.TokensOut, CostUSD: r.Usage.CostUSD}}
 	if began, err := time.Parse(time.RFC3339, r.Started); err == nil {
 		s.Started = began
 	}

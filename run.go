@@ -7,9 +7,9 @@ import (
 	"fmt"
 	_ "time/tzdata" // for machines and containers without time zones
 
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
-	"github.com/concerto-lang/concerto/internal/engine/transcript"
 	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 	"github.com/concerto-lang/concerto/runtime/budget"
 )
@@ -20,7 +20,7 @@ type Result struct {
 	RunID string
 	// Value is the result of main as JSON. It is nil if the run failed.
 	Value json.RawMessage
-	// Usage is the usage of all models.
+	// Usage is what all models and hosts have used. Calls are those of models.
 	Usage Usage
 	// UsageByModel has an entry for each model of each connection that was used.
 	UsageByModel []Usage
@@ -32,7 +32,7 @@ type Result struct {
 	Unused []string
 }
 
-// Usage is the usage of models.
+// Usage is what models, or models and hosts, have used.
 type Usage struct {
 	// Agent is the name of the agent. It is set in Result.UsageByAgent.
 	Agent string
@@ -48,9 +48,8 @@ type Usage struct {
 	Priced bool
 }
 
-func usage(u budget.Usage) Usage {
-	return Usage{Connection: u.Connection, Model: u.Model, Calls: u.Calls, Failed: u.Failed,
-		TokensIn: u.TokensIn, TokensOut: u.TokensOut, CostUSD: u.Cost.USD(), Priced: u.Priced}
+func usage(u models.Sum) Usage {
+	return Usage{Calls: u.Calls, Failed: u.FailedCalls, TokensIn: u.TokensIn, TokensOut: u.TokensOut, CostUSD: budget.Money(u.Cost).USD(), Priced: u.Unpriced == 0}
 }
 
 // Run executes the program's main function until it returns, ctx ends, or a limit is reached. When
@@ -139,15 +138,16 @@ func (o *Options) run(ctx context.Context, limit engine.Limit, do func(context.C
 	}
 	x.Service.Began = func(run engine.Running) { r.RunID = run.ID }
 	x.Service.Ended = func(value json.RawMessage) { r.Value = value }
-	x.Records.OnUsage = func(each []budget.Usage, all budget.Usage) {
-		r.Usage = usage(all)
-		for _, u := range each {
-			r.UsageByModel = append(r.UsageByModel, usage(u))
+	x.Records.Shares = true
+	x.Records.OnUsage = func(used *engine.Used) {
+		r.Usage = usage(used.All)
+		for _, m := range used.Models {
+			u := usage(m.Sum)
+			u.Connection, u.Model = m.Connection, m.Model
+			r.UsageByModel = append(r.UsageByModel, u)
 		}
-	}
-	x.Records.OnShares = func(s transcript.Usage) {
-		for _, a := range s.Agents {
-			u := usage(a.Usage)
+		for _, a := range used.Shares.Agents {
+			u := usage(a.Sum)
 			u.Agent = a.Agent
 			r.UsageByAgent = append(r.UsageByAgent, u)
 		}

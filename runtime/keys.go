@@ -6,7 +6,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/data/secret"
-	"github.com/concerto-lang/concerto/runtime/budget"
 	"github.com/concerto-lang/concerto/runtime/host"
 	"github.com/concerto-lang/concerto/runtime/keeper"
 	"github.com/concerto-lang/concerto/runtime/llm"
@@ -49,14 +48,6 @@ func (c *Parties) connection(name string) *llm.Connection {
 // unknown.
 func (c *Parties) Cost(r *effect.AgentReply) (cost int64, ok bool) {
 	return c.connection(r.Provider).CostOf(r)
-}
-
-// charge counts the reply to a model call that an earlier process of the run made.
-func (c *Parties) charge(b *budget.Budget, r *effect.AgentReply) {
-	x := models.Spent{Usage: r.Usage(), Answered: true, Estimated: r.Estimated}
-	cost, ok := c.Cost(r)
-	x.Cost, x.Unpriced = cost, !ok
-	b.Charge(budget.Call{Connection: r.Provider, Model: r.Model, In: r.TokensIn, Out: r.TokensOut, Price: &models.Price{}}, x)
 }
 
 // The configuration declares which variables contain keys. Their values are secrets of the run, and

@@ -347,9 +347,6 @@ func (r *Runtime) Remark(level, line string) { r.log.Remark(level, line) }
 // Unkeyed returns the error text for the first missing key of a model, or "".
 func (r *Runtime) Unkeyed() string { return r.llm.Unkeyed() }
 
-// Used counts the reply to a model call that an earlier process of the run made.
-func (r *Runtime) Used(reply *effect.AgentReply) { r.parties.charge(r.budget, reply) }
-
 // Lost counts a model call that an earlier process of the run made, if it is unknown whether the
 // call was answered: with the maximum that it may have used.
 func (r *Runtime) Lost(q *effect.AgentCall) {

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/runtime/budget"
 	"github.com/concerto-lang/concerto/runtime/budget/spent"
 	"github.com/concerto-lang/concerto/runtime/hostbudget"
@@ -66,17 +67,22 @@ func (c *Parties) HostCost(host string, used *effect.HostUsage) int64 {
 	return used.Picodollars(prices)
 }
 
-// HostCost returns the cost of an exchange in units of 10⁻¹² US dollars.
-func (r *Runtime) HostCost(host string, used *effect.HostUsage) int64 {
-	return r.parties.HostCost(host, used)
+// Price returns the cost of a recorded reply; see Parties.Cost.
+func (r *Runtime) Price(reply *effect.AgentReply) (cost int64, ok bool) { return r.parties.Cost(reply) }
+
+// Charge counts what earlier processes of the run have recorded.
+func (r *Runtime) Charge(x effect.Use) {
+	if x.Host == "" {
+		r.budget.Charge(x.Connection, x.Model, x.Sum)
+		return
+	}
+	r.hosts.CountEarlier(x.Host, x.Exchanges)
+	x.FailedExchanges = 0
+	r.budget.ChargeHost(x.Host, x.Sum, x.Turns)
 }
 
-// UsedByHost counts what a host has used in earlier processes of the run. cost is in units of 10⁻¹²
-// US dollars.
-func (r *Runtime) UsedByHost(host string, exchanges, cost, in, out, turns int64) {
-	r.hosts.CountEarlier(host, exchanges)
-	r.budget.ChargeHost(host, exchanges, budget.Use{Cost: budget.Money(cost), In: in, Out: out, Turns: turns})
-}
+// Used returns what models and hosts have used in the run so far, without failures of hosts.
+func (r *Runtime) Used() models.Sum { return r.budget.Used() }
 
 // HostUsage returns what each host has used in the run so far.
 func (r *Runtime) HostUsage() []budget.HostUsage { return r.budget.HostUsage() }

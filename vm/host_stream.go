@@ -275,7 +275,6 @@ func (x *hostStream) enqueue(t *task, c completion) {
 		return
 	}
 	all := c.result.(*effect.ExchangeMessages).Messages
-	t.m.uses.countMessages(t, &x.used, all)
 	for i := range all {
 		m := &all[i]
 		recordOwn(t.m, x.decl, m, x.effect)

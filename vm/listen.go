@@ -267,7 +267,6 @@ func (s *scope) enqueueMessages(c completion) {
 		return
 	}
 	messages := c.result.(*effect.ExchangeMessages).Messages
-	s.t.m.uses.countMessages(s.t, &s.used, messages)
 	if len(s.queue) == 0 { // only this scope uses the result, so that the slice becomes the queue without a copy
 		s.queue = messages[:0]
 	}
@@ -634,7 +633,7 @@ func (t *task) unwindScope(s *scope, r *raised) (st status, on bool) {
 		return t.runCancelled(s), false
 	}
 	s.abandon(exchangeClosed, "")
-	s.messages = messages{used: s.used}
+	s.messages = messages{}
 	if s.run != nil {
 		s.run.stopTimer()
 		t.endDecision(s.run.decision)
@@ -673,7 +672,6 @@ func (t *task) unwindScope(s *scope, r *raised) (st status, on bool) {
 
 // messages are the queued messages of an exchange.
 type messages struct {
-	used   *effect.HostUsage // what the exchange has used so far; nil unless it is counted
 	queue  []effect.HostMessage
 	queued int // size of the queued messages, in bytes of lines
 }

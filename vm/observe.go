@@ -196,10 +196,11 @@ func (t *task) requested(r effect.Request) {
 // observe reports effect e of a task to the observer. It returns the function that receives the
 // result, or nil.
 func observe(t *task, e int64, r effect.Request) func(effect.Result, error) {
+	var came func(effect.Result, error)
 	if o := t.activity(); o != nil {
-		return o.Requested(e, Scene{t}, r)
+		came = o.Requested(e, Scene{t}, r)
 	}
-	return nil
+	return t.m.uses.observed(t, r, came)
 }
 
 // addOrigin stores the origin of an output in the request: the task, and the exchange whose message

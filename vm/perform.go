@@ -111,7 +111,6 @@ func (t *task) acceptResult(w *wait) status {
 		return t.throw(programError(e))
 	}
 	t.addModel(w)
-	t.m.uses.countReply(t, w.result)
 	v, err := w.convert(w.result)
 	if e, ok := err.(*effect.Error); ok {
 		w.err = e

@@ -137,7 +137,7 @@ func planResumed(t *task, w *wait) status {
 
 // reopen opens an exchange of the listen after a wait.
 func reopen(t *task, s *scope, r *effect.ExchangeOpen) status {
-	s.messages, s.exchangeEnd, s.next, s.unsent = messages{used: s.used}, exchangeEnd{}, nil, nil
+	s.messages, s.exchangeEnd, s.next, s.unsent = messages{}, exchangeEnd{}, nil, nil
 	s.further.prompt = r.Prompt
 	again := *r
 	again.Within = outerExchanges(t)
@@ -200,7 +200,7 @@ func ReopenStream(a *Args, fresh bool) (value.Slot, error) {
 	again.Within = outerExchanges(m.sched.current)
 	x.prompt = again.Prompt
 	return a.AskToOpen(&again, Nothing, func(result effect.Result) (int64, effect.Request) {
-		x.messages, x.over, x.err = messages{used: x.used}, false, nil
+		x.messages, x.over, x.err = messages{}, false, nil
 		x.id = result.(*effect.ExchangeOpened).ID
 		return x.id, &effect.ExchangeClose{ID: x.id}
 	})

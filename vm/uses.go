@@ -12,7 +12,10 @@ const UsageNative = "run.usage"
 const picodollars = 1e12
 
 // uses counts what tasks use of models and hosts. A nil *uses counts nothing.
-type uses struct{ of map[*task]*use }
+type uses struct {
+	of    map[*task]*use
+	meter effect.Meter
+}
 
 // use is what a task and the tasks that it has started have used.
 type use struct {
@@ -63,41 +66,24 @@ func (x *use) skipEnded() {
 	}
 }
 
-func (u *uses) addUse(t *task, cost, in, out int64) {
-	for x := u.useOf(t); x != nil; x = x.starter {
-		x.skipEnded()
-		x.cost, x.in, x.out = x.cost+cost, x.in+in, x.out+out
-	}
-}
-
-// countReply counts the result of a request if it is the reply of a model.
-func (u *uses) countReply(t *task, result effect.Result) {
+// observed returns a function that counts the result of a request of t, and passes it to next, which
+// may be nil. The result may arrive after the end of the task.
+func (u *uses) observed(t *task, r effect.Request, next func(effect.Result, error)) func(effect.Result, error) {
 	if u == nil {
-		return
+		return next
 	}
-	reply, _ := result.(*effect.AgentReply)
-	if piece, ok := result.(*effect.StreamPiece); ok {
-		reply = piece.Reply
+	of := u.useOf(t)
+	return func(result effect.Result, err error) {
+		u.meter.Add(r, result, err, func(more effect.Use) {
+			for x := of; x != nil; x = x.starter {
+				x.skipEnded()
+				x.cost, x.in, x.out = x.cost+more.Cost, x.in+more.TokensIn, x.out+more.TokensOut
+			}
+		})
+		if next != nil {
+			next(result, err)
+		}
 	}
-	if reply != nil {
-		u.addUse(t, reply.Picodollars(), reply.TokensIn, reply.TokensOut)
-	}
-}
-
-// countMessages counts what messages report about an exchange. used are its totals so far.
-func (u *uses) countMessages(t *task, used **effect.HostUsage, all []effect.HostMessage) {
-	if u == nil {
-		return
-	}
-	if *used == nil {
-		*used = &effect.HostUsage{}
-	}
-	x := *used
-	before := *x
-	for i := range all {
-		x.AddMessage(&all[i])
-	}
-	u.addUse(t, x.Picodollars(nil)-before.Picodollars(nil), x.TokensIn-before.TokensIn, x.TokensOut-before.TokensOut)
 }
 
 // Usage returns what the current task and the tasks that it has started have used of models and

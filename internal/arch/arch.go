@@ -197,7 +197,7 @@ var Policy = []Rule{
 	{Package: "internal/data/memstore", Imports: "internal/data/value internal/data/effect internal/data/schema"},
 	{Package: "vm", Imports: "internal/data/toolname internal/data/value internal/data/hostmsg ir internal/data/effect internal/data/schema internal/data/memstore internal/data/intmath internal/text/jsonwrite"},
 	{Package: "internal/record/profile", Imports: "vm internal/process/cputime"},
-	{Package: "internal/record/event", Imports: "internal/data/effect"},
+	{Package: "internal/record/event", Imports: "internal/data/effect internal/data/models"},
 	{Package: "internal/record/journal", Imports: "internal/text/jsonread internal/data/effect internal/text/jsonwrite internal/text/hexsum"},
 	{Package: "internal/record/journal/localowner", Imports: "internal/record/journal"},
 	{Package: "internal/record/journal/rundir", Imports: "internal/process/userfile internal/process/lockfile internal/record/journal internal/text/hexsum"},

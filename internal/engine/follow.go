@@ -21,7 +21,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/trace"
 	"github.com/concerto-lang/concerto/runtime"
-	"github.com/concerto-lang/concerto/runtime/budget"
 	"github.com/concerto-lang/concerto/runtime/llm"
 	"github.com/concerto-lang/concerto/vm"
 )
@@ -78,7 +77,7 @@ func (o *Options) newSinks(c *runtime.Config) *sinks {
 
 // recordsModels reports whether the run's use of models is recorded.
 func (o *Options) recordsModels() bool {
-	return o.Records.Transcript != nil || o.Records.Steps != NoSteps || o.Records.OnShares != nil
+	return o.Records.Transcript != nil || o.Records.Steps != NoSteps || o.Records.Shares
 }
 
 // begin creates the sinks of a run, and the stream of its events.
@@ -151,10 +150,7 @@ func (f *sinks) visible(world *runtime.Runtime, program string) live.Options {
 	if d := f.options.own.running; d != nil {
 		o.Journal = d.dir
 	}
-	o.Usage = func() budget.Usage {
-		_, all := world.Usage()
-		return all
-	}
+	o.Usage = world.Used
 	o.Cancel = func() {
 		if stop := f.stop.Load(); stop != nil {
 			(*stop)()
@@ -208,13 +204,11 @@ func (f *sinks) reportModelEvent(e llm.Event) {
 		return
 	}
 	a := &event.Attempt{Call: e.Call, Connection: e.Connection, Model: e.Model, Number: e.Attempt, Of: e.Of, Reply: e.Reply, Took: e.Took, Wait: e.Wait, First: e.First}
-	if e.Reply != nil && !e.Reply.Unpriced {
-		a.Cost = new(e.Reply.Picodollars())
+	if e.Spent != nil {
+		a.Used = e.Spent.Sum()
 	}
-	a.Sent = e.Attempt > 0 && (e.What == llm.EventReply || e.What == llm.EventFailure)
 	if x, ok := errors.AsType[*llm.Failure](e.Err); ok {
 		a.Reason, a.Status = string(x.Class), int64(x.HTTPStatus)
-		a.Sent = a.Sent && x.Class != llm.ClassLimit
 	} else if x, ok := errors.AsType[*effect.Error](e.Err); ok {
 		a.Reason, _ = x.Fields["reason"].(string)
 	}
@@ -305,8 +299,7 @@ func (f *sinks) decisions(next vm.Decisions) vm.Decisions {
 	return f.stream.DecisionsAfter(next)
 }
 
-// end ends what shows the run, and passes the usage to Records.OnShares. err is the error of the
-// run. The result is an error of writing the transcript or the trace.
+// end ends what shows the run. err is the error of the run. The result is an error of writing the transcript or the trace.
 func (f *sinks) end(err error) error {
 	if f == nil {
 		return nil
@@ -335,9 +328,6 @@ func (f *sinks) end(err error) error {
 	err = nil
 	if f.recorder != nil {
 		err = f.recorder.Close()
-		if f.options.Records.OnShares != nil {
-			f.options.Records.OnShares(f.recorder.Usage())
-		}
 	}
 	if f.trace != nil {
 		err = firstError(err, f.trace.Close())

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/data/secret"
 	"github.com/concerto-lang/concerto/internal/engine/telemetry"
 	"github.com/concerto-lang/concerto/internal/engine/transcript"
@@ -186,12 +187,10 @@ type Answers struct {
 type Records struct {
 	// Debugger, if not nil, may stop and inspect the run.
 	Debugger vm.Debugger
-	// OnUsage is called once after the run with its usage of models.
-	OnUsage func(each []budget.Usage, all budget.Usage)
-	// OnHostUsage is called once after the run with what its hosts have used.
-	OnHostUsage func([]budget.HostUsage)
-	// OnShares is called once after the run with the same usage by agent, stage and task.
-	OnShares func(transcript.Usage)
+	// OnUsage is called once after the run with what it has used. Shares means that this includes
+	// Used.Shares.
+	OnUsage func(*Used)
+	Shares  bool
 	// Transcript receives the complete texts between the program and its models as records
 	// (spec/20-transcript.md), without the run's secrets. nil means no transcript.
 	Transcript io.Writer
@@ -236,4 +235,13 @@ type Records struct {
 	// (spec/34-host.md), without the run's secrets. Each line is written in one call. nil means
 	// none.
 	Wire io.Writer
+}
+
+// Used is what models and hosts have used in a run. Failures of hosts are only in Shares.
+type Used struct {
+	All       models.Sum
+	AllModels budget.Usage
+	Models    []budget.Usage // each model of each connection
+	Hosts     []budget.HostUsage
+	Shares    transcript.Usage // by agent, stage, task and host
 }

@@ -287,10 +287,12 @@ func (p *Program) inWorld(ctx context.Context, o *Options, do func(*runtime.Runt
 	err = firstError(err, follow.end(err))
 	err = firstError(err, wireError(recording))
 	if o.Records.OnUsage != nil {
-		o.Records.OnUsage(world.Usage())
-	}
-	if o.Records.OnHostUsage != nil {
-		o.Records.OnHostUsage(world.HostUsage())
+		u := &Used{All: world.Used(), Hosts: world.HostUsage()}
+		u.Models, u.AllModels = world.Usage()
+		if o.Records.Shares {
+			u.Shares = follow.recorder.Usage()
+		}
+		o.Records.OnUsage(u)
 	}
 	return cleanError(world, err)
 }

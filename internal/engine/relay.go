@@ -12,6 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/client"
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/runtime"
+	"github.com/concerto-lang/concerto/runtime/budget"
 	"github.com/concerto-lang/concerto/runtime/host"
 	"github.com/concerto-lang/concerto/runtime/world/emit"
 )
@@ -68,7 +69,7 @@ func (p *Program) relayed(r Relay, world *runtime.Runtime) {
 		structure = g.Placed()
 	}
 	r.Begin(world.ID(), structure, world.Secrets(), func() protocol.Usage {
-		_, all := world.Usage()
-		return protocol.Usage{TokensIn: all.TokensIn, TokensOut: all.TokensOut, CostUSD: all.Cost.USD()}
+		all := world.Used()
+		return protocol.Usage{TokensIn: all.TokensIn, TokensOut: all.TokensOut, CostUSD: budget.Money(all.Cost).USD()}
 	})
 }

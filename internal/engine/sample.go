@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/data/schema"
 	"github.com/concerto-lang/concerto/internal/data/secret"
 	"github.com/concerto-lang/concerto/internal/data/value"
@@ -108,12 +109,7 @@ func (s *Sampler) IsUsedUp() bool {
 
 // Used returns the cost of the calls that the samples made so far, in US dollars.
 func (s *Sampler) Used() float64 {
-	_, all := s.config.Shared.Budget.Usage()
-	cost := all.Cost
-	for _, h := range s.config.Shared.Budget.HostUsage() {
-		cost += h.Cost
-	}
-	return cost.USD()
+	return budget.Money(s.config.Shared.Budget.Used().Cost).USD()
 }
 
 // CleanText replaces the secrets that are known before a sample runs in a text.
@@ -282,6 +278,7 @@ func (s *Sampler) newRun(q *SampleRequest, image *vm.VM, recorded *tape.Tape, se
 			return scene.Answers(x)
 		},
 		IsOutside: isOutside,
+		Price:     r.outside.Price,
 		Replayed:  scene.Note,
 		Edit:      func(x effect.Request) { s.changeModel(x, q.Models) },
 	})
@@ -353,10 +350,7 @@ func (s *Sampler) end(r *sampleRun, outcome *vm.Outcome, failure *SampleFailure,
 	if out.Cached && r.recorded.Ended != nil && r.recorded.Ended.MS > 0 {
 		out.MS = r.recorded.Ended.MS
 	}
-	out.Cost, out.JudgeCost = s.costOf(out.Usage.Replies), s.costOf(out.Usage.Judged)
-	for _, x := range out.Usage.Exchanges {
-		addHostCost(&out.Cost, r.outside, x)
-	}
+	out.Cost, out.JudgeCost = costOf(out.Usage.Used), costOf(out.Usage.Judged)
 	if out.Failure == nil {
 		out.Metrics, out.Failure = r.request.Eval.metricsOf(outcome.Value)
 	}
@@ -478,34 +472,12 @@ func isOutside(during effect.Kind, f *tape.Failure) bool {
 	return false
 }
 
-// costOf returns the cost of replies in US dollars, or nil if a price is unknown.
-func (s *Sampler) costOf(replies []*effect.AgentReply) *float64 {
-	var sum budget.Money
-	for _, r := range replies {
-		c := connectionOf(s.config.Connections, r.Provider)
-		if c == nil {
-			return nil
-		}
-		cost, ok := c.CostOf(r)
-		if !ok {
-			return nil
-		}
-		sum += budget.Money(cost)
+// costOf returns a cost in US dollars, or nil if a price is unknown.
+func costOf(u models.Sum) *float64 {
+	if u.Unpriced > 0 {
+		return nil
 	}
-	usd := sum.USD()
-	return &usd
-}
-
-// addHostCost adds the cost of an exchange. The sum is unknown if the host has reported neither a
-// cost nor tokens that have a price.
-func addHostCost(sum **float64, outside *world.Runtime, x *tape.SampleExchange) {
-	cost := budget.Money(outside.HostCost(x.Host, &x.Used))
-	if cost == 0 && !x.Used.Priced {
-		*sum = nil
-	}
-	if *sum != nil {
-		**sum += cost.USD()
-	}
+	return new(budget.Money(u.Cost).USD())
 }
 
 // metricsOf returns the values of the metrics that an eval has returned. The failure is that of a

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/runtime"
-	"github.com/concerto-lang/concerto/runtime/budget"
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
@@ -47,8 +47,8 @@ type Budget struct {
 // Running describes a run that has started.
 type Running struct {
 	ID    string
-	Tools *tool.Session       // nil if Options.Tools is nil
-	Usage func() budget.Usage // returns the usage of all models so far
+	Tools *tool.Session     // nil if Options.Tools is nil
+	Usage func() models.Sum // returns what models and hosts have used so far
 }
 
 // RunEvent is an event of a run: an EmitEvent, PrintEvent, LogEvent or ToolEvent.
@@ -110,10 +110,7 @@ func (o *Options) reportBegin(world *runtime.Runtime) {
 	if o.Service == nil || o.Service.Began == nil {
 		return
 	}
-	o.Service.Began(Running{ID: world.ID(), Tools: world.Tools(), Usage: func() budget.Usage {
-		_, all := world.Usage()
-		return all
-	}})
+	o.Service.Began(Running{ID: world.ID(), Tools: world.Tools(), Usage: world.Used})
 }
 
 // reportResult calls Ended with the result of main.

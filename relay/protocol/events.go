@@ -153,7 +153,7 @@ type Place struct {
 	Line int64  `json:"line" is:"required"`
 }
 
-// Usage is a run's usage of models.
+// Usage is what models and hosts have used in a run.
 type Usage struct {
 	TokensIn  int64   `json:"tokens_in"`
 	TokensOut int64   `json:"tokens_out"`

@@ -75,16 +75,10 @@ func (c *Call) highest() (in, out Money) {
 // provider reported, or else an estimate. Cost is 0 without a price.
 type Usage struct {
 	Connection, Model string
-	Calls, Failed     int64
 	// number of calls that were refused because they could exceed [limits]; set only in the sum
 	// over all models
-	Refused             int64
-	TokensIn, TokensOut int64
-	models.Parts
-	// number of calls whose tokens are an estimate, because the provider did not report them
-	Estimated int64
-	Cost      Money
-	Priced    bool
+	Refused int64
+	models.Sum
 }
 
 // maxExpected returns the largest number of expected tokens for which scale returns at most n.
@@ -259,11 +253,8 @@ func (b *Budget) recordUsage(c Call, x models.Spent, release func()) (crossed st
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	release()
-	if x.Unpriced {
-		c.Price = nil
-	}
 	for _, u := range []*Usage{b.model(c), &b.used} {
-		u.Add(x)
+		u.Add(x.Sum())
 	}
 	if x.Answered {
 		b.observed[c.modelKey()] = observed{share{x.In, c.In}, share{x.Out, c.Out}}
@@ -271,24 +262,15 @@ func (b *Budget) recordUsage(c Call, x models.Spent, release func()) (crossed st
 	return b.crossedMessage(c, x.In, x.Out)
 }
 
-// Add counts a call, except whether its price is known.
-func (u *Usage) Add(x models.Spent) {
-	u.Calls++
-	if !x.Answered {
-		u.Failed++
-	}
-	if x.Estimated {
-		u.Estimated++
-	}
-	u.TokensIn += x.In
-	u.TokensOut += x.Out
-	u.Parts = u.Parts.Plus(x.Parts)
-	u.Cost += Money(x.Cost)
-}
-
-// Charge counts a call that an earlier process of the run made, with what the provider reported.
-func (b *Budget) Charge(c Call, x models.Spent) {
-	if crossed := b.recordUsage(c, x, func() {}); crossed != "" && b.Crossed != nil {
+// Charge counts an attempt at a model that an earlier process of the run made.
+func (b *Budget) Charge(connection, model string, x models.Sum) {
+	b.mu.Lock()
+	c := Call{Connection: connection, Model: model, In: x.TokensIn, Out: x.TokensOut}
+	b.model(c).Add(x)
+	b.used.Add(x)
+	crossed := b.crossedMessage(c, x.TokensIn, x.TokensOut)
+	b.mu.Unlock()
+	if crossed != "" && b.Crossed != nil {
 		b.Crossed(crossed)
 	}
 }
@@ -308,13 +290,13 @@ func (b *Budget) crossedMessage(c Call, used, replied int64) string {
 		return fmt.Sprintf("model %s of connection '%s' counted %d tokens in and %d out, where %d and %d at most were expected; no further call is made",
 			c.Model, c.Connection, used, replied, c.In, c.Out)
 	}
-	if all := b.used.TokensIn + b.used.TokensOut; b.tokens > 0 && all > b.tokens && !b.crossed[0] {
+	if all := b.used.Tokens(); b.tokens > 0 && all > b.tokens && !b.crossed[0] {
 		b.crossed[0] = true
 		return fmt.Sprintf("the run exceeded [limits] max_tokens: it has used %d tokens, and %d are allowed: %s", all, b.tokens, why())
 	}
-	if b.cost > 0 && b.used.Cost > b.cost && !b.crossed[1] {
+	if used := Money(b.used.Cost); b.cost > 0 && used > b.cost && !b.crossed[1] {
 		b.crossed[1] = true
-		return fmt.Sprintf("the run exceeded %s: it has used %s dollars, and %s are allowed: %s", b.costLimit(), b.used.Cost, b.cost, why())
+		return fmt.Sprintf("the run exceeded %s: it has used %s dollars, and %s are allowed: %s", b.costLimit(), used, b.cost, why())
 	}
 	return ""
 }
@@ -336,7 +318,7 @@ func (b *Budget) bounded() bool { return b.tokens > 0 || b.cost > 0 || b.day.Amo
 
 // known returns what the run has used, and what calls with unknown usage may have used.
 func (b *Budget) known() Amount {
-	return Amount{b.used.Cost + b.lost.cost, b.used.TokensIn + b.used.TokensOut + b.lost.tokens}.plus(b.byHosts)
+	return Amount{Money(b.used.Cost) + b.lost.cost, b.used.Tokens() + b.lost.tokens}.plus(b.byHosts)
 }
 
 // remainingTokens returns the number of tokens that are left for a reply after a prompt. It ignores
@@ -406,10 +388,9 @@ func (b *Budget) model(c Call) *Usage {
 	k := c.modelKey()
 	u := b.models[k]
 	if u == nil {
-		u = &Usage{Connection: c.Connection, Model: c.Model, Priced: true}
+		u = &Usage{Connection: c.Connection, Model: c.Model}
 		b.models[k] = u
 	}
-	u.Priced = u.Priced && c.Price != nil
 	return u
 }
 
@@ -417,14 +398,22 @@ func (b *Budget) model(c Call) *Usage {
 func (b *Budget) Usage() (each []Usage, all Usage) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	all = b.used
-	all.Priced = true
 	for _, u := range b.models {
 		each = append(each, *u)
-		all.Priced = all.Priced && u.Priced
 	}
 	slices.SortFunc(each, func(x, y Usage) int {
 		return cmp.Or(cmp.Compare(x.Connection, y.Connection), cmp.Compare(x.Model, y.Model))
 	})
-	return each, all
+	return each, b.used
+}
+
+// Used returns what models and hosts have used, without failures of hosts.
+func (b *Budget) Used() models.Sum {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all := b.used.Sum
+	for _, h := range b.hosts {
+		all.Add(h.usage.Sum)
+	}
+	return all
 }

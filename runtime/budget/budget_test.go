@@ -34,7 +34,7 @@ func price(input, output float64) *models.Price {
 
 // used returns what a call has used.
 func used(c Call, in, out int64, answered, estimated bool) models.Spent {
-	x := models.Spent{Usage: models.Usage{In: in, Out: out}, Unpriced: c.Price == nil, Answered: answered, Estimated: estimated}
+	x := models.Spent{Usage: models.Usage{In: in, Out: out}, Unpriced: c.Price == nil, Answered: answered, Failed: !answered, Estimated: estimated}
 	if c.Price != nil {
 		x.Cost, _ = models.Cost(x.Usage, c.Price)
 	}
@@ -63,13 +63,13 @@ func TestCounting(t *testing.T) {
 	other(7, 1, true, false)
 	each, all := b.Usage()
 	want := []Usage{
-		{Connection: "main", Model: "any", Calls: 1, TokensIn: 7, TokensOut: 1},
-		{Connection: "main", Model: "big", Calls: 2, Failed: 1, TokensIn: 1000, TokensOut: 200, Cost: Dollars(0.0045), Priced: true},
+		{Connection: "main", Model: "any", Sum: models.Sum{Calls: 1, TokensIn: 7, TokensOut: 1, Unpriced: 1}},
+		{Connection: "main", Model: "big", Sum: models.Sum{Calls: 2, FailedCalls: 1, TokensIn: 1000, TokensOut: 200, Cost: int64(Dollars(0.0045))}},
 	}
 	if d := cmp.Diff(want, each); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff(Usage{Calls: 3, Failed: 1, TokensIn: 1007, TokensOut: 201, Cost: Dollars(0.0045)}, all); d != "" || granted != 0 {
+	if d := cmp.Diff(Usage{Sum: models.Sum{Calls: 3, FailedCalls: 1, TokensIn: 1007, TokensOut: 201, Cost: int64(Dollars(0.0045)), Unpriced: 1}}, all); d != "" || granted != 0 {
 		t.Error(d, granted)
 	}
 }
@@ -327,8 +327,8 @@ func TestCacheWriteFits(t *testing.T) {
 	if settle(x); x.Cost != 1e10 {
 		t.Fatalf("the cost is %d", x.Cost)
 	}
-	if _, all := b.Usage(); all.Cost > Dollars(0.01) || all.Parts != x.Parts {
-		t.Errorf("the run has used %s with %+v", all.Cost, all.Parts)
+	if _, all := b.Usage(); all.Cost > int64(Dollars(0.01)) || all.Parts != x.Parts {
+		t.Errorf("the run has used %s with %+v", Money(all.Cost), all.Parts)
 	}
 	for in, out := range map[int64]int64{1801: 50, 1800: 51, 2001: 0} {
 		if _, _, err := NewBudget(0, 0.01).Reserve(t.Context(), Call{In: in, Out: max(out, 1), Price: p}); err == nil {
@@ -373,7 +373,7 @@ func TestUnpricedReply(t *testing.T) {
 		t.Fatal(err)
 	}
 	end(models.Spent{Usage: models.Usage{In: 5, Out: 5, Tier: "priority"}, Cost: 10, Unpriced: true, Answered: true})
-	if each, all := b.Usage(); each[0].Priced || all.Priced || all.Cost != 10*1_000_000+10 {
+	if each, all := b.Usage(); each[0].Unpriced != 1 || all.Unpriced != 1 || all.Cost != 10*1_000_000+10 {
 		t.Errorf("got %+v", all)
 	}
 }

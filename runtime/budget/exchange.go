@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/concerto-lang/concerto/internal/data/models"
 )
 
 // HostLimits are the limits on what a host uses; 0 means no limit. Exchange and Turns limit one
@@ -36,17 +38,15 @@ type Refused struct{ Code, Message string }
 
 func (e *Refused) Error() string { return e.Message }
 
-// HostUsage is the usage of a host in a run.
+// HostUsage is the usage of a host in a run. It does not count failures, which depend on what the
+// program receives. An exchange without a report of the cost or tokens is estimated: it counts as
+// reserved.
 type HostUsage struct {
-	Host      string `json:"host"`
-	Exchanges int64  `json:"exchanges"`
-	Refused   int64  `json:"refused"` // exchanges that a limit did not allow
-	Stopped   int64  `json:"stopped"` // exchanges that a limit stopped
-	Turns     int64  `json:"turns"`
-	TokensIn  int64  `json:"tokens_in"`
-	TokensOut int64  `json:"tokens_out"`
-	Estimated int64  `json:"estimated,omitempty"` // exchanges without a report of the cost or tokens, which count as reserved
-	Cost      Money  `json:"cost_usd"`
+	Host    string
+	Refused int64 // exchanges that a limit did not allow
+	Stopped int64 // exchanges that a limit stopped
+	Turns   int64
+	models.Sum
 }
 
 // spending is what hosts use.
@@ -315,7 +315,7 @@ func (x *Exchange) bounds(u *unit, d *Day) []bound {
 }
 
 func (h *hostState) used() Amount {
-	return Amount{h.usage.Cost, h.usage.TokensIn + h.usage.TokensOut}
+	return Amount{Money(h.usage.Cost), h.usage.Tokens()}
 }
 
 // remaining returns what the exchange has reserved and not used.
@@ -423,7 +423,7 @@ func (b *Budget) change(x *Exchange, do func()) {
 	h := x.host
 	delta := x.remaining().minus(held)
 	h.held, b.held = h.held.plus(delta), b.held.plus(delta)
-	h.usage.Cost += x.used.Cost - used.Cost
+	h.usage.Cost += int64(x.used.Cost - used.Cost)
 	h.usage.TokensIn += x.used.In - used.In
 	h.usage.TokensOut += x.used.Out - used.Out
 	h.usage.Turns += x.used.Turns - used.Turns
@@ -528,15 +528,23 @@ func (x *Exchange) unstored() Use {
 	return more
 }
 
+// Cancel ends the reservation of an exchange that has not begun, and does not count it.
+func (x *Exchange) Cancel() {
+	x.Close(false, false)
+	x.budget.mu.Lock()
+	defer x.budget.mu.Unlock()
+	x.host.usage.Exchanges--
+}
+
 // Close ends the reservation. noCost and noTokens are true if the host has ended the exchange
 // without a report of its cost, or of its tokens: it has then used what is reserved of it, unless
-// it is a host that need not report.
-func (x *Exchange) Close(noCost, noTokens bool) {
+// it is a host that need not report. The result is what is so counted.
+func (x *Exchange) Close(noCost, noTokens bool) (charged Amount) {
 	b := x.budget
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if x.closed {
-		return
+		return Amount{}
 	}
 	if !x.host.Silent {
 		before := x.used
@@ -550,6 +558,7 @@ func (x *Exchange) Close(noCost, noTokens bool) {
 		})
 		if x.used != before {
 			x.host.usage.Estimated++
+			charged = x.used.amount().minus(before.amount())
 		}
 	}
 	b.change(x, func() { x.closed = true })
@@ -557,6 +566,7 @@ func (x *Exchange) Close(noCost, noTokens bool) {
 	x.host.silent, x.host.needed = x.host.silent || noCost && noTokens, x.host.needed.atLeast(x.used)
 	b.endDay(x.key, x.unstored())
 	b.endWaits()
+	return charged
 }
 
 // ResumeExchange reserves for an exchange that an earlier process of the run has begun. used is
@@ -580,16 +590,13 @@ func (b *Budget) ResumeExchange(host, key string, used Use) (*Exchange, error) {
 }
 
 // ChargeHost counts what earlier processes of the run have recorded of a host.
-func (b *Budget) ChargeHost(host string, exchanges int64, more Use) {
+func (b *Budget) ChargeHost(host string, more models.Sum, turns int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	h := b.host(host)
-	h.usage.Exchanges += exchanges
-	h.usage.Cost += more.Cost
-	h.usage.TokensIn += more.In
-	h.usage.TokensOut += more.Out
-	h.usage.Turns += more.Turns
-	b.byHosts = b.byHosts.plus(more.amount())
+	h.usage.Add(more)
+	h.usage.Turns += turns
+	b.byHosts = b.byHosts.plus(Amount{Money(more.Cost), more.Tokens()})
 }
 
 // Resumed ends the reservations of earlier processes of the run, except those of resumed exchanges.

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/internal/data/models"
 )
 
 // open opens an exchange and fails the test if that is refused.
@@ -73,7 +75,7 @@ func TestReservation(t *testing.T) {
 	if _, all := b.Usage(); all.Calls != 0 || b.byHosts.Cost != Dollars(5.2) || b.held != (Amount{}) {
 		t.Errorf("used = %s, held = %v, want 5.20 and nothing", b.byHosts.Cost, b.held)
 	}
-	want := []HostUsage{{Host: "Any", Exchanges: 1, Stopped: 1, Cost: Dollars(0.4)}, {Host: "Coder", Exchanges: 1, Refused: 1, Cost: Dollars(4.8)}}
+	want := []HostUsage{{Host: "Any", Stopped: 1, Sum: models.Sum{Exchanges: 1, Cost: int64(Dollars(0.4))}}, {Host: "Coder", Refused: 1, Sum: models.Sum{Exchanges: 1, Cost: int64(Dollars(4.8))}}}
 	if d := cmp.Diff(want, b.HostUsage()); d != "" {
 		t.Error(d)
 	}
@@ -114,7 +116,7 @@ func TestUnreportedPart(t *testing.T) {
 			t.Fatal(err)
 		}
 		x.Close(c.noCost, c.noTokens)
-		if u := b.HostUsage()[0]; u.Cost != c.cost || u.TokensIn+u.TokensOut != c.tokens || int64(u.Estimated) != c.estimated {
+		if u := b.HostUsage()[0]; Money(u.Cost) != c.cost || u.TokensIn+u.TokensOut != c.tokens || int64(u.Estimated) != c.estimated {
 			t.Errorf("%+v: counted %+v", c.report, u)
 		}
 	}
@@ -204,7 +206,7 @@ func TestWaiting(t *testing.T) {
 func TestResume(t *testing.T) {
 	b := NewBudget(0, 1)
 	b.AddHost("A", HostLimits{Reserve: Amount{Cost: Dollars(0.6)}})
-	b.ChargeHost("A", 1, usd(0.7))
+	b.ChargeHost("A", models.Sum{Exchanges: 1, Cost: int64(Dollars(0.7))}, 0)
 	x, err := b.ResumeExchange("A", "k", usd(0.7))
 	if err != nil || b.held.Cost != Dollars(0.6) || b.byHosts.Cost != Dollars(0.7) {
 		t.Errorf("used = %s, held = %s, error %v, want 0.70 and 0.60", b.byHosts.Cost, b.held.Cost, err)
@@ -449,7 +451,7 @@ func playExchanges(t *testing.T, seed uint64) {
 			t.Errorf("process %d exceeded the limit of its run by %s", process, over)
 		}
 		for _, u := range b.HostUsage() {
-			if over := u.Cost - hostLimit; over > step*copies {
+			if over := Money(u.Cost) - hostLimit; over > step*copies {
 				t.Errorf("host %s of process %d exceeded its limit by %s", u.Host, process, over)
 			}
 		}

@@ -127,7 +127,7 @@ func (h *Hosts) openQueued(ctx context.Context, r *effect.ExchangeOpen, at *wait
 	}
 	if err != nil {
 		if meter != nil {
-			meter.reservation.Close(false, false)
+			meter.reservation.Cancel()
 		}
 		spec.dir.endExchange()
 		pool.releaseSlot(slot)
@@ -379,8 +379,8 @@ func (ex *exchange) moveToNewProcess(ctx context.Context, w acquireSpec, begin f
 
 // closeExchange releases the process if the exchange is complete, and cancels the exchange
 // otherwise. It does not wait: cancelling continues in the background, and then releases the slot.
-// Closing an exchange twice has no effect.
-func (h *Hosts) closeExchange(r *effect.ExchangeClose) error {
+// Closing an exchange twice has no effect. The result is an *effect.ExchangeClosed or nil.
+func (h *Hosts) closeExchange(r *effect.ExchangeClose) effect.Result {
 	h.mu.Lock()
 	ex := h.exchanges[r.ID]
 	delete(h.exchanges, r.ID)
@@ -409,7 +409,7 @@ func (h *Hosts) closeExchange(r *effect.ExchangeClose) error {
 		p.release(true)
 	}
 	ex.releaseUnlessExpired()
-	return nil
+	return ex.inbox.meter.closed()
 }
 
 // releaseUnlessExpired releases the slot, unless the exchange has timed out. After a timeout, abort

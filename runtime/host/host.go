@@ -186,7 +186,7 @@ func (h *Hosts) Perform(ctx context.Context, r effect.Request) (effect.Result, e
 	case *effect.ExchangeGate:
 		return asResult(runGate(ctx, h, r))
 	case *effect.ExchangeClose:
-		return nil, h.closeExchange(r)
+		return h.closeExchange(r), nil
 	case *effect.HostTasks:
 		return asResult(h.listTasks(ctx, r))
 	}

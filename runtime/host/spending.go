@@ -100,8 +100,10 @@ type Reservation interface {
 	// exchange must stop, or nil.
 	Report(used effect.HostUsage) *effect.Error
 	// Close ends the reservation. noCost and noTokens are true if the host has ended the exchange
-	// without a report of its cost, or of its tokens.
-	Close(noCost, noTokens bool)
+	// without a report of its cost, or of its tokens. The result is what is counted instead.
+	Close(noCost, noTokens bool) effect.ExchangeClosed
+	// Cancel ends the reservation of an exchange that has not begun.
+	Cancel()
 }
 
 // meter counts what an exchange uses. The reader of the exchange's process calls readMessage. A nil
@@ -112,6 +114,7 @@ type meter struct {
 	hasTokens   atomic.Bool // the host has reported tokens
 	used        effect.HostUsage
 	warned      bool // an invalid report was logged
+	charged     atomic.Pointer[effect.ExchangeClosed]
 }
 
 // openSlot waits for a slot of the host and reserves what the exchange of a request may use. at is
@@ -247,8 +250,21 @@ func (t *meter) addEstimate(m *effect.HostMessage, p *process) {
 func (ex *exchange) closeMeter() {
 	if t := ex.inbox.meter; t != nil && !ex.pool.hosts.suspended.Load() {
 		ended := ex.inbox.hasEnded()
-		t.reservation.Close(ended && !t.hasCost.Load(), ended && !t.hasTokens.Load())
+		charged := t.reservation.Close(ended && !t.hasCost.Load(), ended && !t.hasTokens.Load())
+		t.charged.Store(&charged)
 	}
+}
+
+// closed returns what is counted for the exchange in addition to the reports of its host, or nil
+// if it is nothing or the exchange has not ended.
+func (t *meter) closed() effect.Result {
+	if t == nil {
+		return nil
+	}
+	if x := t.charged.Load(); x != nil && *x != (effect.ExchangeClosed{}) {
+		return x
+	}
+	return nil
 }
 
 // stopAtLimit fails the exchange because it has used what a limit allows. A host that supports

@@ -30,7 +30,8 @@ func (b *tokenBudget) Open(ctx context.Context, q *Opening, _ func(string)) (Res
 
 func (b *tokenBudget) Resume(string, string, effect.HostUsage) (Reservation, error) { return b, nil }
 func (b *tokenBudget) Resumed() error                                               { return nil }
-func (b *tokenBudget) Close(bool, bool)                                             {}
+func (b *tokenBudget) Close(bool, bool) effect.ExchangeClosed                       { return effect.ExchangeClosed{} }
+func (b *tokenBudget) Cancel()                                                      {}
 
 func (b *tokenBudget) Report(used effect.HostUsage) *effect.Error {
 	b.mu.Lock()

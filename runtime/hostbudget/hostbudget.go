@@ -94,8 +94,14 @@ func (r reservation) Report(used effect.HostUsage) *effect.Error {
 	return e
 }
 
+// Cancel implements host.Reservation.
+func (r reservation) Cancel() { r.exchange.Cancel() }
+
 // Close implements host.Reservation.
-func (r reservation) Close(noCost, noTokens bool) { r.exchange.Close(noCost, noTokens) }
+func (r reservation) Close(noCost, noTokens bool) effect.ExchangeClosed {
+	x := r.exchange.Close(noCost, noTokens)
+	return effect.ExchangeClosed{TokensOut: x.Tokens, CostUSD: x.Cost.USD()}
+}
 
 // use returns the use of an exchange with the cost of its tokens.
 func (b Budget) use(host string, used *effect.HostUsage) budget.Use {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/models"
 )
 
 // Event reports a step of a call to the observers of a run.
@@ -21,6 +22,9 @@ type Event struct {
 	// call
 	Err  error
 	Took time.Duration // set in EventReply and EventFailure: time since EventRequest
+	// Spent is set in EventReply and EventFailure: what the attempt has used, or nil if it has sent
+	// no request.
+	Spent *models.Spent
 	// First is set with Took if the program receives the reply in pieces: the time from
 	// EventRequest to the first piece.
 	First time.Duration

@@ -258,8 +258,7 @@ func (c *Client) Perform(ctx context.Context, r effect.Request) (effect.Result, 
 	case *effect.StreamNext:
 		return c.nextPiece(ctx, r.ID)
 	case *effect.StreamClose:
-		c.streams.endStream(r.ID)
-		return nil, nil
+		return c.closeStream(r.ID), nil
 	}
 	return nil, &effect.UnperformedError{Who: "the models' client", Kind: r.Kind()}
 }

@@ -92,8 +92,8 @@ func (c *Client) observedAttempt(ctx context.Context, l *route, req *Request, pi
 			next(text)
 		}
 	}
-	reply, err := c.sendOnce(ctx, l, req, piece)
-	follow.Took = c.cfg.Now().Sub(since)
+	reply, spent, err := c.sendOnce(ctx, l, req, piece)
+	follow.Took, follow.Spent = c.cfg.Now().Sub(since), spent
 	if err != nil {
 		follow.What, follow.Err = EventFailure, err
 		*req.failed = append(*req.failed, failedAttempt(&follow))
@@ -106,15 +106,16 @@ func (c *Client) observedAttempt(ctx context.Context, l *route, req *Request, pi
 
 // failedAttempt returns the attempt that an EventFailure reports, for records.
 func failedAttempt(e *Event) effect.Attempt {
-	a := effect.Attempt{Connection: e.Connection, Model: e.Model, Of: e.Of, MS: e.Took.Milliseconds(), Message: e.Err.Error()}
+	a := effect.Attempt{Connection: e.Connection, Model: e.Model, Of: e.Of, MS: e.Took.Milliseconds(), Message: e.Err.Error(), AttemptUse: effect.UseOf(e.Spent)}
 	if f, ok := errors.AsType[*Failure](e.Err); ok {
 		a.Reason, a.Status = string(f.Class), int64(f.HTTPStatus)
 	}
 	return a
 }
 
-// sendOnce calls the connection once, within the limits of the connection and of the run.
-func (c *Client) sendOnce(ctx context.Context, l *route, req *Request, piece func(string)) (*effect.AgentReply, error) {
+// sendOnce calls the connection once, within the limits of the connection and of the run. spent is
+// nil if no request was sent.
+func (c *Client) sendOnce(ctx context.Context, l *route, req *Request, piece func(string)) (reply *effect.AgentReply, spent *models.Spent, err error) {
 	in, out := promptTokens(req), int64(0)
 	if req.MaxTokens != nil {
 		out = *req.MaxTokens
@@ -123,19 +124,24 @@ func (c *Client) sendOnce(ctx context.Context, l *route, req *Request, piece fun
 	if l.shared.limiter != nil {
 		var err error
 		if releaseRate, err = l.shared.limiter.awaitTurn(ctx, in+out); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	var used int64
-	defer func() { releaseRate(used) }()
+	defer func() {
+		used := int64(0)
+		if spent != nil {
+			used = spent.In + spent.Out
+		}
+		releaseRate(used)
+	}()
 	settleBudget := func(models.Spent) {}
 	if c.cfg.Meter != nil {
 		granted, s, err := c.cfg.Meter(ctx, Metered{Connection: l.Name, Model: req.Model, Price: l.Price(req.Model, c.cfg.Now()), In: in, Out: out, Hour: l.StoresForHour()})
 		switch {
 		case err != nil && ctx.Err() != nil:
-			return nil, err
+			return nil, nil, err
 		case err != nil:
-			return nil, &Failure{Class: ClassLimit, Message: err.Error()}
+			return nil, nil, &Failure{Class: ClassLimit, Message: err.Error()}
 		}
 		if settleBudget = s; granted > 0 && req.MaxTokens == nil {
 			out = granted
@@ -154,17 +160,16 @@ func (c *Client) sendOnce(ctx context.Context, l *route, req *Request, piece fun
 			next(text)
 		}
 	}
-	reply, err := l.sendRequest(ctx, req, piece)
+	reply, err = l.sendRequest(ctx, req, piece)
+	spent = &models.Spent{Failed: true}
+	defer func() { settleBudget(*spent) }()
 	switch {
 	case reply == nil && received > 0: // the provider charges for a stream that broke off
-		broken := c.spent(l, req, models.Usage{In: in, Out: tokensIn(received)})
-		broken.Estimated = true
-		settleBudget(broken)
-		used = broken.In + broken.Out
-		return nil, err
+		*spent = c.spent(l, req, models.Usage{In: in, Out: tokensIn(received)})
+		spent.Failed, spent.Estimated = true, true
+		return nil, spent, err
 	case reply == nil:
-		settleBudget(models.Spent{})
-		return nil, err
+		return nil, spent, err
 	}
 	reply.Items = c.ownItems(reply.Items, l, req)
 	reply.SetUsage(reply.Usage().Limited())
@@ -172,16 +177,14 @@ func (c *Client) sendOnce(ctx context.Context, l *route, req *Request, piece fun
 	if isReal {
 		estimateUsage(reply, in, out)
 	}
-	spent := c.spent(l, req, reply.Usage())
+	*spent = c.spent(l, req, reply.Usage())
 	spent.Answered, spent.Estimated = true, reply.Estimated
 	reply.CostUSD, reply.Unpriced = float64(spent.Cost)/dollar, spent.Unpriced
-	settleBudget(spent)
-	used = reply.TokensIn + reply.TokensOut
 	if f := emptyReply(reply); f != nil && isReal {
-		f.Partial = received > 0
-		return nil, f
+		f.Partial, spent.Failed = received > 0, true
+		return nil, spent, f
 	}
-	return reply, err
+	return reply, spent, err
 }
 
 // dollar is a US dollar in the unit of costs.

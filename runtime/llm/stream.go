@@ -19,6 +19,8 @@ type streams struct {
 // the reply here. If too much text is unread, the goroutine waits.
 type stream struct {
 	cancel context.CancelFunc
+	ended  chan struct{}    // closed when the call has ended
+	failed []effect.Attempt // the attempts that have failed; set when the call has ended
 
 	mu    sync.Mutex
 	text  []string // pieces that were not read
@@ -40,13 +42,15 @@ func (c *Client) openStream(ctx context.Context, call *effect.AgentCall) (effect
 	// The stream lives longer than the request that opens it; Close closes it at the end of the
 	// run.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	s := &stream{cancel: cancel, more: make(chan struct{}, 1), room: make(chan struct{}, 1)}
+	s := &stream{cancel: cancel, ended: make(chan struct{}), more: make(chan struct{}, 1), room: make(chan struct{}, 1)}
 	id := c.streams.addStream(s)
 	c.started.Go(func() {
 		defer cancel()
+		defer close(s.ended)
 		res, err := c.askConnections(ctx, req, func(text string) { s.putText(ctx, text) })
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		s.failed = *req.failed
 		s.reply, _ = res.(*effect.AgentReply)
 		s.err, s.over = err, true
 		signal(s.more)
@@ -138,8 +142,9 @@ func (t *streams) get(id int64) *stream {
 	return t.open[id]
 }
 
-// endStream closes a stream and aborts its request if the request is running.
-func (t *streams) endStream(id int64) {
+// endStream closes a stream and aborts its request if the request is running. It returns the
+// stream, or nil if it is not open.
+func (t *streams) endStream(id int64) *stream {
 	t.mu.Lock()
 	s := t.open[id]
 	delete(t.open, id)
@@ -147,6 +152,20 @@ func (t *streams) endStream(id int64) {
 	if s != nil {
 		s.cancel()
 	}
+	return s
+}
+
+// closeStream closes a stream, and waits until its request has been aborted.
+func (c *Client) closeStream(id int64) effect.Result {
+	s := c.streams.endStream(id)
+	if s == nil {
+		return nil
+	}
+	<-s.ended
+	if s.err == nil {
+		return nil
+	}
+	return &effect.StreamClosed{Failed: s.failed}
 }
 
 // closeAll closes all streams.

@@ -6,11 +6,11 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/record/activity"
 	"github.com/concerto-lang/concerto/internal/term/progress"
 	"github.com/concerto-lang/concerto/internal/term/screen"
-	"github.com/concerto-lang/concerto/runtime/budget"
 )
 
 // progressForms are the values of --progress.
@@ -62,14 +62,6 @@ func (cmd *runCommand) showProgress(p *engine.Program, o *engine.Options) *progr
 		s.plain = progress.NewPlain(func(line string) { cmd.console.Notef("%s\n", line) })
 	}
 	o.Records.OnActivity = s.handleEvent
-	others := o.Records.OnUsage
-	o.Records.OnUsage = func(each []budget.Usage, all budget.Usage) {
-		s.tally.Used.Tokens += all.TokensIn + all.TokensOut
-		s.tally.Used.Cost += all.Cost.USD()
-		if others != nil {
-			others(each, all)
-		}
-	}
 	return s
 }
 
@@ -82,15 +74,16 @@ func (s *progressReporter) handleEvent(e activity.Event) {
 	}
 }
 
-// end stops showing progress. It prints a summary if the run used a host.
-func (s *progressReporter) end(err error) {
+// end stops showing progress. It prints a summary if the run used a host. used is what models and
+// hosts have used.
+func (s *progressReporter) end(err error, used models.Sum) {
 	if s == nil {
 		return
 	}
 	if s.plain != nil {
 		s.plain.End(err)
 	}
-	if s.tally.Exchanges == 0 {
+	if used.Exchanges == 0 {
 		return
 	}
 	how := "done in"
@@ -103,5 +96,5 @@ func (s *progressReporter) end(err error) {
 	case err != nil:
 		how = "failed after"
 	}
-	s.a.Notef("%s\n", s.tally.Summary(how, time.Since(s.began)))
+	s.a.Notef("%s\n", s.tally.Summary(how, time.Since(s.began), used))
 }

@@ -247,18 +247,16 @@ func (cmd *runCommand) runProgram(ctx context.Context, p *engine.Program, o *eng
 	if err != nil {
 		return endTools(endAudit(err))
 	}
-	var used stats
-	if cmd.stats {
-		o.Records.OnUsage, o.Records.OnShares, o.Records.OnHostUsage = used.setModels, used.setShares, used.setHosts
-	}
+	used := &engine.Used{}
+	o.Records.OnUsage, o.Records.Shares = func(u *engine.Used) { used = u }, cmd.stats
 	progress := cmd.showProgress(p, o)
 	err = cmd.runRecorded(o, run)
 	end()
 	err = endTools(endAudit(endLedger(err)))
-	progress.end(err)
+	progress.end(err, used.All)
 	cmd.files.report.End(o, err)
 	if cmd.stats {
-		writeStats(cmd.console, &used, !cmd.format.IsText() || cmd.console.WritesRecords())
+		writeStats(cmd.console, used, !cmd.format.IsText() || cmd.console.WritesRecords())
 	}
 	return err
 }

@@ -8,39 +8,24 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/data/models"
+	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/transcript"
 	"github.com/concerto-lang/concerto/runtime/budget"
 )
 
-// stats is a run's usage of models and of hosts.
-type stats struct {
-	each  []budget.Usage
-	all   budget.Usage
-	by    transcript.Usage
-	hosts []budget.HostUsage
-}
-
-func (s *stats) setModels(each []budget.Usage, all budget.Usage) {
-	s.each, s.all = each, all
-}
-
-func (s *stats) setHosts(each []budget.HostUsage) { s.hosts = each }
-
-func (s *stats) setShares(by transcript.Usage) { s.by = by }
-
 // writeStats writes a run's usage to stderr.
-func writeStats(a *console.Console, s *stats, asJSON bool) {
+func writeStats(a *console.Console, s *engine.Used, asJSON bool) {
 	switch {
 	case asJSON:
 		writeStatsJSON(a, s)
-	case len(s.each) == 0 && len(s.hosts) == 0:
+	case len(s.Models) == 0 && len(s.Hosts) == 0:
 		fmt.Fprintln(a.Stderr, "stats: no model was called")
 	default:
-		if len(s.each) > 0 {
+		if len(s.Models) > 0 {
 			writeStatsTable(a, s)
 		}
-		if len(s.hosts) > 0 {
-			writeHostTable(a, s.hosts, s.by.Hosts)
+		if len(s.Hosts) > 0 {
+			writeHostTable(a, s.Hosts, s.Shares.Hosts)
 		}
 	}
 }
@@ -53,18 +38,22 @@ func writeHostTable(a *console.Console, each []budget.HostUsage, shares []transc
 	fmt.Fprintln(a.Stderr, "hosts:")
 	more, of := "", map[string]transcript.HostShare{}
 	for _, x := range shares {
-		more, of[x.Host] = "repairs\tproved\t", x
+		of[x.Host] = x
+		if x.Repairs+x.Gated > 0 {
+			more = "repairs\tproved\t"
+		}
 	}
-	fmt.Fprintln(w, "exchanges\trefused\tstopped\tturns\ttokens in\ttokens out\tcost USD\t"+more+"  host")
+	fmt.Fprintln(w, "exchanges\tfailed\trefused\tstopped\tturns\ttokens in\ttokens out\tcost USD\t"+more+"  host")
 	for _, u := range each {
 		name := u.Host
 		if u.Estimated > 0 {
 			name += fmt.Sprintf(" (use of %d estimated)", u.Estimated)
 		}
-		if x := of[u.Host]; more != "" {
+		x := of[u.Host]
+		if more != "" {
 			more = fmt.Sprintf("%d\t%d of %d\t", x.Repairs, x.Proved, x.Gated)
 		}
-		fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s  %s\n", u.Exchanges, u.Refused, u.Stopped, u.Turns, u.TokensIn, u.TokensOut, u.Cost, more, name)
+		fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s  %s\n", u.Exchanges, x.Failed, u.Refused, u.Stopped, u.Turns, u.TokensIn, u.TokensOut, budget.Money(u.Cost), more, name)
 	}
 	w.Flush()
 }
@@ -72,10 +61,10 @@ func writeHostTable(a *console.Console, each []budget.HostUsage, shares []transc
 // writeStatsTable writes one line for each model. It also writes one line for each agent, stage and
 // task if there are several of them. Columns about the provider's cache and about reasoning are
 // omitted if they contain only zeros.
-func writeStatsTable(a *console.Console, s *stats) {
+func writeStatsTable(a *console.Console, s *engine.Used) {
 	w := tabwriter.NewWriter(a.Stderr, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(a.Stderr, "stats:")
-	cache, reasoning := s.all.Cached+s.all.CacheWrite > 0, s.all.Reasoning > 0
+	cache, reasoning := s.AllModels.Cached+s.AllModels.CacheWrite > 0, s.AllModels.Reasoning > 0
 	parts := func(cached, written, thought any) (in, out string) {
 		if cache {
 			in = fmt.Sprintf("%v\t%v\t", cached, written)
@@ -91,38 +80,38 @@ func writeStatsTable(a *console.Console, s *stats) {
 		title = "calls\tfailed\tin\t" + in + "out\t" + out + "cost USD\t  model\n"
 	}
 	fmt.Fprint(w, title)
-	line := func(u budget.Usage, name string) {
+	line := func(u models.Sum, name string) {
 		cost := "unknown"
-		if u.Priced {
-			cost = u.Cost.String()
+		if u.Unpriced == 0 {
+			cost = budget.Money(u.Cost).String()
 		}
 		if u.Estimated > 0 {
 			name += fmt.Sprintf(" (tokens of %d estimated)", u.Estimated)
 		}
 		in, out := parts(u.Cached, u.CacheWrite, u.Reasoning)
-		fmt.Fprintf(w, "%d\t%d\t%d\t%s%d\t%s%s\t  %s\n", u.Calls, u.Failed, u.TokensIn, in, u.TokensOut, out, cost, name)
+		fmt.Fprintf(w, "%d\t%d\t%d\t%s%d\t%s%s\t  %s\n", u.Calls, u.FailedCalls, u.TokensIn, in, u.TokensOut, out, cost, name)
 	}
-	for _, u := range s.each {
-		line(u, u.Connection+" "+u.Model)
+	for _, u := range s.Models {
+		line(u.Sum, u.Connection+" "+u.Model)
 	}
 	more := 0
-	for _, all := range [][]transcript.Share{s.by.Agents, s.by.Stages, s.by.Tasks} {
+	for _, all := range [][]transcript.Share{s.Shares.Agents, s.Shares.Stages, s.Shares.Tasks} {
 		more += max(len(all)-maxShares, 0)
 		for _, x := range all[:min(len(all), maxShares)] {
 			if len(all) > 1 || x.Stage != "" {
-				line(x.Usage, shareName(x))
+				line(x.Sum, shareName(x))
 			}
 		}
 	}
-	if len(s.each) > 1 {
-		line(s.all, "all")
+	if len(s.Models) > 1 {
+		line(s.AllModels.Sum, "all")
 	}
 	w.Flush()
 	if more > 0 {
 		fmt.Fprintf(a.Stderr, "… and %d more; --stats --format json lists all\n", more)
 	}
-	if n := s.all.Refused; n > 0 {
-		fmt.Fprintf(a.Stderr, "budget reached after %d of %d calls\n", s.all.Calls, s.all.Calls+n)
+	if n := s.AllModels.Refused; n > 0 {
+		fmt.Fprintf(a.Stderr, "budget reached after %d of %d calls\n", s.AllModels.Calls, s.AllModels.Calls+n)
 	}
 }
 
@@ -158,36 +147,48 @@ type usedJSON struct {
 	Cost      *budget.Money `json:"cost_usd"`            // null when a price is not known
 }
 
-func usedBy(u budget.Usage) usedJSON {
-	x := usedJSON{Connection: u.Connection, Model: u.Model, Calls: u.Calls, Failed: u.Failed, Refused: u.Refused, TokensIn: u.TokensIn, TokensOut: u.TokensOut, Parts: u.Parts, Estimated: u.Estimated}
-	if u.Priced {
-		x.Cost = &u.Cost
+func usedBy(u models.Sum) usedJSON {
+	x := usedJSON{Calls: u.Calls, Failed: u.FailedCalls, TokensIn: u.TokensIn, TokensOut: u.TokensOut, Parts: u.Parts, Estimated: u.Estimated}
+	if u.Unpriced == 0 {
+		x.Cost = new(budget.Money(u.Cost))
 	}
 	return x
 }
 
 // hostJSON is a host in the JSON of the statistics.
 type hostJSON struct {
-	budget.HostUsage
-	Repairs int64 `json:"repairs,omitempty"`
-	Gated   int64 `json:"gated,omitempty"` // exchanges with gates
-	Proved  int64 `json:"proved,omitempty"`
+	Host      string `json:"host"`
+	Exchanges int64  `json:"exchanges"`
+	Failed    int64  `json:"failed"`
+	Refused   int64  `json:"refused"`
+	Stopped   int64  `json:"stopped"`
+	Turns     int64  `json:"turns"`
+	TokensIn  int64  `json:"tokens_in"`
+	TokensOut int64  `json:"tokens_out"`
+	models.Parts
+	Estimated int64        `json:"estimated,omitempty"`
+	Cost      budget.Money `json:"cost_usd"`
+	Repairs   int64        `json:"repairs,omitempty"`
+	Gated     int64        `json:"gated,omitempty"` // exchanges with gates
+	Proved    int64        `json:"proved,omitempty"`
 }
 
 // writeStatsJSON writes the statistics as one line of JSON.
-func writeStatsJSON(a *console.Console, s *stats) {
+func writeStatsJSON(a *console.Console, s *engine.Used) {
 	list := func(all []transcript.Share) []usedJSON {
 		out := []usedJSON{}
 		for _, x := range all {
-			u := usedBy(x.Usage)
+			u := usedBy(x.Sum)
 			u.Agent, u.Pipeline, u.Stage, u.Task, u.Function = x.Agent, x.Pipeline, x.Stage, x.Task, x.Function
 			out = append(out, u)
 		}
 		return out
 	}
 	models := []usedJSON{}
-	for _, u := range s.each {
-		models = append(models, usedBy(u))
+	for _, u := range s.Models {
+		x := usedBy(u.Sum)
+		x.Connection, x.Model = u.Connection, u.Model
+		models = append(models, x)
 	}
 	var line struct {
 		Stats struct {
@@ -199,14 +200,16 @@ func writeStatsJSON(a *console.Console, s *stats) {
 			Hosts  []hostJSON `json:"hosts,omitempty"`
 		} `json:"stats"`
 	}
-	line.Stats.All, line.Stats.Models = usedBy(s.all), models
-	line.Stats.Agents, line.Stats.Stages, line.Stats.Tasks = list(s.by.Agents), list(s.by.Stages), list(s.by.Tasks)
+	line.Stats.All, line.Stats.Models = usedBy(s.AllModels.Sum), models
+	line.Stats.All.Refused = s.AllModels.Refused
+	line.Stats.Agents, line.Stats.Stages, line.Stats.Tasks = list(s.Shares.Agents), list(s.Shares.Stages), list(s.Shares.Tasks)
 	of := map[string]transcript.HostShare{}
-	for _, x := range s.by.Hosts {
+	for _, x := range s.Shares.Hosts {
 		of[x.Host] = x
 	}
-	for _, u := range s.hosts {
-		line.Stats.Hosts = append(line.Stats.Hosts, hostJSON{u, of[u.Host].Repairs, of[u.Host].Gated, of[u.Host].Proved})
+	for _, u := range s.Hosts {
+		x := of[u.Host]
+		line.Stats.Hosts = append(line.Stats.Hosts, hostJSON{u.Host, u.Exchanges, x.Failed, u.Refused, u.Stopped, u.Turns, u.TokensIn, u.TokensOut, u.Parts, u.Estimated, budget.Money(u.Cost), x.Repairs, x.Gated, x.Proved})
 	}
 	text, err := json.Marshal(&line)
 	if err != nil {

@@ -159,7 +159,7 @@ func runText(run string, s *durable.Shown, terminal bool) string {
 		fmt.Fprintf(&b, "\n         %s", s.Damage)
 	}
 	fmt.Fprintf(&b, "\nprogram  %s\nstarted  %s\neffects  %d done, %d not done, %d unknown, %d pending\n", s.Program, s.Started, s.Effects.Done, s.Effects.None, s.Effects.Unknown, s.Effects.Pending)
-	fmt.Fprintf(&b, "models   %s\njournal  %d records, %d bytes", modelsText(&s.Usage), s.Journal.Records, s.Journal.Bytes)
+	fmt.Fprintf(&b, "used     %s\njournal  %d records, %d bytes", usageText(&s.Usage), s.Journal.Records, s.Journal.Bytes)
 	b.WriteByte('\n')
 	for _, q := range s.Pending {
 		fmt.Fprintf(&b, "waits    %s %s %s (%s) since %s: concerto runs answer %s %s <value>\n", q.ID, q.Channel, console.PayloadText(q.Channel, q.Payload, terminal), q.Type, q.Since, run, q.ID)
@@ -278,14 +278,17 @@ func (cmd *runsCommand) tape(ctx context.Context, args []string) (err error) {
 	return runs.Tape(run.Journal(), f)
 }
 
-// modelsText describes the usage of models.
-func modelsText(u *durable.Usage) string {
-	text := fmt.Sprintf("%d calls, %d with unknown result; %d tokens in, %d out, $%s", u.Calls, u.UnknownCalls, u.TokensIn, u.TokensOut, budget.Money(u.Cost))
+// usageText describes what models and hosts have used.
+func usageText(u *durable.Usage) string {
+	text := fmt.Sprintf("%d tokens in, %d out, $%s\nmodels   %d calls, %d failed, %d with unknown result", u.TokensIn, u.TokensOut, budget.Money(u.Cost), u.Calls, u.FailedCalls, u.UnknownCalls)
 	if u.UnpricedCalls > 0 {
 		text += fmt.Sprintf("\n         %d of unknown price", u.UnpricedCalls)
 	}
 	if u.Parts != (models.Parts{}) {
 		text += fmt.Sprintf("\n         cache: %d read, %d written; %d out for reasoning", u.Cached, u.CacheWrite, u.Reasoning)
+	}
+	if u.Exchanges > 0 {
+		text += fmt.Sprintf("\nhosts    %d exchanges, %d failed", u.Exchanges, u.FailedExchanges)
 	}
 	return text
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/program"
 	"github.com/concerto-lang/concerto/internal/cli/runs/locate"
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/engine/live"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
@@ -132,7 +133,7 @@ func storedState(r *durable.Shown) live.State {
 	if started, err := time.Parse(time.RFC3339, r.Started); err == nil {
 		s.Seconds = time.Since(started).Round(time.Millisecond).Seconds()
 	}
-	s.Usage = live.Usage{Calls: int64(r.Usage.Calls), TokensIn: r.Usage.TokensIn, TokensOut: r.Usage.TokensOut, CostUSD: dollars(r.Usage.CostUSD)}
+	s.Usage = live.UsageOf(models.Sum{Calls: r.Usage.Calls, Exchanges: r.Usage.Exchanges, TokensIn: r.Usage.TokensIn, TokensOut: r.Usage.TokensOut, Cost: r.Usage.Cost})
 	return s
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/runtime/budget"
 	"github.com/concerto-lang/concerto/runtime/tool"
@@ -70,7 +71,7 @@ type place struct {
 	Column   int    `json:"column"`
 }
 
-// usage is a session's usage of models.
+// usage is what models and hosts have used in a session.
 type usage struct {
 	Calls     int64           `json:"calls"`
 	Failed    int64           `json:"failed"`
@@ -79,10 +80,10 @@ type usage struct {
 	Cost      json.RawMessage `json:"cost_usd"` // null if a price is unknown
 }
 
-func usedBy(u budget.Usage) *usage {
-	x := &usage{u.Calls, u.Failed, u.TokensIn, u.TokensOut, json.RawMessage("null")}
-	if u.Priced {
-		x.Cost = json.RawMessage(u.Cost.String())
+func usedBy(u models.Sum) *usage {
+	x := &usage{u.Calls, u.FailedCalls, u.TokensIn, u.TokensOut, json.RawMessage("null")}
+	if u.Unpriced == 0 {
+		x.Cost = json.RawMessage(budget.Money(u.Cost).String())
 	}
 	return x
 }
@@ -183,7 +184,7 @@ func (s *session) play() {
 	s.add("state", stateBody{State: stateRunning})
 	end := stateBody{Result: json.RawMessage("null")}
 	o := s.does.options
-	o.Records.OnUsage = func(_ []budget.Usage, all budget.Usage) { end.Usage = usedBy(all) }
+	o.Records.OnUsage = func(u *engine.Used) { end.Usage = usedBy(u.All) }
 	o.Service.Ended = func(result json.RawMessage) { end.Result = result }
 	err := s.contained(func() error { return s.does.program.Run(s.ctx, o) })
 	end.State, end.Error = s.finalState(err)
@@ -282,7 +283,7 @@ func (s *session) describe() description {
 		d.Ended = s.end.UTC().Format(timeForm)
 	}
 	if d.Usage == nil {
-		var u budget.Usage
+		var u models.Sum
 		if s.running.Usage != nil {
 			u = s.running.Usage()
 		}

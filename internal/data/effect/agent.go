@@ -140,7 +140,13 @@ func (r *AgentReply) SetUsage(u models.Usage) {
 }
 
 // Picodollars returns the recorded cost in units of 10⁻¹² US dollars.
-func (r *AgentReply) Picodollars() int64 { return int64(math.Round(r.CostUSD * dollar)) }
+func (r *AgentReply) Picodollars() int64 { return picodollars(r.CostUSD) }
+
+// Sum returns the entry of the attempt with this reply, at a cost that ok reports to be known.
+func (r *AgentReply) Sum(cost int64, ok bool) models.Sum {
+	x := models.Spent{Usage: r.Usage(), Cost: cost, Unpriced: !ok, Estimated: r.Estimated}
+	return x.Sum()
+}
 
 // Attempt is a failed attempt at a model. Of is the maximum number of attempts at the connection.
 // MS is its duration, and WaitMS the delay before the next attempt, in milliseconds. Reason is the
@@ -154,7 +160,43 @@ type Attempt struct {
 	Status     int64  `json:"status,omitempty"`
 	Message    string `json:"message"`
 	WaitMS     int64  `json:"wait_ms,omitempty"`
+	AttemptUse
 }
+
+// AttemptUse is what a failed attempt has used: that of a reply that the program does not receive,
+// or an estimate for a stream that has broken off.
+type AttemptUse struct {
+	Unsent    bool  `json:"unsent,omitempty"` // no request was sent
+	TokensIn  int64 `json:"tokens_in,omitempty"`
+	TokensOut int64 `json:"tokens_out,omitempty"`
+	models.Parts
+	Estimated bool    `json:"estimated,omitempty"`
+	CostUSD   float64 `json:"cost_usd,omitempty"`
+	Unpriced  bool    `json:"unpriced,omitempty"`
+}
+
+// UseOf returns the use of a failed attempt; spent is nil if no request was sent.
+func UseOf(spent *models.Spent) AttemptUse {
+	if spent == nil {
+		return AttemptUse{Unsent: true}
+	}
+	return AttemptUse{TokensIn: spent.In, TokensOut: spent.Out, Parts: spent.Parts, Estimated: spent.Estimated, CostUSD: float64(spent.Cost) / dollar, Unpriced: spent.Unpriced}
+}
+
+// ReasonLimit is the class of an attempt that a limit did not allow, and so of one without a
+// request in records of earlier versions, which have no Unsent.
+const ReasonLimit = "limit"
+
+// Sum returns the entry of the attempt, which is empty if no request was sent.
+func (a *Attempt) Sum() models.Sum {
+	if a.Unsent || a.Reason == ReasonLimit {
+		return models.Sum{}
+	}
+	x := models.Spent{Usage: models.Usage{In: a.TokensIn, Out: a.TokensOut, Parts: a.Parts}, Cost: picodollars(a.CostUSD), Unpriced: a.Unpriced, Failed: true, Estimated: a.Estimated}
+	return x.Sum()
+}
+
+func picodollars(usd float64) int64 { return int64(math.Round(usd * dollar)) }
 
 // StreamOpen starts a call with a streamed reply. It returns a *StreamOpened without waiting.
 // StreamNext reports errors of the call.
@@ -180,10 +222,16 @@ type StreamPiece struct {
 	Reply *AgentReply `json:"reply,omitempty"`
 }
 
-// StreamClose closes a stream. If the reply is not complete, it aborts the request to the model.
-// Its result is nil. Closing a stream that is not open has no effect.
+// StreamClose closes a stream. If the reply is not complete, it aborts the request to the model, and
+// its result is a *StreamClosed. Otherwise its result is nil. Closing a stream that is not open has
+// no effect.
 type StreamClose struct {
 	ID int64 `json:"id"`
+}
+
+// StreamClosed contains the attempts at a call that was aborted.
+type StreamClosed struct {
+	Failed []Attempt `json:"failed,omitempty"`
 }
 
 // The kinds of steps.

@@ -309,9 +309,17 @@ const (
 // ExchangeClose closes an exchange. After a terminal message it releases the process. Before that,
 // it cancels the exchange: it sends Reason to the host (capability "cancel") or a signal, and reads
 // the remaining output. The protocol defines whether the process continues or is stopped.
+// Its result is an *ExchangeClosed or nil.
 type ExchangeClose struct {
 	ID     int64  `json:"id"`
 	Reason string `json:"reason,omitempty"`
+}
+
+// ExchangeClosed is what limits count for an exchange in addition to the reports of its host: the
+// rest of its reservation, if the host has ended without a report.
+type ExchangeClosed struct {
+	TokensOut int64   `json:"tokens_out,omitempty"`
+	CostUSD   float64 `json:"cost_usd,omitempty"`
 }
 
 // Kind returns KindExchangeOpen.

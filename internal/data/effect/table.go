@@ -76,7 +76,7 @@ var table = []Info{
 	{Kind: KindAgentCall, Request: newRequest[AgentCall], Result: newResult[AgentReply], By: Models, Class: ClassRetry, Keyed: true},
 	{Kind: KindStreamOpen, Request: newRequest[StreamOpen], Result: newResult[StreamOpened], By: Models, Inline: true, Class: ClassCut, Keyed: true},
 	{Kind: KindStreamNext, Request: newRequest[StreamNext], Result: newResult[StreamPiece], By: Models, Class: ClassCut},
-	{Kind: KindStreamClose, Request: newRequest[StreamClose], By: Models, Inline: true, Class: ClassCut},
+	{Kind: KindStreamClose, Request: newRequest[StreamClose], Result: newResult[StreamClosed], By: Models, Inline: true, Class: ClassCut},
 	{Kind: KindStep, Request: newRequest[Step], By: ObserversOnly, Inline: true, Class: ClassDerived},
 
 	{Kind: KindExchangeOpen, Request: newRequest[ExchangeOpen], Result: newResult[ExchangeOpened], By: Hosts, Class: ClassKept, Keyed: true},
@@ -86,7 +86,7 @@ var table = []Info{
 	{Kind: KindExchangeContinue, Request: newRequest[ExchangeContinue], Result: newResult[ExchangeSteered], By: Hosts, Class: ClassKept, Keyed: true},
 	{Kind: KindExchangeGate, Request: newRequest[ExchangeGate], Result: newResult[GateOutput], By: Hosts, Class: ClassRetry, Keyed: true},
 	{Kind: KindHostTasks, Request: newRequest[HostTasks], Result: newResult[HostTaskList], By: Hosts, Class: ClassRead},
-	{Kind: KindExchangeClose, Request: newRequest[ExchangeClose], By: Hosts, Class: ClassKept},
+	{Kind: KindExchangeClose, Request: newRequest[ExchangeClose], Result: newResult[ExchangeClosed], By: Hosts, Class: ClassKept},
 
 	{Kind: KindMCPOpen, Request: newRequest[MCPOpen], Result: newResult[MCPOpened], By: Servers, Inline: true, Class: ClassOnce, classOf: classOfMCP, Keyed: true},
 	{Kind: KindMCPNext, Request: newRequest[MCPNext], Result: newResult[MCPEvent], By: Servers, Class: ClassCut},

@@ -140,10 +140,10 @@ type Prices struct {
 // or else that of its tokens; without prices, their estimate. Without all of them it is 0.
 func (u *HostUsage) Picodollars(prices *Prices) int64 {
 	if u.Priced {
-		return int64(math.Round(u.CostUSD * dollar))
+		return picodollars(u.CostUSD)
 	}
 	if prices == nil {
-		return int64(math.Round(u.EstimateUSD * dollar))
+		return picodollars(u.EstimateUSD)
 	}
 	cost, _ := models.Cost(models.Usage{In: u.TokensIn, Out: u.TokensOut, Parts: models.Parts{Cached: u.TokensCached}},
 		&models.Price{Rates: models.Rates{Input: prices.Input, Output: prices.Output, CacheRead: prices.Cached}})

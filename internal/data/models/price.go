@@ -72,6 +72,7 @@ type Spent struct {
 	Cost     int64
 	Unpriced bool // the price is unknown, and Cost is not the whole cost
 	Answered bool // false if there was no reply
+	Failed   bool // there was no reply, or one that the program does not receive
 	// Estimated means that the provider did not report one of the numbers.
 	Estimated bool
 }

@@ -42,7 +42,7 @@ func (m Models) Report(report eventstream.Reporter, call *effect.AgentCall, repl
 		report(event.Model, event.Begin, a(), nil)
 		ended := a()
 		ended.Reason, ended.Status, ended.Took = f.Reason, f.Status, milliseconds(f.MS)
-		ended.Sent = f.Reason != string(llm.ClassLimit)
+		ended.Used = f.Sum()
 		report(event.Model, event.End, ended, why)
 		next := m.nextConnection(failed[i+1:], reply)
 		if next == "" {
@@ -66,10 +66,8 @@ func (m Models) Report(report eventstream.Reporter, call *effect.AgentCall, repl
 	}
 	report(event.Model, event.Begin, last(), nil)
 	ended := last()
-	ended.Reply, ended.Sent, ended.Took = reply, true, milliseconds(reply.LatencyMS)
-	if cost, ok := c.CostOf(reply); ok {
-		ended.Cost = &cost
-	}
+	ended.Reply, ended.Took = reply, milliseconds(reply.LatencyMS)
+	ended.Used = reply.Sum(c.CostOf(reply))
 	report(event.Model, event.End, ended, nil)
 	return true
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
-	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/runtime/host"
 )
@@ -31,12 +30,10 @@ type openExchanges struct {
 	// written maps each exchange to the number of its last line that the journal's next flush
 	// writes.
 	written map[int64]int64
-	// uses is called for an opened exchange, and when a message has changed what an exchange uses.
-	uses func(host string, exchanges int64, before, now *effect.HostUsage)
 }
 
-func (t *openExchanges) init(r *Run) {
-	t.all, t.written, t.uses = map[int64]*host.Open{}, map[int64]int64{}, r.spendHost
+func (t *openExchanges) init() {
+	t.all, t.written = map[int64]*host.Open{}, map[int64]int64{}
 }
 
 // SetHosts sets the hosts. It must be called before the run begins.
@@ -61,7 +58,6 @@ func (t *openExchanges) recordEnd(r *Run, e int64, q effect.Request, result effe
 		if open := t.all[e]; open != nil && ok && err == nil {
 			open.Opened = opened
 			open.History.RecordOpened(opened)
-			t.uses(open.Request.Host, 1, &open.Used, &open.Used)
 		} else {
 			delete(t.all, e)
 		}
@@ -82,7 +78,6 @@ func (t *openExchanges) recordEnd(r *Run, e int64, q effect.Request, result effe
 	case *effect.ExchangeContinue:
 		open := t.all[q.ID]
 		if s, ok := result.(*effect.ExchangeSteered); ok && open != nil && err == nil {
-			open.Over = false
 			open.Steered = append(open.Steered, host.Steered{Key: r.effectKey(e), ID: s.ID, Text: q.Prompt, Outcome: s.Outcome})
 			open.History.RecordContinued(s.ID)
 		}
@@ -97,16 +92,10 @@ func (t *openExchanges) recordMessages(e int64, m *effect.ExchangeMessages) {
 	if open == nil {
 		return
 	}
-	before := open.Used
 	for i := range m.Messages {
-		open.Used.AddMessage(&m.Messages[i]) // the performer has logged an invalid total
-		open.Over = open.Over || hostmsg.Lookup(m.Messages[i].Type).Terminal()
 		if n := m.Messages[i].Steering(); n != nil {
 			open.Steered = append(open.Steered, host.Steered{Key: n.Key, ID: n.ID, Text: n.Text, Interrupt: n.Interrupt, Outcome: n.Outcome, Outside: true})
 		}
-	}
-	if open.Used != before {
-		t.uses(open.Request.Host, 0, &before, &open.Used)
 	}
 	open.History.RecordMessages(m)
 	if m.Lines != nil {
@@ -125,7 +114,10 @@ func (r *Run) resumeHosts() error {
 	}
 	var open []host.Open
 	for _, o := range t.all {
-		x := *o
+		x, used := *o, r.meter.Exchange(o.ID)
+		if used != nil {
+			x.Used, x.Over = used.HostUsage, used.Over
+		}
 		if x.Key = r.effectKey(x.ID); x.ID <= forkedAt(r.c.History) {
 			x.History = nil // its conversation belongs to the other run
 		}

@@ -217,7 +217,7 @@ func (r recorder) EffectEnded(e int64, q effect.Request, result effect.Result, e
 	r.setFlight(q, nil)
 	r.parking.removeEffect(e, q, result, err)
 	r.talks.recordEnd(r.Run, e, q, result, err)
-	r.spend(q, f, result)
+	r.spend(q, f, result, err)
 	if !r.live {
 		if m, ok := result.(*effect.ExchangeMessages); ok && err == nil {
 			noteSteered(r.Run, m, false)

@@ -62,14 +62,11 @@ type Config struct {
 
 // World is the part of the runtime whose state a resumed run continues.
 type World interface {
-	// Used counts the reply to a call of a model by an earlier process, and Lost a call whose usage
-	// is unknown.
-	Used(*effect.AgentReply)
+	// Charge counts what models and hosts have used in earlier processes, and Lost a call of a model
+	// whose usage is unknown. Price returns the cost of a reply; see effect.Meter.
+	Charge(effect.Use)
 	Lost(*effect.AgentCall)
-	// UsedByHost counts what a host has used in earlier processes. HostCost returns the cost of an
-	// exchange in units of 10⁻¹² US dollars.
-	UsedByHost(host string, exchanges, cost, in, out, turns int64)
-	HostCost(host string, used *effect.HostUsage) int64
+	Price(*effect.AgentReply) (cost int64, ok bool)
 	// FlushOutput waits until all output is written or the context ends. OutputProgress returns the
 	// number of bytes that were added to the output so far, and how many of them are written.
 	FlushOutput(context.Context) error
@@ -91,6 +88,7 @@ type Run struct {
 	live    bool // the replay has ended
 	parking parking
 	talks   openExchanges
+	meter   effect.Meter
 	effectState
 	decisions
 	toolState
@@ -181,7 +179,7 @@ func New(c Config) *Run {
 	}
 	r.out.have = c.Out
 	r.parking.init(r)
-	r.talks.init(r)
+	r.talks.init()
 	r.past.init(r)
 	r.live = c.History == nil
 	var before []*journal.Record
@@ -195,7 +193,9 @@ func New(c Config) *Run {
 // SetSecrets sets the run's secrets and restores the state of world. It must be called before the
 // run begins. The error names a secret that the journal uses and that is missing or different.
 func (r *Run) SetSecrets(secrets *secret.Set, world World) error {
-	r.c.World = world
+	if r.c.World = world; world != nil { // a trial has none
+		r.meter.Price = world.Price
+	}
 	stored := secrets.ForJournal()
 	r.clean, r.hide = stored.JSON, stored.Text
 	r.talks.lines = hostLines{stored, map[int64]*secret.Lines{}}

@@ -120,13 +120,17 @@ type ShownGates struct {
 	Proof string `json:"proof"`
 }
 
-// Usage is the usage of models in a run. UnpricedCalls counts the replies whose cost is unknown.
+// Usage is what models and hosts have used in a run. UnpricedCalls counts the replies whose cost is
+// unknown.
 type Usage struct {
-	Calls         int   `json:"calls"`
-	UnknownCalls  int   `json:"unknown_calls"`
-	UnpricedCalls int   `json:"unpriced_calls,omitempty"`
-	TokensIn      int64 `json:"tokens_in"`
-	TokensOut     int64 `json:"tokens_out"`
+	Calls           int64 `json:"calls"`
+	FailedCalls     int64 `json:"failed_calls"`
+	UnknownCalls    int   `json:"unknown_calls"`
+	UnpricedCalls   int64 `json:"unpriced_calls,omitempty"`
+	Exchanges       int64 `json:"exchanges"`
+	FailedExchanges int64 `json:"failed_exchanges"`
+	TokensIn        int64 `json:"tokens_in"`
+	TokensOut       int64 `json:"tokens_out"`
 	models.Parts
 	CostUSD float64 `json:"cost_usd"`
 	Cost    int64   `json:"-"` // CostUSD in units of 10⁻¹² US dollars
@@ -151,14 +155,18 @@ func Unbegun(id, program string) *Shown {
 func when(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // Show returns the state of a run from its journal. running means that a process is running it.
-// policy returns the [run.unknown] policy of an effect. cost returns the cost of a reply.
-func Show(stored *Stored, running bool, policy func(kind, address string) string, cost Cost) *Shown {
+// policy returns the [run.unknown] policy of an effect. cost returns the cost of a reply. The error
+// is one of reading the records.
+func Show(stored *Stored, running bool, policy func(kind, address string) string, cost Cost) (*Shown, error) {
 	h := stored.History
 	start := h.Records[0]
 	s := &Shown{Run: start.Run, Program: start.Program, Started: when(start.Time), Pending: []ShownQuestion{}, Answered: []ShownAnswer{}, Unknown: []ShownUnknown{}, Timers: []ShownTimer{}, Hosts: []ShownHost{},
 		Journal: Size{int(h.N), h.Bytes}}
-	t := tallied(h)
-	s.Effects, s.Usage, s.Exit = t.effects, t.usage(cost), t.exit
+	t, err := tallied(stored.Run, h, cost)
+	if err != nil {
+		return nil, err
+	}
+	s.Effects, s.Usage, s.Exit = t.effects, t.usage(), t.exit
 	s.countRunningCalls(t.servers, t.open)
 	if stored.Next != nil {
 		s.Next, s.ContinuedAs = stored.Next, stored.Next.Run
@@ -174,12 +182,16 @@ func Show(stored *Stored, running bool, policy func(kind, address string) string
 		}
 	}
 	s.listAnswered(h)
-	s.listGates(h)
+	for _, x := range t.exchanges {
+		if x.Turn > 0 {
+			s.Gates = append(s.Gates, ShownGates{x.Host, x.Proofs.String()})
+		}
+	}
 	s.State = stateOf(h, running)
 	if s.Exit == nil {
 		s.listHosts(h, t.opened, running)
 	}
-	return s
+	return s, nil
 }
 
 // listHosts adds the hosts of the open exchanges. A store that several machines share contains no
@@ -270,41 +282,6 @@ func (s *Shown) listAnswered(h *journal.History) {
 		_ = json.Unmarshal(r.Result, &a) // a large value is in a separate file and is not shown
 		q := questionOf(begin)
 		s.Answered = append(s.Answered, ShownAnswer{ID: q.ID, Channel: q.Channel, Payload: q.Payload, Value: a.Value, Error: r.Err, By: r.By, At: when(r.Time)})
-	}
-}
-
-// listGates adds the exchanges of which a gate has ended.
-func (s *Shown) listGates(h *journal.History) {
-	type exchange struct {
-		host string
-		effect.Proofs
-	}
-	var order []int64
-	exchanges, gates := map[int64]*exchange{}, map[int64]*effect.ExchangeGate{}
-	for _, r := range h.Records {
-		request := r.RecordKind == journal.KBegin || r.RecordKind == journal.KDid
-		if request && r.Kind == string(effect.KindExchangeOpen) {
-			var q effect.ExchangeOpen
-			_ = json.Unmarshal(r.Request, &q) // this package has written the request
-			exchanges[r.Effect] = &exchange{host: q.Host}
-			order = append(order, r.Effect)
-		}
-		if request && r.Kind == string(effect.KindExchangeGate) {
-			gates[r.Effect] = &effect.ExchangeGate{}
-			_ = json.Unmarshal(r.Request, gates[r.Effect])
-			gates[r.Effect].ID = r.Of
-		}
-		if q := gates[r.Effect]; q != nil && r.RecordKind != journal.KBegin && r.Err == nil {
-			var o effect.GateOutput
-			if x := exchanges[q.ID]; x != nil && json.Unmarshal(r.Result, &o) == nil {
-				x.Add(q, &o)
-			}
-		}
-	}
-	for _, id := range order {
-		if x := exchanges[id]; x.Turn > 0 {
-			s.Gates = append(s.Gates, ShownGates{x.host, x.String()})
-		}
 	}
 }
 

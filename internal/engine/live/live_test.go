@@ -10,13 +10,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/runtime/budget"
+	"github.com/concerto-lang/concerto/internal/data/models"
 )
 
 // begin opens the socket of a run without the delay.
 func begin(t *testing.T, dir, id string, canceled *bool) *Run {
 	t.Helper()
-	r := Begin(Options{Directory: dir, Run: id, Program: "p", Usage: func() budget.Usage { return budget.Usage{Calls: 3} },
+	r := Begin(Options{Directory: dir, Run: id, Program: "p", Usage: func() models.Sum { return models.Sum{Calls: 3} },
 		Cancel: func() { *canceled = true }, Failed: func(err error) { t.Error(err) }})
 	r.timer.Stop()
 	r.open()

@@ -13,8 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/record/event"
-	"github.com/concerto-lang/concerto/runtime/budget"
 )
 
 // after is the age of a run at which its socket opens, so that short runs have none.
@@ -26,8 +26,8 @@ type Options struct {
 	Run       string
 	Program   string
 	Journal   string // directory of a stored run, or ""
-	// Usage returns the usage of models so far.
-	Usage func() budget.Usage
+	// Usage returns what models and hosts have used so far.
+	Usage func() models.Sum
 	// Tasks returns the number of running tasks; nil means that they are counted by their events.
 	Tasks func() int
 	// Answers receives the answers of clients.
@@ -170,8 +170,7 @@ func (r *Run) answer(q *request) error {
 // state returns the present state of the run.
 func (r *Run) state(now time.Time) State {
 	s := r.tracker.snapshot(now)
-	u := r.options.Usage()
-	s.Usage = Usage{Calls: u.Calls, TokensIn: u.TokensIn, TokensOut: u.TokensOut, CostUSD: json.Number(u.Cost.String())}
+	s.Usage = UsageOf(r.options.Usage())
 	if r.options.Tasks != nil {
 		s.Tasks = r.options.Tasks()
 	}

@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/record/event"
+	"github.com/concerto-lang/concerto/runtime/budget"
 )
 
 // States of a run.
@@ -59,12 +61,18 @@ type Pending struct {
 	effect int64 // that waits for the answer; 0 if a handler of the program answers
 }
 
-// Usage is the usage of models.
+// Usage is what models and hosts have used.
 type Usage struct {
 	Calls     int64       `json:"calls"`
+	Exchanges int64       `json:"exchanges"`
 	TokensIn  int64       `json:"tokens_in"`
 	TokensOut int64       `json:"tokens_out"`
 	CostUSD   json.Number `json:"cost_usd"`
+}
+
+// UsageOf returns a sum as Usage.
+func UsageOf(s models.Sum) Usage {
+	return Usage{Calls: s.Calls, Exchanges: s.Exchanges, TokensIn: s.TokensIn, TokensOut: s.TokensOut, CostUSD: json.Number(budget.Money(s.Cost).String())}
 }
 
 const (

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/record/event"
-	"github.com/concerto-lang/concerto/runtime/budget"
 )
 
 // Builder receives the events of a run.
@@ -71,7 +71,7 @@ func (b *Builder) handle(e *event.Event, isItem bool) {
 		f(x.item, e)
 	}
 	if exchange := b.items[x.parent]; e.Message != nil && exchange != nil && exchange.item != nil && exchange.item.Kind == string(event.Exchange) {
-		exchange.item.setReported(value.AppendJSON(nil, e.Message.Payload))
+		exchange.item.setUsed(e.Used)
 	}
 	b.ask(x, e)
 }
@@ -174,26 +174,29 @@ func fillModel(x *Item, e *event.Event) {
 		x.Texts.Request = encode(&call)
 		return
 	}
-	x.sent, x.first = a.Sent, a.First
-	if a.Reply != nil && a.Reply.Model != "" {
-		x.Details.Model = a.Reply.Model
-	}
+	x.first = a.First
 	if a.Reply == nil {
-		x.priced = true
+		if a.Used.Tokens() > 0 {
+			x.setUsed(a.Used)
+		}
+		x.used = a.Used
 		return
 	}
-	x.Details.TokensIn, x.Details.TokensOut, x.Details.StopReason = new(a.Reply.TokensIn), new(a.Reply.TokensOut), a.Reply.StopReason
-	x.Details.Parts, x.Details.Estimated = a.Reply.Parts, a.Reply.Estimated
+	if a.Reply.Model != "" {
+		x.Details.Model = a.Reply.Model
+	}
+	x.setUsed(a.Used)
+	x.Details.StopReason = a.Reply.StopReason
 	x.Texts.Reply = encode(struct {
 		Text      string            `json:"text"`
 		ToolCalls []effect.ToolCall `json:"tool_calls,omitempty"`
 	}{a.Reply.Text, a.Reply.ToolCalls})
-	x.Details.Cost = json.RawMessage("null")
-	if a.Cost != nil {
-		x.priced = true
-		x.cost = budget.Money(*a.Cost)
-		x.Details.Cost = json.RawMessage(x.cost.String())
-	}
+}
+
+// setUsed sets what an attempt or an exchange has used.
+func (x *Item) setUsed(u models.Sum) {
+	x.used = u
+	x.Details.TokensIn, x.Details.TokensOut, x.Details.Parts, x.Details.Estimated, x.Details.Cost = new(u.TokensIn), new(u.TokensOut), u.Parts, u.Estimated > 0, costOf(u)
 }
 
 func fillAgent(x *Item, e *event.Event) {
@@ -239,45 +242,15 @@ func fillExchange(x *Item, e *event.Event) {
 	if q, ok := e.Request.(*effect.ExchangeOpen); ok {
 		x.Texts.Prompt, x.Details.Session = encode(q.Prompt), q.Session
 	}
+	if e.Used.Exchanges > 0 {
+		x.setUsed(e.Used)
+	}
 	if e.Message == nil {
 		return
 	}
 	x.Texts.Result = value.AppendJSON(nil, e.Message.Payload)
 	if s := e.Message.Session(); s != "" {
 		x.Details.Session = s
-	}
-	x.setReported(x.Texts.Result)
-}
-
-// setReported sets the usage that a message of a host reports, which is that of the exchange so
-// far: a lower number is ignored.
-func (x *Item) setReported(message json.RawMessage) {
-	var reported struct {
-		Cost  *json.Number `json:"cost_usd"`
-		Usage *struct {
-			In  *int64 `json:"tokens_in"`
-			Out *int64 `json:"tokens_out"`
-		} `json:"usage"`
-	}
-	if json.Unmarshal(message, &reported) != nil {
-		return // members of other types are the host's own
-	}
-	if reported.Cost != nil {
-		var before, now float64
-		_ = json.Unmarshal(x.Details.Cost, &before) // there may be none
-		if json.Unmarshal([]byte(*reported.Cost), &now) == nil && (x.Details.Cost == nil || now > before) {
-			x.Details.Cost = json.RawMessage(reported.Cost.String())
-		}
-	}
-	if u := reported.Usage; u != nil {
-		raise(&x.Details.TokensIn, u.In)
-		raise(&x.Details.TokensOut, u.Out)
-	}
-}
-
-func raise(to **int64, n *int64) {
-	if n != nil && (*to == nil || *n > **to) {
-		*to = n
 	}
 }
 

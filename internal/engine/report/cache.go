@@ -162,7 +162,7 @@ func (r *Report) SetCache(p *ir.Program) {
 // sentItems returns the requests to models that were answered, in the order of their starts.
 func sentItems(items []*Item) (out []*Item) {
 	for _, x := range items {
-		if x.Kind == string(event.Model) && x.sent && x.Details.TokensIn != nil {
+		if x.Kind == string(event.Model) && x.used.Calls > 0 && x.Details.TokensIn != nil {
 			out = append(out, x)
 		}
 	}

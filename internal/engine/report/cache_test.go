@@ -34,7 +34,7 @@ func reportOf(all ...asked) *Report {
 		if err != nil {
 			panic(err)
 		}
-		x := &Item{N: i + 1, Kind: string(event.Model), Name: "Analyst", Start: new(q.start), End: new(q.end), At: new(fmt.Sprintf("main.conc:%d:5", 10+i)), sent: true}
+		x := &Item{N: i + 1, Kind: string(event.Model), Name: "Analyst", Start: new(q.start), End: new(q.end), At: new(fmt.Sprintf("main.conc:%d:5", 10+i)), used: models.Sum{Calls: 1}}
 		x.Details = Details{Connection: "main", Model: model, TokensIn: new(int64(len(text)) / 4), Parts: models.Parts{Cached: q.cached, CacheWrite: q.wrote}}
 		x.Texts.Request = text
 		r.Items = append(r.Items, x)

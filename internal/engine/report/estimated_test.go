@@ -15,9 +15,10 @@ func TestEstimatedUsage(t *testing.T) {
 	for _, estimated := range []bool{false, true} {
 		b := report.NewBuilder(true)
 		show := b.Sink().Shows[event.Model]
-		a := event.Attempt{Call: &effect.AgentCall{}, Connection: "main", Model: "m", Number: 1, Sent: true}
+		a := event.Attempt{Call: &effect.AgentCall{}, Connection: "main", Model: "m", Number: 1}
 		show(&event.Event{Number: 1, Item: 1, Kind: event.Model, Phase: event.Begin, Name: "A", Attempt: &a})
 		a.Reply = &effect.AgentReply{TokensIn: 10, TokensOut: 5, Estimated: estimated}
+		a.Used = a.Reply.Sum(0, false)
 		show(&event.Event{Number: 2, Item: 1, Kind: event.Model, Phase: event.End, Name: "A", Attempt: &a})
 		r, err := b.Report(&ir.Program{})
 		if err != nil {

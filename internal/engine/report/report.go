@@ -13,7 +13,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/record/ledger"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/runtime/budget"
 )
 
 // Version is the version of the format. The first member of a report contains it.
@@ -93,9 +92,8 @@ type Item struct {
 	// Cut contains the original length in bytes of each text that was cut.
 	Cut map[string]int `json:"cut,omitempty"`
 
-	sent, priced bool          // of an attempt at a model
-	first        time.Duration // from the start to the first piece of the reply, if the run has measured it
-	cost         budget.Money
+	used  models.Sum    // of an attempt at a model, or an exchange
+	first time.Duration // from the start to the first piece of the reply, if the run has measured it
 }
 
 // MarshalJSON writes the members of Details and Texts as members of the item.

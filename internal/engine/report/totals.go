@@ -3,9 +3,7 @@ package report
 import (
 	"cmp"
 	"encoding/json"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/models"
@@ -50,9 +48,7 @@ type Total struct {
 	Estimated bool            `json:"estimated,omitempty"` // some of the tokens, and so of the cost, are estimated
 	Seconds   float64         `json:"seconds"`
 
-	cost     budget.Money
-	reported float64 // costs that hosts have reported, in dollars
-	unpriced bool
+	used models.Sum
 }
 
 // totals returns the sums over items.
@@ -73,7 +69,7 @@ func totals(items []*Item) Totals {
 		case event.Run, event.Task:
 			functions[x.Task] = x.Name
 		case event.Model:
-			if !x.sent {
+			if x.used.Calls == 0 {
 				continue
 			}
 			all.add(x)
@@ -86,16 +82,18 @@ func totals(items []*Item) Totals {
 				add(Key{Task: x.Task, Function: functions[x.Task]}, x)
 			}
 		case event.Exchange:
-			add(Key{Host: x.Details.Host}, x)
+			if x.used.Exchanges > 0 {
+				add(Key{Host: x.Details.Host}, x)
+			}
 		}
 		if x.At != nil {
 			add(Key{At: (*x.At)[:strings.LastIndexByte(*x.At, ':')]}, x)
 		}
 	}
-	all.setCost()
+	all.set()
 	out := Totals{All: all, Models: []Total{}, Agents: []Total{}, Hosts: []Total{}, Stages: []Total{}, Tasks: []Total{}, Lines: []Total{}}
 	for _, t := range sums {
-		t.setCost()
+		t.set()
 		list := &out.Lines
 		switch {
 		case t.Connection != "":
@@ -135,53 +133,32 @@ func (t *Total) add(x *Item) {
 	if x.Start != nil && x.End != nil {
 		t.Seconds = float64(int64((t.Seconds+*x.End-*x.Start)*1e6+0.5)) / 1e6
 	}
-	if x.Details.TokensIn != nil {
-		t.TokensIn += *x.Details.TokensIn
+	used := x.used
+	if t.Host == "" && used.Exchanges > 0 {
+		used.Cost = 0
 	}
-	if x.Details.TokensOut != nil {
-		t.TokensOut += *x.Details.TokensOut
-	}
-	t.Parts = t.Parts.Plus(x.Details.Parts)
-	t.Estimated = t.Estimated || x.Details.Estimated
-	switch event.Kind(x.Kind) {
-	case event.Model:
-		t.cost += x.cost
-		t.unpriced = t.unpriced || x.sent && !x.priced
-	case event.Exchange:
-		if t.Host != "" && len(x.Details.Cost) > 0 {
-			var usd float64
-			if json.Unmarshal(x.Details.Cost, &usd) == nil {
-				t.reported += usd
-			}
-		}
-	}
+	t.used.Add(used)
 }
 
-// Usage returns the sum of what models and hosts have used.
-func (t *Totals) Usage() Total {
-	sum := Total{TokensIn: t.All.TokensIn, TokensOut: t.All.TokensOut, Parts: t.All.Parts, Cost: t.All.Cost, Estimated: t.All.Estimated}
-	var usd float64
-	isKnown := string(t.All.Cost) != "null" && json.Unmarshal(t.All.Cost, &usd) == nil
+// Used returns what models and hosts have used.
+func (t *Totals) Used() Total {
+	sum := Total{used: t.All.used}
 	for i := range t.Hosts {
-		h := &t.Hosts[i]
-		sum.TokensIn += h.TokensIn
-		sum.TokensOut += h.TokensOut
-		var reported float64
-		if json.Unmarshal(h.Cost, &reported) == nil && isKnown {
-			usd += reported
-			sum.Cost = json.RawMessage(strconv.FormatFloat(math.Round(usd*1e9)/1e9, 'f', -1, 64))
-		}
+		sum.used.Add(t.Hosts[i].used)
 	}
+	sum.set()
 	return sum
 }
 
-func (t *Total) setCost() {
-	switch {
-	case t.unpriced:
-		t.Cost = json.RawMessage("null")
-	case t.Host != "":
-		t.Cost = encode(t.reported)
-	default:
-		t.Cost = json.RawMessage(t.cost.String())
+// set sets the members that depend on used.
+func (t *Total) set() {
+	t.TokensIn, t.TokensOut, t.Parts, t.Estimated, t.Cost = t.used.TokensIn, t.used.TokensOut, t.used.Parts, t.used.Estimated > 0, costOf(t.used)
+}
+
+// costOf returns a cost as JSON, which is null if a price is unknown.
+func costOf(u models.Sum) json.RawMessage {
+	if u.Unpriced > 0 {
+		return json.RawMessage("null")
 	}
+	return json.RawMessage(budget.Money(u.Cost).String())
 }

@@ -144,7 +144,10 @@ func (t *transcriptReader) record(x *transcriptRecord) {
 	case "failure":
 		if item := t.end(event.Model, x, x.Agent); item != nil {
 			item.Status, item.Error, item.Details.ErrorKind = Failed, x.Message, x.Reason
-			item.sent, item.priced = true, true
+			item.used = models.Sum{Calls: 1, FailedCalls: 1}
+			if x.TokensIn != nil {
+				item.setUsed(x.used(item.used))
+			}
 		}
 	case effect.StepToolCall:
 		item := t.add(event.Tool, x.Tool, x)
@@ -167,14 +170,20 @@ func (t *transcriptReader) record(x *transcriptRecord) {
 
 // reply sets the members of an attempt from the record of its reply.
 func (x *Item) reply(r *transcriptRecord) {
-	x.sent = true
-	x.Details.Parts = r.Parts
-	x.Details.Model, x.Details.TokensIn, x.Details.TokensOut, x.Details.StopReason, x.Details.Cost = r.Model, r.TokensIn, r.TokensOut, r.StopReason, r.Cost
+	x.setUsed(r.used(models.Sum{Calls: 1}))
+	x.Details.Model, x.Details.StopReason = r.Model, r.StopReason
 	x.Texts.Reply = encode(struct {
 		Text      string            `json:"text"`
 		ToolCalls []effect.ToolCall `json:"tool_calls,omitempty"`
 	}{r.Text, r.ToolCalls})
-	if cost, err := budget.ParseDollars(string(r.Cost)); err == nil {
-		x.cost, x.priced = cost, true
+}
+
+// used adds the tokens and the cost of a record to a sum.
+func (r *transcriptRecord) used(s models.Sum) models.Sum {
+	cost, err := budget.ParseDollars(string(r.Cost))
+	if err != nil {
+		s.Unpriced++
 	}
+	s.Add(models.Sum{TokensIn: *r.TokensIn, TokensOut: *r.TokensOut, Parts: r.Parts, Cost: int64(cost)})
+	return s
 }

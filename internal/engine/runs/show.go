@@ -80,7 +80,10 @@ func showStored(s *durable.Stored, running bool) (*durable.Shown, error) {
 		return nil, err
 	}
 	policy := func(kind, address string) string { return cmp.Or(conf.Policy(kind, address), durable.PolicyAsk) }
-	shown := durable.Show(s, running, policy, prices.Cost)
+	shown, err := durable.Show(s, running, policy, prices.Cost)
+	if err != nil {
+		return nil, err
+	}
 	shown.Dir = directory(s.Run)
 	if shown.Dir != "" {
 		sent, unknown, found, err := telemetry.Status(filepath.Join(shown.Dir, telemetry.SentFile))

@@ -183,16 +183,18 @@ func (r *Run) handleModel(e *event.Event) {
 			agent.used.Parts = agent.used.Plus(reply.Parts)
 			agent.counted = true
 		}
-		if a.Cost != nil {
-			x.set("concerto.cost_usd", budget.Money(*a.Cost).USD())
-		}
+	} else if a.Used.Tokens() > 0 {
+		x.setUsage(models.Usage{In: a.Used.TokensIn, Out: a.Used.TokensOut, Parts: a.Used.Parts})
+	}
+	if a.Used.Unpriced == 0 && (a.Reply != nil || a.Used.Tokens() > 0) {
+		x.set("concerto.cost_usd", budget.Money(a.Used.Cost).USD())
 	}
 	if a.First > 0 {
 		x.set("gen_ai.response.time_to_first_chunk", a.First.Seconds())
 	}
 	r.content(x, e)
 	r.end(x, e)
-	if a.Sent {
+	if a.Used.Calls > 0 {
 		r.measureModel(x, e)
 	}
 }
@@ -433,38 +435,16 @@ func (r *Run) handleExchange(e *event.Event) {
 	}
 	if m := e.Message; m != nil {
 		x.set("gen_ai.conversation.id", m.Session())
-		x.setReported(value.AppendJSON(nil, m.Payload))
+	}
+	if u := e.Used; u.Tokens() > 0 || u.Cost > 0 {
+		x.setUsage(models.Usage{In: u.TokensIn, Out: u.TokensOut, Parts: u.Parts})
+		x.set("concerto.cost_usd", budget.Money(u.Cost).USD())
 	}
 	r.end(x, e)
 	r.measureInvocation(x, seconds(e))
 	for item, of := range r.open { // its messages
 		if of == x {
 			delete(r.open, item)
-		}
-	}
-}
-
-// setReported sets the usage and the cost that a host reports with its result.
-func (x *span) setReported(result []byte) {
-	var reported struct {
-		Cost  *float64 `json:"cost_usd"`
-		Usage *struct {
-			In  *int64 `json:"tokens_in"`
-			Out *int64 `json:"tokens_out"`
-		} `json:"usage"`
-	}
-	if json.Unmarshal(result, &reported) != nil {
-		return // members of other types are the host's own
-	}
-	if reported.Cost != nil {
-		x.set("concerto.cost_usd", *reported.Cost)
-	}
-	if u := reported.Usage; u != nil {
-		if u.In != nil {
-			x.set("gen_ai.usage.input_tokens", *u.In)
-		}
-		if u.Out != nil {
-			x.set("gen_ai.usage.output_tokens", *u.Out)
 		}
 	}
 }

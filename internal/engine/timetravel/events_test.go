@@ -108,7 +108,7 @@ func attemptOf(a *event.Attempt) any {
 	if a == nil {
 		return nil
 	}
-	x := []any{a.Connection, a.Number, a.Of, a.Cost, a.Sent, a.Reason, a.Status, a.Call}
+	x := []any{a.Connection, a.Number, a.Of, a.Used, a.Reason, a.Status, a.Call}
 	if r := a.Reply; r != nil {
 		x = append(x, r.Text, r.ToolCalls, r.TokensIn, r.TokensOut, r.Parts, r.StopReason, r.RequestID)
 	}

@@ -111,16 +111,16 @@ func seconds(d time.Duration) float64 { return math.Round(d.Seconds()*1e6) / 1e6
 func pointer[T any](v T) *T { return &v }
 
 // use sets the tokens and the cost of a record.
-func (e *record) use(u budget.Usage) {
+func (e *record) use(u models.Sum) {
 	e.TokensIn, e.TokensOut, e.Parts, e.Estimated, e.Cost = &u.TokensIn, &u.TokensOut, u.Parts, u.Estimated, cost(u)
 }
 
 // cost returns the cost as JSON, which is null unless all prices are known.
-func cost(u budget.Usage) json.RawMessage {
-	if !u.Priced {
+func cost(u models.Sum) json.RawMessage {
+	if u.Unpriced > 0 {
 		return json.RawMessage("null")
 	}
-	return json.RawMessage(u.Cost.String())
+	return json.RawMessage(budget.Money(u.Cost).String())
 }
 
 // attemptOf returns the start of a record about an attempt.
@@ -146,30 +146,27 @@ func (r *Recorder) recordRequest(e *event.Event) {
 
 func (r *Recorder) recordReply(e *event.Event) {
 	a := e.Attempt
-	spent := models.Spent{Usage: a.Reply.Usage(), Answered: true, Estimated: a.Reply.Estimated}
-	if a.Cost != nil {
-		spent.Cost = *a.Cost
-	}
-	u := budget.Usage{Priced: a.Cost != nil}
-	u.Add(spent)
-	r.used.countAttempt(e, r.tasks[e.Task], u)
+	r.used.countAttempt(e, r.tasks[e.Task])
 	x := &record{attemptHead: attemptOf(e, "reply")}
 	if a.Reply.Model != "" {
 		x.Model = a.Reply.Model
 	}
 	x.Seconds, x.StopReason, x.RequestID = pointer(seconds(a.Took)), a.Reply.StopReason, a.Reply.RequestID
 	x.Text, x.ToolCalls = pointer(a.Reply.Text), a.Reply.ToolCalls
-	x.use(u)
+	x.use(a.Used)
 	r.writeRecord(x)
-	r.logReply(e, u)
+	r.logReply(e)
 }
 
 func (r *Recorder) recordFailure(e *event.Event) {
 	a := e.Attempt
-	if a.Sent {
-		r.used.countAttempt(e, r.tasks[e.Task], budget.Usage{Calls: 1, Failed: 1, Priced: true})
+	if a.Used.Calls > 0 {
+		r.used.countAttempt(e, r.tasks[e.Task])
 	}
 	x := &record{attemptHead: attemptOf(e, "failure")}
+	if a.Used.Tokens() > 0 {
+		x.use(a.Used)
+	}
 	x.setFailure(e)
 	x.Seconds = pointer(seconds(a.Took))
 	r.writeRecord(x)

@@ -47,7 +47,7 @@ type task struct {
 
 // New starts a transcript and writes its first record.
 func New(o Options) *Recorder {
-	r := &Recorder{options: o, tasks: map[int64]*task{}, used: newShares(), hosts: hostShares{map[int64]*gatedExchange{}, map[string]*HostShare{}}}
+	r := &Recorder{options: o, tasks: map[int64]*task{}, used: newShares(), hosts: hostShares{hosts: map[string]*HostShare{}}}
 	r.writeRecord(&header{Version: Version, Started: o.Started.UTC().Format(time.RFC3339), Program: o.Program})
 	return r
 }
@@ -84,8 +84,8 @@ func (r *Recorder) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := &record{attemptHead: attemptHead{head: head{Time: seconds(r.now), Kind: "end"}}}
-	e.use(r.used.all.Usage)
-	calls, failed := r.used.all.Calls, r.used.all.Failed
+	e.use(r.used.all.Sum)
+	calls, failed := r.used.all.Calls, r.used.all.FailedCalls
 	e.Calls, e.FailedCalls = &calls, &failed
 	r.writeRecord(e)
 	if r.err != nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/record/event"
 	"github.com/concerto-lang/concerto/internal/testkit/testevents"
-	"github.com/concerto-lang/concerto/runtime/budget"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -41,7 +41,7 @@ func play(t *testing.T, bodies bool, f func(r *testevents.Run)) (records, printe
 
 // attempt returns attempt 1 at a call.
 func attempt(q *effect.AgentCall) *event.Attempt {
-	return &event.Attempt{Call: q, Connection: "main", Model: "m", Number: 1, Of: 1, Sent: true}
+	return &event.Attempt{Call: q, Connection: "main", Model: "m", Number: 1, Of: 1, Used: models.Sum{Calls: 1, FailedCalls: 1}}
 }
 
 func TestStream(t *testing.T) {
@@ -55,6 +55,7 @@ func TestStream(t *testing.T) {
 		r.ReportAttempt(event.Model, event.Begin, attempt(&q.AgentCall), nil)
 		a := attempt(&q.AgentCall)
 		a.Reply, a.Took = &effect.AgentReply{Text: "c", TokensIn: 1, TokensOut: 2, StopReason: "length", Model: "m-1"}, 1500*time.Millisecond
+		a.Used = a.Reply.Sum(0, false)
 		r.ReportAttempt(event.Model, event.End, a, nil)
 		r.CallEnded(&q.AgentCall)
 		r.TaskEnded(2, "")
@@ -75,8 +76,8 @@ func TestStream(t *testing.T) {
 	}, log); diff != "" {
 		t.Error(diff)
 	}
-	u := budget.Usage{Calls: 1, TokensIn: 1, TokensOut: 2}
-	want := Usage{Agents: []Share{{Agent: "A", Usage: u}}, Stages: []Share{{Pipeline: "P", Stage: "one", Usage: u}}, Tasks: []Share{{Task: 2, Function: "f", Usage: u}}}
+	u := models.Sum{Calls: 1, TokensIn: 1, TokensOut: 2, Unpriced: 1}
+	want := Usage{Agents: []Share{{Agent: "A", Sum: u}}, Stages: []Share{{Pipeline: "P", Stage: "one", Sum: u}}, Tasks: []Share{{Task: 2, Function: "f", Sum: u}}}
 	if diff := cmp.Diff(want, used); diff != "" {
 		t.Error(diff)
 	}
@@ -117,7 +118,7 @@ func TestConcurrentAttempts(t *testing.T) {
 		}
 		all.Wait()
 	})
-	if len(records) != 102 || len(used.Agents) != 2 || used.Agents[0].Failed != 25 || used.Tasks[0].Calls != 50 {
+	if len(records) != 102 || len(used.Agents) != 2 || used.Agents[0].FailedCalls != 25 || used.Tasks[0].Calls != 50 {
 		t.Error(len(records), used)
 	}
 }

@@ -64,8 +64,8 @@ func (r *Recorder) logRequest(e *event.Event) {
 	}
 }
 
-func (r *Recorder) logReply(e *event.Event, u budget.Usage) {
-	x := e.Attempt.Reply
+func (r *Recorder) logReply(e *event.Event) {
+	x, u := e.Attempt.Reply, e.Attempt.Used
 	what := fmt.Sprintf("%d tokens in, %d out", x.TokensIn, x.TokensOut)
 	if x.Cached > 0 {
 		what = fmt.Sprintf("%d tokens in, %d of them cached, %d out", x.TokensIn, x.Cached, x.TokensOut)
@@ -73,8 +73,8 @@ func (r *Recorder) logReply(e *event.Event, u budget.Usage) {
 	if x.Estimated {
 		what += " (an estimate)"
 	}
-	if u.Priced && u.Cost > 0 {
-		what += ", $" + u.Cost.String()
+	if u.Unpriced == 0 && u.Cost > 0 {
+		what += ", $" + budget.Money(u.Cost).String()
 	}
 	if len(x.ToolCalls) > 0 {
 		var names []string

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/record/event"
-	"github.com/concerto-lang/concerto/runtime/budget"
 )
 
 // Usage is a run's usage of models by agent, stage and task. Stages does not include requests that
@@ -18,9 +18,10 @@ type Usage struct {
 	Hosts                 []HostShare // hosts with further turns or gates
 }
 
-// HostShare counts the further turns and the gates of a host's exchanges.
+// HostShare counts the failures, further turns and gates of a host's exchanges.
 type HostShare struct {
 	Host    string
+	Failed  int64 // exchanges that have failed
 	Repairs int64 // further turns because a result did not fit its schema
 	Gated   int64 // exchanges with gates
 	Proved  int64 // exchanges of which all gates have passed
@@ -28,42 +29,33 @@ type HostShare struct {
 
 // hostShares counts for HostShare.
 type hostShares struct {
-	open  map[int64]*gatedExchange // open exchanges by their numbers
+	meter effect.Meter
 	hosts map[string]*HostShare
-}
-
-// gatedExchange is an open exchange with a host.
-type gatedExchange struct {
-	host string
-	effect.Proofs
 }
 
 // count counts a request about an exchange.
 func (h *hostShares) count(e *event.Event) {
+	if e.Phase != event.End {
+		return
+	}
 	switch q := e.Request.(type) {
-	case *effect.ExchangeOpen:
-		if o, ok := e.Result.(*effect.ExchangeOpened); ok && e.Phase == event.End {
-			h.open[o.ID] = &gatedExchange{host: q.Host}
-		}
 	case *effect.ExchangeContinue:
-		if x := h.open[q.ID]; x != nil && e.Phase == event.End && e.Err == nil && q.Reason == effect.ContinueSchema {
-			h.of(x.host).Repairs++
-		}
-	case *effect.ExchangeGate:
-		if o, ok := e.Result.(*effect.GateOutput); ok && h.open[q.ID] != nil {
-			h.open[q.ID].Add(q, o)
+		if x := h.meter.Exchange(q.ID); x != nil && e.Err == nil && q.Reason == effect.ContinueSchema {
+			h.of(x.Host).Repairs++
 		}
 	case *effect.ExchangeClose:
-		if x := h.open[q.ID]; x != nil && e.Phase == event.Begin {
-			delete(h.open, q.ID)
-			if x.Turn > 0 {
-				h.of(x.host).Gated++
-				if x.Failure == "" {
-					h.of(x.host).Proved++
-				}
+		if x := h.meter.Exchange(q.ID); x != nil && x.Turn > 0 {
+			h.of(x.Host).Gated++
+			if x.Failure == "" {
+				h.of(x.Host).Proved++
 			}
 		}
 	}
+	h.meter.Add(e.Request, e.Result, e.Err, func(x effect.Use) {
+		if x.FailedExchanges != 0 {
+			h.of(x.Host).Failed += x.FailedExchanges
+		}
+	})
 }
 
 func (h *hostShares) of(host string) *HostShare {
@@ -82,13 +74,12 @@ func (h *hostShares) all() (out []HostShare) {
 }
 
 // Share is the usage of an agent, a stage or a task. Only the fields that identify it are set.
-// Priced is set if the prices of all used models are known. Model is not set.
 type Share struct {
 	Agent           string
 	Pipeline, Stage string
 	Task            int64
 	Function        string // name of the task's function
-	budget.Usage
+	models.Sum
 }
 
 // shares contains the usage by agent, stage and task.
@@ -100,43 +91,32 @@ type shares struct {
 }
 
 func newShares() shares {
-	return shares{all: &Share{Usage: budget.Usage{Priced: true}}, agents: map[string]*Share{}, stages: map[string]*Share{}, tasks: map[int64]*Share{}}
+	return shares{all: &Share{}, agents: map[string]*Share{}, stages: map[string]*Share{}, tasks: map[int64]*Share{}}
 }
 
-// countAttempt adds the usage of an attempt to the agent, the stage and the task.
-func (s *shares) countAttempt(e *event.Event, t *task, u budget.Usage) {
-	s.all.countUsage(u)
-	share(s.agents, e.Name, Share{Agent: e.Name}).countUsage(u)
+// countAttempt adds an attempt to the agent, the stage and the task.
+func (s *shares) countAttempt(e *event.Event, t *task) {
+	u := e.Attempt.Used
+	s.all.Add(u)
+	share(s.agents, e.Name, Share{Agent: e.Name}).Add(u)
 	if e.Stage != "" {
 		pipeline, stage, _ := strings.Cut(e.Stage, "/")
-		share(s.stages, e.Stage, Share{Pipeline: pipeline, Stage: stage}).countUsage(u)
+		share(s.stages, e.Stage, Share{Pipeline: pipeline, Stage: stage}).Add(u)
 	}
 	if e.Task != 0 {
 		x := Share{Task: e.Task}
 		if t != nil {
 			x.Function = t.name
 		}
-		share(s.tasks, e.Task, x).countUsage(u)
+		share(s.tasks, e.Task, x).Add(u)
 	}
 }
 
 func share[K comparable](all map[K]*Share, key K, fresh Share) *Share {
 	if all[key] == nil {
-		fresh.Priced = true
 		all[key] = &fresh
 	}
 	return all[key]
-}
-
-func (s *Share) countUsage(u budget.Usage) {
-	s.Calls += u.Calls
-	s.Failed += u.Failed
-	s.TokensIn += u.TokensIn
-	s.TokensOut += u.TokensOut
-	s.Parts = s.Parts.Plus(u.Parts)
-	s.Estimated += u.Estimated
-	s.Cost += u.Cost
-	s.Priced = s.Priced && u.Priced
 }
 
 // usage returns the shares sorted by name or task number.

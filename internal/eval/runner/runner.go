@@ -315,23 +315,16 @@ func CaseID(c *dataset.Case, clean func(string) string) string {
 func (r *run) describe(p *Plan, c *dataset.Case, rep int, out *engine.SampleOutcome) *result.Sample {
 	text, clean := out.Secrets.Text, out.Secrets.JSON
 	s := &result.Sample{Case: CaseID(c, text), Rep: rep, Row: clean(c.Row), Scores: map[string]result.Score{}, Cached: out.Cached, MS: &out.MS,
-		Calls: int64(len(out.Usage.Replies)), CostUSD: out.Cost}
+		Calls: out.Usage.Used.Calls - out.Usage.Used.FailedCalls, CostUSD: out.Cost}
 	if c.Cluster != nil {
 		s.Cluster = clean(c.Cluster)
 		if bytes.Contains(s.Cluster, []byte(secret.Redacted)) && !bytes.Equal(s.Cluster, c.Cluster) {
 			s.Cluster = fmt.Appendf(nil, `"%s-%d"`, secret.Redacted, c.ClusterNumber) // not equal to other such clusters
 		}
 	}
-	var in, of int64
-	for _, reply := range out.Usage.Replies {
-		in, of = in+reply.TokensIn, of+reply.TokensOut
-		s.Parts = s.Parts.Plus(reply.Parts)
-	}
-	for _, x := range out.Usage.Exchanges {
-		in, of = in+x.Used.TokensIn, of+x.Used.TokensOut
-	}
-	s.TokensIn, s.TokensOut = &in, &of
-	if len(out.Usage.Judged) > 0 {
+	u := out.Usage.Used
+	s.TokensIn, s.TokensOut, s.Parts = &u.TokensIn, &u.TokensOut, u.Parts
+	if out.Usage.Judged.Calls > 0 {
 		s.JudgeCostUSD = out.JudgeCost
 	}
 	switch f := out.Failure; {

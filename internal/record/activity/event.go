@@ -73,6 +73,8 @@ type Event struct {
 	// Failed means that the exchange ended with an error or was cancelled, or that a gate has not
 	// passed.
 	Failed bool
+	// HasFailed is Failed of an exchange that has begun, without those that were cancelled.
+	HasFailed bool
 	// Used is the usage that the host has reported for the exchange so far.
 	Used Usage
 }

@@ -19,9 +19,10 @@ import (
 type Follower struct {
 	onEvent func(Event)
 
-	now   time.Duration       // time of the current event
-	last  int64               // last assigned number
-	tasks map[int64]*task     // running tasks by number
+	now   time.Duration   // time of the current event
+	last  int64           // last assigned number
+	tasks map[int64]*task // running tasks by number
+	meter effect.Meter
 	open  map[int64]*exchange // open exchanges by the number in requests
 	runs  map[int64]Event     // begin events of the queues that are run, by the number in requests
 	lanes map[string][]bool   // for each host, whether lane i+1 is used
@@ -40,12 +41,8 @@ type task struct {
 type exchange struct {
 	began   Event
 	waiting []Answer // unanswered requests of the host, oldest first
-	totals  effect.HostUsage
-	used    Usage
-	proofs  effect.Proofs
+	used    *effect.Metered
 	text    string // reason of the failure
-	failed  bool
-	ended   bool // the exchange has received its last message or has failed
 }
 
 // New returns a Follower. onEvent is called for each event in order. Calls are never concurrent.
@@ -121,6 +118,9 @@ func (f *Follower) handleTask(e *event.Event) {
 // handleRequest handles an effect of an exchange.
 func (f *Follower) handleRequest(e *event.Event) {
 	f.now = e.At
+	if e.Phase == event.End {
+		f.meter.Add(e.Request, e.Result, e.Err, func(effect.Use) {})
+	}
 	switch q := e.Request.(type) {
 	case *effect.ExchangeNext:
 		if e.Phase == event.End {
@@ -129,11 +129,6 @@ func (f *Follower) handleRequest(e *event.Event) {
 	case *effect.ExchangeReply:
 		if e.Phase == event.Begin { // before the host can react; a second attempt finds no request to answer
 			f.handleReply(e.Task, q)
-		}
-	case *effect.ExchangeGate:
-		o, ok := e.Result.(*effect.GateOutput)
-		if x := f.open[q.ID]; x != nil && ok && e.Err == nil {
-			x.proofs.Add(q, o)
 		}
 	case *effect.ExchangeOpen:
 		if e.Phase == event.End {
@@ -190,7 +185,7 @@ func (f *Follower) handleOpened(id int64, q *effect.ExchangeOpen, r effect.Resul
 	e := Event{Kind: Began, Task: id, Name: host, Host: host, Workspace: q.Workspace, Percent: -1}
 	if at, ok := r.(*effect.ExchangeOpened); ok && err == nil {
 		e.Number, e.Lane = f.nextNumber(), f.allocateLane(host)
-		f.open[at.ID] = &exchange{began: e}
+		f.open[at.ID] = &exchange{began: e, used: f.meter.Exchange(at.ID)}
 		f.emitEvent(e)
 		return
 	}
@@ -283,7 +278,7 @@ func (x *exchange) removeAnswered(q *effect.ExchangeReply) (Answer, bool) {
 // event returns a new event of this kind for the exchange.
 func (x *exchange) event(k Kind) Event {
 	e := x.began
-	e.Kind, e.Used = k, x.used
+	e.Kind, e.Used = k, x.usage()
 	return e
 }
 
@@ -307,7 +302,7 @@ func (f *Follower) handleMessages(id int64, r effect.Result, err error) {
 	}
 	var failed *effect.Error
 	if errors.As(err, &failed) {
-		x.ended, x.failed, x.text = true, true, failed.Message
+		x.text = failed.Message
 		return
 	}
 	messages, ok := r.(*effect.ExchangeMessages)
@@ -323,7 +318,7 @@ func (f *Follower) handleMessages(id int64, r effect.Result, err error) {
 			f.handleRuling(x, m)
 		case row.ByPerson():
 			if moved {
-				e.Used = x.used
+				e.Used = x.usage()
 				f.emitEvent(e)
 				e, moved = x.event(Moved), false
 			}
@@ -334,13 +329,15 @@ func (f *Follower) handleMessages(id int64, r effect.Result, err error) {
 		case row.Role == hostmsg.Withdraws:
 			f.handleWithdrawal(x, m.ID)
 		case row.Terminal():
-			x.recordEnd(m, row.Role == hostmsg.Fails)
+			if row.Role == hostmsg.Fails {
+				x.text = textMember(m.Payload.Map(), "message")
+			}
 		default:
 			moved = x.updateProgress(m, &e) || moved
 		}
 	}
 	if moved {
-		e.Used = x.used
+		e.Used = x.usage()
 		f.emitEvent(e)
 	}
 }
@@ -366,11 +363,12 @@ func (f *Follower) closeExchange(id int64, reason string) {
 	delete(f.open, id)
 	f.lanes[x.began.Host][x.began.Lane-1] = false
 	e := x.event(Ended)
-	e.Failed, e.Text, e.Proof = x.failed, x.text, x.proofs.String()
-	if x.proofs.Failure != "" && !x.failed {
-		e.Failed, e.Text, e.Proof = true, e.Proof, ""
+	e.HasFailed, e.Text, e.Proof = x.used.Failed(), x.text, x.used.Proofs.String()
+	e.Failed = e.HasFailed
+	if x.used.Failure != "" && !x.used.HasFailed {
+		e.Text, e.Proof = e.Proof, ""
 	}
-	if !x.ended {
+	if !x.used.Over {
 		e.Failed, e.Text = true, reason
 	}
 	f.emitEvent(e)

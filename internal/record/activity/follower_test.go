@@ -100,11 +100,11 @@ func TestExchange(t *testing.T) {
 	want := []string{
 		"listen began 1 main", "began 2 A", "began 3 A/2", "moved 2 A two 2%",
 		"asked 2 A question 1 ***KEY***?",
-		"moved 2 A {12 0}", `asked 2 A approval "a" rm {12 0}`,
-		`answered 2 A question 1 handler ["a"] {12 0}`,
-		`answered 2 A approval "a" default always {12 0}`,
-		"asked 2 A question 2 first? {12 0}", "moved 2 A Sum.add {12 0}",
-		"withdrawn 2 A question 2 {12 0}", "ended 2 A {50 0.5}",
+		"moved 2 A", `asked 2 A approval "a" rm`,
+		`answered 2 A question 1 handler ["a"]`,
+		`answered 2 A approval "a" default always`,
+		"asked 2 A question 2 first?", "moved 2 A Sum.add",
+		"withdrawn 2 A question 2 {50 0.5}", "ended 2 A {50 0.5}",
 		"began 4 A", "ended 3 A/2 it died failed", "ended 4 A no failed", "listen ended 1 main",
 	}
 	if d := cmp.Diff(want, got); d != "" {

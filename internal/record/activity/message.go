@@ -1,9 +1,6 @@
 package activity
 
 import (
-	"strconv"
-	"strings"
-
 	"github.com/concerto-lang/concerto/internal/data/decision"
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
@@ -47,20 +44,15 @@ func questionText(m *effect.HostMessage) string {
 	return ""
 }
 
-// updateProgress sets the progress of a message in e, and its usage in the exchange. It reports
-// whether the message is about progress.
+// updateProgress sets the progress of a message in e. It reports whether the message is about
+// progress.
 func (x *exchange) updateProgress(m *effect.HostMessage, e *Event) bool {
 	p := m.Payload.Map()
 	if m.Type == hostmsg.Progress {
 		if n, ok := numberMember(p, "percent"); ok {
 			e.Percent = min(max(n, 0), 100)
 		}
-		used := x.count(m)
-		if textMember(p, "stage") == "usage" { // "N tokens", the form of the adapters
-			count, _, _ := strings.Cut(textMember(p, "message"), " ")
-			if n, err := strconv.ParseInt(count, 10, 64); err == nil && !used {
-				x.used.Tokens = n
-			}
+		if textMember(p, "stage") == "usage" { // the message has the number of tokens
 			return true
 		}
 		if s := textMember(p, "message"); s != "" {
@@ -89,27 +81,8 @@ func (f *Follower) handleRuling(x *exchange, m *effect.HostMessage) {
 	f.emitEvent(e)
 }
 
-// recordEnd sets the failure and the usage of an exchange from its last message.
-func (x *exchange) recordEnd(m *effect.HostMessage, failed bool) {
-	p := m.Payload.Map()
-	x.ended, x.failed = true, failed
-	if failed {
-		x.text = textMember(p, "message")
-	}
-	x.count(m)
-}
-
-// count adds the totals in a message to what the exchange has used, and reports whether the message
-// has any.
-func (x *exchange) count(m *effect.HostMessage) bool {
-	if changed, _ := x.totals.AddMessage(m); !changed {
-		return false
-	}
-	if c := float64(x.totals.Picodollars(nil)) / 1e12; c > 0 {
-		x.used.Cost = c
-	}
-	if n := x.totals.Tokens(); n > 0 {
-		x.used.Tokens = n
-	}
-	return true
+// usage returns what the exchange has used so far.
+func (x *exchange) usage() Usage {
+	u := x.used.Use()
+	return Usage{Tokens: u.Tokens(), Cost: float64(u.Cost) / 1e12}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/models"
 )
 
 // Phase is the part of an item that an event reports.
@@ -59,6 +60,10 @@ type Event struct {
 	Step    *effect.Step        // the step of the library, for tool, repair and retry
 	Message *effect.HostMessage // the message of a host, for message, question and approval
 	Decided *Decided            // for decision
+
+	// Used is what an exchange that has begun has used so far. It is set with its messages and at its
+	// end. The last Used of all exchanges, and those of all attempts, are what the run has used.
+	Used models.Sum
 }
 
 // Place is a place in the program's source.
@@ -107,8 +112,7 @@ type Attempt struct {
 	IsStream bool
 
 	Reply *effect.AgentReply // set at the end of a successful attempt
-	Cost  *int64             // of the reply in units of 10⁻¹² US dollars; nil if it is unknown
-	Sent  bool               // set at the end of an attempt that has sent a request
+	Used  models.Sum         // set at the end of an attempt that has sent a request
 	// Reason is the class of the error, and Status the HTTP status of the response, or 0.
 	Reason string
 	Status int64

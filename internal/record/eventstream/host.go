@@ -26,6 +26,7 @@ type exchange struct {
 	messages []int64
 	first    uint32
 	waiting  []message // unanswered requests of the host, oldest first
+	used     *effect.Metered
 	result   *effect.HostMessage
 	opened   *effect.ExchangeOpened
 	err      error // the error of the exchange
@@ -92,7 +93,13 @@ func (s *Stream) beginParts(t *task, e int64, at vm.Caller, q, shown effect.Requ
 			s.endStream(q.ID, reply, err)
 		}
 	case *effect.StreamClose:
-		s.endStream(q.ID, nil, nil)
+		return func(r effect.Result, _ error) {
+			closed, ok := r.(*effect.StreamClosed)
+			if x := s.streams[q.ID]; ok && x != nil {
+				s.reportAttempts(x, nil, &effect.Error{Attempts: closed.Failed})
+			}
+			s.endStream(q.ID, nil, nil)
+		}
 	case *effect.ExchangeOpen:
 		return s.beginExchange(t, e, at, q, shown)
 	case *effect.ExchangeNext:
@@ -130,7 +137,7 @@ func (s *Stream) beginExchange(t *task, e int64, at vm.Caller, q *effect.Exchang
 	s.emitEvent(began)
 	return func(r effect.Result, err error) {
 		if opened, ok := r.(*effect.ExchangeOpened); ok && err == nil {
-			x.opened, s.exchanges[opened.ID] = opened, x
+			x.opened, x.used, s.exchanges[opened.ID] = opened, s.meter.Exchange(opened.ID), x
 			return
 		}
 		s.emitEnd(&x.item, nil, err)
@@ -166,8 +173,8 @@ func (s *Stream) receiveMessage(x *exchange, e int64, m *effect.HostMessage) int
 	case m.IsRuling():
 		i.kind = event.Approval
 		m = withID(m)
-		s.emitEvent(withMessage(s.begin(&i), m))
-		s.emitEvent(withMessage(s.end(&i), m))
+		s.emitEvent(withMessage(s.begin(&i), x, m))
+		s.emitEvent(withMessage(s.end(&i), x, m))
 	case row.Role == hostmsg.Withdraws:
 		s.withdrawRequest(x, m.ID)
 	case row.Terminal():
@@ -180,12 +187,12 @@ func (s *Stream) receiveMessage(x *exchange, e int64, m *effect.HostMessage) int
 		if row.Form == hostmsg.YesNo {
 			i.kind = event.Approval
 		}
-		s.emitEvent(withMessage(s.begin(&i), m))
+		s.emitEvent(withMessage(s.begin(&i), x, m))
 		x.waiting = append(x.waiting, message{i, m.Type, m.ID})
 		return i.number
 	case row.Waits(): // reported as the tool call
 	default:
-		s.emitEvent(withMessage(s.point(&i), m))
+		s.emitEvent(withMessage(s.point(&i), x, m))
 		return i.number
 	}
 	return 0
@@ -201,8 +208,8 @@ func withID(m *effect.HostMessage) *effect.HostMessage {
 	return &decided
 }
 
-func withMessage(e *event.Event, m *effect.HostMessage) *event.Event {
-	e.Message = m
+func withMessage(e *event.Event, x *exchange, m *effect.HostMessage) *event.Event {
+	e.Message, e.Used = m, x.used.Use().Sum
 	return e
 }
 
@@ -256,7 +263,10 @@ func (s *Stream) endExchange(id int64, reason string) {
 		s.emitEnd(&m.item, nil, errCancelled)
 	}
 	e := s.end(&x.item)
-	e.Message, e.Result, e.Err = x.result, x.opened, s.cleanError(x.err)
+	e.Message, e.Result, e.Used, e.Err = x.result, x.opened, x.used.Use().Sum, s.cleanError(x.err)
+	if x.err == nil && x.used.Failed() {
+		e.Err = s.cleanError(effect.Errorf("HostError", "%s", x.used.Proofs.String()))
+	}
 	if !x.over {
 		e.Err = s.cleanError(errors.New(reason))
 	}

@@ -43,11 +43,7 @@ func (s *Stream) beginRequest(t *task, e int64, at vm.Caller, calls []vm.Place, 
 
 // endRequest handles the outcome of a request to a model.
 func (s *Stream) endRequest(x *request, reply *effect.AgentReply, err error) {
-	if f := s.options.Attempts; f != nil && !x.reported {
-		x.reported = f(func(k event.Kind, phase event.Phase, a *event.Attempt, err error) {
-			s.reportAttempt(x, k, phase, a, err)
-		}, x.shown, reply, err)
-	}
+	s.reportAttempts(x, reply, err)
 	if err != nil && !x.reported { // the request was refused before its first attempt
 		a := event.Attempt{Connection: x.shown.Connection, Model: x.shown.Model}
 		if e, ok := errors.AsType[*effect.Error](err); ok {
@@ -59,6 +55,16 @@ func (s *Stream) endRequest(x *request, reply *effect.AgentReply, err error) {
 	c.at, c.err, c.done = s.options.Since(), s.cleanError(err), err != nil || reply == nil || len(reply.ToolCalls) == 0
 	if reply != nil {
 		c.reply, _ = s.cleanResult(effect.KindAgentCall, reply).(*effect.AgentReply)
+	}
+}
+
+// reportAttempts reports the attempts at a call from its recorded result, unless the model client has
+// reported them.
+func (s *Stream) reportAttempts(x *request, reply *effect.AgentReply, err error) {
+	if f := s.options.Attempts; f != nil && !x.reported {
+		x.reported = f(func(k event.Kind, phase event.Phase, a *event.Attempt, err error) {
+			s.reportAttempt(x, k, phase, a, err)
+		}, x.shown, reply, err)
 	}
 }
 

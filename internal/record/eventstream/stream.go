@@ -45,6 +45,7 @@ type Stream struct {
 	streams   map[int64]*request             // open streams of models by their numbers in requests
 	servers   map[int64]*item                // open calls of MCP servers by their numbers in requests
 	requests  map[*effect.AgentCall]*request // open requests to models
+	meter     effect.Meter                   // of exchanges
 }
 
 // item is an item that has begun.
@@ -197,6 +198,7 @@ func (p *performed) ended(result effect.Result, err error) {
 	s := p.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.meter.Add(p.request, result, err, func(effect.Use) {})
 	e := s.end(&p.item)
 	if p.number == 0 { // the effect has no Begin
 		p.number = e.Number

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -26,6 +27,8 @@ type SampleOptions struct {
 	IsOutside func(effect.Kind, *Failure) bool
 	// Replayed receives each request whose result is on the tape; nil ignores them.
 	Replayed func(effect.Request)
+	// Price returns the cost of a reply; see effect.Meter.
+	Price func(*effect.AgentReply) (cost int64, ok bool)
 	// Edit changes each request before it is looked up and performed; nil changes nothing.
 	Edit func(effect.Request)
 	// Create creates the file of the tape with its first lines. It is called before the first
@@ -61,13 +64,15 @@ type Sample struct {
 	diverged error
 	err      error // error of writing
 
-	effects  map[int64]sampleEffect // running effects
-	seen     int64                  // last effect that was classified
-	underWay []int64
-	open     map[objectKey]*SampleExchange // exchanges, streams (nil) and calls (nil) that are open
-	acted    bool                          // the program may have changed files
-	time     effect.Time                   // last recorded reading of the clock; zero without one
-	used     SampleUsage
+	effects   map[int64]sampleEffect // running effects
+	seen      int64                  // last effect that was classified
+	underWay  []int64
+	open      map[objectKey]bool // exchanges, streams (nil) and calls (nil) that are open
+	acted     bool               // the program may have changed files
+	time      effect.Time        // last recorded reading of the clock; zero without one
+	used      SampleUsage
+	meter     effect.Meter
+	exchanges []*effect.Metered
 }
 
 // sampleEffect is a running effect.
@@ -84,23 +89,17 @@ type sampleLine struct {
 	judge   string
 }
 
-// SampleUsage contains what a sample used. Calls and JudgeCalls are the numbers of calls that were
-// performed, not read from the tape.
+// SampleUsage contains what the agents and hosts of a sample used, and its judges. An exchange counts
+// as one of unknown price if its host has reported neither a cost nor tokens that have one. Calls and
+// JudgeCalls are the numbers of calls that were performed, not read from the tape.
 type SampleUsage struct {
-	Replies, Judged   []*effect.AgentReply // of agents, and of judges
-	Exchanges         []*SampleExchange
+	Used, Judged      models.Sum
 	Calls, JudgeCalls int64
-}
-
-// SampleExchange is an exchange with a host.
-type SampleExchange struct {
-	Host string
-	Used effect.HostUsage
 }
 
 // NewSample starts a sample.
 func NewSample(o SampleOptions) *Sample {
-	s := &Sample{options: o, outside: map[string]bool{}, effects: map[int64]sampleEffect{}, open: map[objectKey]*SampleExchange{}}
+	s := &Sample{options: o, outside: map[string]bool{}, effects: map[int64]sampleEffect{}, open: map[objectKey]bool{}}
 	if o.Tape != nil {
 		s.player = Play(o.Tape)
 		s.player.Clean = o.Clean
@@ -399,25 +398,15 @@ func (s *Sample) count(r effect.Request, result effect.Result, err error, x samp
 	default:
 		s.used.Calls++
 	}
-	var reply *effect.AgentReply
-	switch result := result.(type) {
-	case *effect.AgentReply:
-		reply = result
-	case *effect.StreamPiece:
-		reply = result.Reply
-	case *effect.ExchangeMessages:
-		if x := s.open[objectKey{r.Kind().Family(), *r.(effect.Numbered).Number()}]; x != nil {
-			for i := range result.Messages {
-				x.Used.AddMessage(&result.Messages[i]) // the runtime reports invalid totals
-			}
+	s.meter.Add(r, result, err, func(more effect.Use) {
+		if x.judge != "" {
+			s.used.Judged.Add(more.Sum)
+		} else {
+			s.used.Used.Add(more.Sum)
 		}
-	}
-	switch {
-	case reply == nil:
-	case x.judge != "":
-		s.used.Judged = append(s.used.Judged, reply)
-	default:
-		s.used.Replies = append(s.used.Replies, reply)
+	})
+	if opened, ok := result.(*effect.ExchangeOpened); ok && err == nil {
+		s.exchanges = append(s.exchanges, s.meter.Exchange(opened.ID))
 	}
 }
 
@@ -437,17 +426,20 @@ func (s *Sample) firstOutside() int {
 }
 
 // Usage returns what the sample used.
-func (s *Sample) Usage() SampleUsage { return s.used }
+func (s *Sample) Usage() SampleUsage {
+	u := s.used
+	for _, x := range s.exchanges {
+		if use := x.Use(); use.Cost == 0 && !x.Priced {
+			u.Used.Unpriced++
+		}
+	}
+	return u
+}
 
 // follow records which exchanges, streams and calls are open.
 func (s *Sample) follow(r effect.Request, result effect.Result, err error) {
 	if n, ok := result.(effect.Numbered); ok && err == nil {
-		var exchange *SampleExchange
-		if open, ok := r.(*effect.ExchangeOpen); ok {
-			exchange = &SampleExchange{Host: open.Host}
-			s.used.Exchanges = append(s.used.Exchanges, exchange)
-		}
-		s.open[objectKey{r.Kind().Family(), *n.Number()}] = exchange
+		s.open[objectKey{r.Kind().Family(), *n.Number()}] = true
 	}
 	n, ok := r.(effect.Numbered)
 	if !ok {

@@ -246,10 +246,10 @@ func (e *Entry) check() error {
 }
 
 // hasResult reports whether every effect of a kind that does not fail has a result. Of other areas,
-// some results are nothing.
+// and of closed streams, some results are nothing.
 func hasResult(k effect.Kind) bool {
 	row := effect.Lookup(k)
-	return row.Result != nil && slices.Contains([]effect.Area{effect.Models, effect.Clocks, effect.Files, effect.Web, effect.Commands}, row.By)
+	return row.Result != nil && k != effect.KindStreamClose && slices.Contains([]effect.Area{effect.Models, effect.Clocks, effect.Files, effect.Web, effect.Commands}, row.By)
 }
 
 // Recorded reports whether the results of a kind of effect are recorded. Output and everything else

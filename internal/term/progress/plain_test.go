@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/record/activity"
 )
 
@@ -45,14 +46,18 @@ func TestFormats(t *testing.T) {
 }
 
 func TestSummary(t *testing.T) {
-	for want, tally := range map[string]Tally{
-		"done in 3m40s · 4 exchanges · 2 questions, 5 approvals (1 denied) · 48k tokens · $0.21": {4, 2, 5, 1, 0, activity.Usage{Tokens: 48000, Cost: 0.21}},
-		"done in 3m40s · 2 exchanges (1 failed)":                                                 {Exchanges: 2, Failed: 1},
-		"done in 3m40s · 1 exchange":                                                             {Exchanges: 1},
-		"done in 3m40s · 1 exchange · 1 question · $0.21":                                        {Exchanges: 1, Questions: 1, Used: activity.Usage{Cost: 0.21}},
-		"done in 3m40s · 2 exchanges · 1 approval · 9 tokens":                                    {Exchanges: 2, Approvals: 1, Used: activity.Usage{Tokens: 9}},
+	type run struct {
+		tally Tally
+		used  models.Sum
+	}
+	for want, x := range map[string]run{
+		"done in 3m40s · 4 exchanges · 2 questions, 5 approvals (1 denied) · 48k tokens · $0.21": {Tally{2, 5, 1, 0}, models.Sum{Exchanges: 4, TokensIn: 48000, Cost: 21e10}},
+		"done in 3m40s · 2 exchanges (1 failed)":                                                 {Tally{Failed: 1}, models.Sum{Exchanges: 2}},
+		"done in 3m40s · 1 exchange":                                                             {Tally{}, models.Sum{Exchanges: 1}},
+		"done in 3m40s · 1 exchange · 1 question · $0.21":                                        {Tally{Questions: 1}, models.Sum{Exchanges: 1, Cost: 21e10}},
+		"done in 3m40s · 2 exchanges · 1 approval · 9 tokens":                                    {Tally{Approvals: 1}, models.Sum{Exchanges: 2, TokensIn: 4, TokensOut: 5}},
 	} {
-		if got := tally.Summary("done in", 220*time.Second); got != want {
+		if got := x.tally.Summary("done in", 220*time.Second, x.used); got != want {
 			t.Errorf("summary = %s\nwant      %s", got, want)
 		}
 	}

@@ -6,21 +6,19 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/record/activity"
 )
 
 // Tally counts the events of a run.
 type Tally struct {
-	Exchanges, Questions, Approvals, Denied int
-	Failed                                  int // number of failed exchanges
-	Used                                    activity.Usage
+	Questions, Approvals, Denied int
+	Failed                       int // number of failed exchanges
 }
 
 // Add counts an event.
 func (t *Tally) Add(e *activity.Event) {
 	switch e.Kind {
-	case activity.Began:
-		t.Exchanges++
 	case activity.Asked:
 		if isApproval(e) {
 			t.Approvals++
@@ -32,25 +30,19 @@ func (t *Tally) Add(e *activity.Event) {
 			t.Denied++
 		}
 	case activity.Ended:
-		if e.Failed && e.Text != cancelled {
+		if e.HasFailed {
 			t.Failed++
 		}
-		t.Used.Tokens += e.Used.Tokens
-		t.Used.Cost += e.Used.Cost
 	}
 }
-
-// cancelled is the reason of an exchange whose result is no longer needed, such as the loser of a
-// race.
-const cancelled = "cancelled"
 
 // isApproval reports whether an event is about a message that is answered with yes or no.
 func isApproval(e *activity.Event) bool { return hostmsg.Lookup(e.Type).Form == hostmsg.YesNo }
 
 // Summary returns the last line about a run. how is its beginning, such as "done in", and d is the
-// duration of the run.
-func (t *Tally) Summary(how string, d time.Duration) string {
-	exchanges := counted(t.Exchanges, "exchange")
+// duration of the run. used is what models and hosts have used.
+func (t *Tally) Summary(how string, d time.Duration, used models.Sum) string {
+	exchanges := counted(int(used.Exchanges), "exchange")
 	if t.Failed > 0 {
 		exchanges += " (" + strconv.Itoa(t.Failed) + " failed)"
 	}
@@ -69,11 +61,11 @@ func (t *Tally) Summary(how string, d time.Duration) string {
 	if len(asked) > 0 {
 		parts = append(parts, strings.Join(asked, ", "))
 	}
-	if t.Used.Tokens > 0 {
-		parts = append(parts, Tokens(t.Used.Tokens)+" tokens")
+	if n := used.Tokens(); n > 0 {
+		parts = append(parts, Tokens(n)+" tokens")
 	}
-	if t.Used.Cost > 0 {
-		parts = append(parts, Cost(t.Used.Cost))
+	if used.Cost > 0 {
+		parts = append(parts, Cost(float64(used.Cost)/1e12))
 	}
 	return strings.Join(parts, " · ")
 }
