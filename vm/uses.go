@@ -66,8 +66,8 @@ func (x *use) skipEnded() {
 	}
 }
 
-// observed returns a function that counts the result of a request of t, and passes it to next, which
-// may be nil. The result may arrive after the end of the task.
+// observed returns a function that counts the result of a request of t, and passes it to next,
+// which may be nil. The result may arrive after the end of the task.
 func (u *uses) observed(t *task, r effect.Request, next func(effect.Result, error)) func(effect.Result, error) {
 	if u == nil {
 		return next

@@ -299,7 +299,8 @@ func (f *sinks) decisions(next vm.Decisions) vm.Decisions {
 	return f.stream.DecisionsAfter(next)
 }
 
-// end ends what shows the run. err is the error of the run. The result is an error of writing the transcript or the trace.
+// end ends what shows the run. err is the error of the run. The result is an error of writing the
+// transcript or the trace.
 func (f *sinks) end(err error) error {
 	if f == nil {
 		return nil

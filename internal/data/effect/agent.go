@@ -222,9 +222,9 @@ type StreamPiece struct {
 	Reply *AgentReply `json:"reply,omitempty"`
 }
 
-// StreamClose closes a stream. If the reply is not complete, it aborts the request to the model, and
-// its result is a *StreamClosed. Otherwise its result is nil. Closing a stream that is not open has
-// no effect.
+// StreamClose closes a stream. If the reply is not complete, it aborts the request to the model,
+// and its result is a *StreamClosed. Otherwise its result is nil. Closing a stream that is not open
+// has no effect.
 type StreamClose struct {
 	ID int64 `json:"id"`
 }

@@ -62,8 +62,8 @@ type Config struct {
 
 // World is the part of the runtime whose state a resumed run continues.
 type World interface {
-	// Charge counts what models and hosts have used in earlier processes, and Lost a call of a model
-	// whose usage is unknown. Price returns the cost of a reply; see effect.Meter.
+	// Charge counts what models and hosts have used in earlier processes, and Lost a call of a
+	// model whose usage is unknown. Price returns the cost of a reply; see effect.Meter.
 	Charge(effect.Use)
 	Lost(*effect.AgentCall)
 	Price(*effect.AgentReply) (cost int64, ok bool)

@@ -61,8 +61,9 @@ type Event struct {
 	Message *effect.HostMessage // the message of a host, for message, question and approval
 	Decided *Decided            // for decision
 
-	// Used is what an exchange that has begun has used so far. It is set with its messages and at its
-	// end. The last Used of all exchanges, and those of all attempts, are what the run has used.
+	// Used is what an exchange that has begun has used so far. It is set with its messages and at
+	// its end. The last Used of all exchanges, and those of all attempts, are what the run has
+	// used.
 	Used models.Sum
 }
 

@@ -58,8 +58,8 @@ func (s *Stream) endRequest(x *request, reply *effect.AgentReply, err error) {
 	}
 }
 
-// reportAttempts reports the attempts at a call from its recorded result, unless the model client has
-// reported them.
+// reportAttempts reports the attempts at a call from its recorded result, unless the model client
+// has reported them.
 func (s *Stream) reportAttempts(x *request, reply *effect.AgentReply, err error) {
 	if f := s.options.Attempts; f != nil && !x.reported {
 		x.reported = f(func(k event.Kind, phase event.Phase, a *event.Attempt, err error) {

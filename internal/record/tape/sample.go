@@ -89,9 +89,9 @@ type sampleLine struct {
 	judge   string
 }
 
-// SampleUsage contains what the agents and hosts of a sample used, and its judges. An exchange counts
-// as one of unknown price if its host has reported neither a cost nor tokens that have one. Calls and
-// JudgeCalls are the numbers of calls that were performed, not read from the tape.
+// SampleUsage contains what the agents and hosts of a sample used, and its judges. An exchange
+// counts as one of unknown price if its host has reported neither a cost nor tokens that have one.
+// Calls and JudgeCalls are the numbers of calls that were performed, not read from the tape.
 type SampleUsage struct {
 	Used, Judged      models.Sum
 	Calls, JudgeCalls int64
