@@ -1,7 +1,6 @@
 package runs
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -69,15 +68,6 @@ func took(seconds float64) string {
 		return fmt.Sprintf("%dh%02dm", s/3600, s/60%60)
 	}
 	return fmt.Sprintf("%dd%02dh", s/86400, s/3600%24)
-}
-
-// dollars formats an amount with at least two digits after the point.
-func dollars(usd float64) json.Number {
-	s := strconv.FormatFloat(usd, 'f', -1, 64)
-	if _, digits, _ := strings.Cut(s, "."); len(digits) < 2 {
-		s = strconv.FormatFloat(usd, 'f', 2, 64)
-	}
-	return json.Number(s)
 }
 
 const (
