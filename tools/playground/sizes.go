@@ -13,7 +13,7 @@ import (
 const sizesFile = "tools/playground/sizes.txt"
 
 // maxBrotli is the maximum size of the module by brotli, in bytes.
-const maxBrotli = 4_130_000
+const maxBrotli = 4_150_000
 
 // grows reports whether a size is more than 2 % above an earlier one.
 func grows(size, before int64) bool { return (size-before)*50 > before }
