@@ -19,7 +19,7 @@ const toolsFolder = "tools"
 
 // maxRequirements is the maximum number of third-party modules that the product and its tests
 // import.
-const maxRequirements = 23
+const maxRequirements = 22
 
 // requirements returns the versions of the modules in a go.mod, and the number of modules that it
 // requires directly.

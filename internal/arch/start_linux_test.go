@@ -14,7 +14,7 @@ import (
 // Limits of the work of every command before its main begins. A new dependency or table adds to it.
 // A table that only some commands read can be created when it is read (sync.OnceValue).
 const (
-	maxInitBytes  = 430_000
+	maxInitBytes  = 425_000
 	maxInitAllocs = 3_400
 	// maxFaults limits the page faults of `--version`, as a multiple of those of a program that
 	// links net/http.

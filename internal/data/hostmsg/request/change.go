@@ -11,7 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/aymanbagabas/go-udiff"
+	"github.com/rogpeppe/go-internal/diff"
 
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
@@ -211,7 +211,7 @@ func compare(path, kind, before, after string) Change {
 	case len(before)+len(after) > maxDiffed:
 		c.Note = fmt.Sprintf("too large to compare: %d bytes become %d bytes", len(before), len(after))
 	default:
-		c.parse(udiff.Unified("a", "b", before, after))
+		c.parse(string(diff.Diff("a", []byte(before), "b", []byte(after))))
 	}
 	return c
 }

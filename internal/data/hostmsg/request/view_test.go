@@ -14,8 +14,8 @@ import (
 
 // files are those that the requests of the corpus change.
 var files = map[string]string{
-	"/work/steps.go":  "package steps\n\n// Step is one.\ntype Step int\n\nfunc Steps(n int) []Step {\n\treturn make([]Step, 0, n)\n}\n",
-	"/work/twice.txt": "same\nsame\n", "/work/logo.png": "\x89PNG\x00",
+	"/repo/steps.go":  "package steps\n\n// Step is one.\ntype Step int\n\nfunc Steps(n int) []Step {\n\treturn make([]Step, 0, n)\n}\n",
+	"/repo/twice.txt": "same\nsame\n", "/repo/logo.png": "\x89PNG\x00",
 }
 
 func read(name string) ([]byte, error) {
