@@ -89,6 +89,18 @@ fn main() { println(A.execute_with_schema<Tree>("Draw a tree")?); }`,
 		Good: `schema Node { label: String, parent: Int }
 agent A uses vendor { model: "claude-opus-5-5" }
 fn main() { println(A.execute_with_schema<Array<Node>>("Draw a tree")?); }`,
+		More: []Pair{
+			{`schema Note { text: String, data: Any }
+agent A uses vendor { model: "claude-opus-5-5" }
+fn main() { println(A.execute_with_schema<Note>("Write a note")?); }`, `schema Note { text: String, data: Map<String, Int> }
+agent A uses vendor { model: "claude-opus-5-5" }
+fn main() { println(A.execute_with_schema<Note>("Write a note")?); }`},
+			{`enum Shape { Dot, Line(Int, Int) }
+agent A uses vendor { model: "claude-opus-5-5" }
+fn main() { println(A.execute_with_schema<Shape>("Draw a shape")?); }`, `enum Shape { Dot, Line { from: Int, to: Int } }
+agent A uses vendor { model: "claude-opus-5-5" }
+fn main() { println(A.execute_with_schema<Shape>("Draw a shape")?); }`},
+		},
 	}
 	EarlyChange = &Info{
 		Code: "W0744", Title: `changing value before constant text`, Noise: NotNoise,

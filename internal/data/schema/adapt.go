@@ -2,6 +2,7 @@ package schema
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -38,25 +39,58 @@ var (
 )
 
 // Adapt returns a schema in the form that the provider enforces, with its members in the same
-// order. ok is false if the rules are closed and the schema cannot be enforced: it refers to
-// itself, allows any value, or is too large.
+// order. ok is false if the provider refuses the schema.
 func (r *Rules) Adapt(schema json.RawMessage) (out json.RawMessage, ok bool) {
-	s, err := value.Parse(schema)
+	a, s, err := r.adapt(schema)
 	if err != nil {
 		return nil, false
 	}
-	a := &adapted{Rules: r, refs: map[string][]string{}}
-	out = value.AppendJSON(nil, a.part(s, ""))
-	isEnforced := !a.open && a.optional <= r.MaxOptional && a.unions <= r.MaxUnions && !a.refersToItself()
-	return out, isEnforced || !r.Closed
+	how, _ := a.refusal()
+	return value.AppendJSON(nil, s), how == ""
+}
+
+// Refuses returns how the provider refuses a schema: the end of a sentence about the schema and the
+// step that helps, or "". Only closed rules refuse a schema.
+func (r *Rules) Refuses(schema json.RawMessage) (how, step string) {
+	a, _, err := r.adapt(schema)
+	if err != nil {
+		return "is not valid JSON", "correct it"
+	}
+	return a.refusal()
+}
+
+func (r *Rules) adapt(schema json.RawMessage) (a *adapted, out value.Slot, err error) {
+	s, err := value.Parse(schema)
+	if err != nil {
+		return nil, value.Nil, err
+	}
+	a = &adapted{Rules: r, refs: map[string][]string{}}
+	return a, a.part(s, ""), nil
 }
 
 // adapted is a schema that is being adapted.
 type adapted struct {
 	*Rules
 	optional, unions int
-	open             bool                // a part allows any value, or any members
+	open, hasTuple   bool                // a part allows any value or any members; an array has no type of elements
 	refs             map[string][]string // the definitions to which each definition refers; "" is the schema itself
+}
+
+func (a *adapted) refusal() (how, step string) {
+	switch {
+	case !a.Closed:
+	case a.refersToItself():
+		return "refers to itself", "use a list whose elements have the number of their parent"
+	case a.hasTuple:
+		return "contains a tuple", "use a schema with names instead of the tuple"
+	case a.open:
+		return "contains Any", "use a schema instead of `Any`"
+	case a.optional > a.MaxOptional:
+		return fmt.Sprintf("has %d optional fields, and at most %d are enforced", a.optional, a.MaxOptional), "make some fields required"
+	case a.unions > a.MaxUnions:
+		return fmt.Sprintf("has %d options and enums, and at most %d are enforced", a.unions, a.MaxUnions), "use fewer options"
+	}
+	return "", ""
 }
 
 // part adapts a part of a schema, in the definition with the name def.
@@ -89,7 +123,7 @@ func (a *adapted) part(s value.Slot, def string) value.Slot {
 		if items, ok := o.GetString("items"); ok {
 			o.SetString("items", a.part(items, def))
 		} else {
-			a.open = true
+			a.hasTuple = true
 		}
 	}
 	for _, name := range []string{"anyOf", "allOf", "prefixItems"} {

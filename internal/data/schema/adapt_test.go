@@ -61,6 +61,9 @@ func TestAdapt(t *testing.T) {
 		if ok != (c.want != "") || ok && c.want != "fits" && string(out) != c.want {
 			t.Errorf("%s: %s, %v, want %s", c.schema, out, ok, c.want)
 		}
+		if how, step := c.rules.Refuses(json.RawMessage(c.schema)); (how == "") != ok || (step == "") != ok {
+			t.Errorf("%s: Refuses returns %q, %q, but Adapt %v", c.schema, how, step, ok)
+		}
 	}
 }
 

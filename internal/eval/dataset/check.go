@@ -5,6 +5,7 @@ import (
 	"io/fs"
 
 	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/valuetype"
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/sema"
@@ -34,7 +35,7 @@ func checkData(e *sema.Eval, read driver.ReadData, maxRows int, l *diag.List) {
 		l.Add(d)
 		return
 	}
-	_, err = Read(e.Data, f.Text, newRowTypes().of(e.Row), "", maxRows)
+	_, err = Read(e.Data, f.Text, valuetype.Of(e.Row), "", maxRows)
 	problems, ok := errors.AsType[*Error](err)
 	if !ok {
 		return

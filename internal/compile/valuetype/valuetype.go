@@ -1,12 +1,16 @@
-package dataset
+// Package valuetype converts types of the checker to types at run time.
+package valuetype
 
 import (
 	"github.com/concerto-lang/concerto/internal/compile/types"
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// rowTypes converts types of the checker to types at run time.
-type rowTypes struct{ named map[namedType]*value.Type }
+// Of returns the type at run time for a type whose values can be decoded from data. A part without
+// such values is Any: it has been reported.
+func Of(t types.Type) *value.Type { return (&converter{map[namedType]*value.Type{}}).of(t) }
+
+type converter struct{ named map[namedType]*value.Type }
 
 // namedType identifies a declared type with its type arguments.
 type namedType struct {
@@ -14,51 +18,47 @@ type namedType struct {
 	text string
 }
 
-func newRowTypes() *rowTypes { return &rowTypes{map[namedType]*value.Type{}} }
-
 var basicTypes = map[*types.Basic]value.TypeKind{types.Int: value.TypeInt, types.Float: value.TypeFloat, types.String: value.TypeString, types.Bool: value.TypeBool,
 	types.Nil: value.TypeNil, types.Any: value.TypeAny}
 
-// of returns the type at run time for a type whose values can be decoded from data. Everything else
-// is accepted as Any, because it was reported.
-func (r *rowTypes) of(t types.Type) *value.Type {
+func (c *converter) of(t types.Type) *value.Type {
 	switch x := types.Resolve(t).(type) {
 	case *types.Basic:
 		if kind, ok := basicTypes[x]; ok {
 			return &value.Type{Kind: kind}
 		}
 	case *types.Array:
-		return &value.Type{Kind: value.TypeArray, Args: []*value.Type{r.of(x.Elem)}}
+		return &value.Type{Kind: value.TypeArray, Args: []*value.Type{c.of(x.Elem)}}
 	case *types.Map:
-		return &value.Type{Kind: value.TypeMap, Args: []*value.Type{r.of(x.Key), r.of(x.Value)}}
+		return &value.Type{Kind: value.TypeMap, Args: []*value.Type{c.of(x.Key), c.of(x.Value)}}
 	case *types.Option:
-		return &value.Type{Kind: value.TypeOption, Args: []*value.Type{r.of(x.Elem)}}
+		return &value.Type{Kind: value.TypeOption, Args: []*value.Type{c.of(x.Elem)}}
 	case *types.Tuple:
 		out := &value.Type{Kind: value.TypeTuple}
 		for _, elem := range x.Elems {
-			out.Args = append(out.Args, r.of(elem))
+			out.Args = append(out.Args, c.of(elem))
 		}
 		return out
 	case *types.Union:
 		return &value.Type{Kind: value.TypeUnion, Values: x.Values}
 	case *types.Named:
-		return r.ofNamed(x)
+		return c.ofNamed(x)
 	}
 	return value.AnyType
 }
 
 // ofNamed returns the type for a struct, schema or enum, which may contain itself.
-func (r *rowTypes) ofNamed(n *types.Named) *value.Type {
+func (c *converter) ofNamed(n *types.Named) *value.Type {
 	name := namedType{n.Decl, types.Full(n).String()}
-	if known := r.named[name]; known != nil {
+	if known := c.named[name]; known != nil {
 		return known
 	}
 	out := &value.Type{Kind: value.TypeStruct, Name: n.Decl.Name}
-	r.named[name] = out
+	c.named[name] = out
 	bindings := types.Bindings(n.Decl.Params, n.Args)
 	fields := func(all []*types.Field) (out []value.Field) {
 		for _, f := range all {
-			out = append(out, value.Field{Name: f.Name, Type: r.of(types.Substitute(f.Type, bindings)), Optional: f.Optional, HasDefault: f.Default})
+			out = append(out, value.Field{Name: f.Name, Type: c.of(types.Substitute(f.Type, bindings)), Optional: f.Optional, HasDefault: f.Default})
 		}
 		return out
 	}
