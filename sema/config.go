@@ -307,23 +307,37 @@ func (a *Agent) ModelUses(connections map[string]ManifestConnection) (uses []mod
 	return uses
 }
 
+// Refusal is a field of an agent that a model refuses.
+type Refusal struct {
+	Field *ast.ConfigField
+	How   string // the end of a sentence about the model
+	Step  string // what helps
+}
+
+// Refusals returns the fields of the agent that a model refuses. row is what is known about the
+// model, or nil.
+func (a *Agent) Refusals(row *models.Model, use models.Use) (all []Refusal) {
+	for _, f := range a.Decl.Fields {
+		if how, step := row.Refuses(f.Name.Name, use); how != "" && a.Fields[f.Name.Name] != nil {
+			all = append(all, Refusal{f, how, step})
+		}
+	}
+	return all
+}
+
 // refusedFields reports fields that one of the agent's models refuses.
 func (c *checker) refusedFields(m *module, a *Agent) {
 	for i, use := range a.ModelUses(c.cfg.Manifest.Connections) {
 		row := c.cfg.Manifest.Connections[use.Connection].Endpoint.Model(use.Model)
-		for _, f := range a.Decl.Fields {
-			how, step := row.Refuses(f.Name.Name, use)
-			if a.Fields[f.Name.Name] == nil || how == "" {
-				continue
-			}
-			message := use.Model + " " + how
+		for _, r := range a.Refusals(row, use) {
+			message := use.Model + " " + r.How
 			if i > 0 {
-				message = fmt.Sprintf("%s, the model of the fallback `%s`, %s", use.Model, use.Connection, how)
+				message = fmt.Sprintf("%s, the model of the fallback `%s`, %s", use.Model, use.Connection, r.How)
 			}
-			if f.Name.Name == "reasoning_effort" {
-				c.report(m, diag.RefusedEffort.At(f.Value.Span(), "%s", message).Hint("%s", step))
+			if r.Field.Name.Name == "reasoning_effort" {
+				c.report(m, diag.RefusedEffort.At(r.Field.Value.Span(), "%s", message).Hint("%s", r.Step))
 			} else {
-				c.report(m, diag.RefusedField.At(f.Name.Sp, "%s", message).Hint("%s", step))
+				c.report(m, diag.RefusedField.At(r.Field.Name.Sp, "%s", message).Hint("%s", r.Step))
 			}
 		}
 	}

@@ -139,11 +139,9 @@ func (q *request) fillHost(asks *effect.Asking, message json.RawMessage, now tim
 
 // approval is a request for approval from a host or for a tool call.
 type approval struct {
-	Description string          `json:"description"`
-	Tool        string          `json:"tool"`
-	Args        json.RawMessage `json:"args"`
-	Risk        string          `json:"risk_level"`
-	Reason      string          `json:"reason"`
+	Tool string          `json:"tool"`
+	Args json.RawMessage `json:"args"`
+	Risk string          `json:"risk_level"`
 	// The following fields are set only for tool calls.
 	By      string  `json:"by"`
 	CallID  string  `json:"call_id"`

@@ -107,7 +107,7 @@ func (cmd *modelsCommand) list(path string) error {
 // describeModel returns the use of a model as the command prints it. found are the diagnostics of
 // the program.
 func describeModel(in *driver.Input, u *driver.ModelUse, found diag.List) listedModel {
-	c, file := u.Connection, u.Agent.Info.File.Source
+	c, file := u.Section, u.Agent.Info.File.Source
 	m := listedModel{Agent: u.Agent.Name, Place: fmt.Sprintf("%s:%d", file.Name, file.Position(u.Agent.Decl.Name.Sp.Start).Line),
 		Connection: c.Name, Provider: c.Provider, Model: u.Model, API: c.Endpoint().Uses(), Source: []string{}, Problems: []string{}}
 	if p := u.Price(time.Now()); p != nil {
@@ -118,7 +118,9 @@ func describeModel(in *driver.Input, u *driver.ModelUse, found diag.List) listed
 		m.Pattern, m.Date, m.Source, m.Settings = row.Pattern, row.Date, models.SourcesOf(row.Source), &row.Settings
 		m.Cache, m.CacheMin = row.Cache, row.CacheMin
 	}
-	m.Problems = append(m.Problems, u.Refused()...)
+	for _, r := range u.Refusals() {
+		m.Problems = append(m.Problems, u.Model+" "+r.How)
+	}
 	for _, d := range found.Sorted() {
 		if d.Info == diag.OnlyChat && d.File == file && u.Agent.Decl.Sp.Start <= d.Span.Start && d.Span.End <= u.Agent.Decl.Sp.End {
 			m.Problems = append(m.Problems, d.Message)

@@ -286,7 +286,7 @@ func (in *Input) readData(from *source.File, name string) (*source.File, error) 
 func (in *Input) caches(p *sema.Program) func(*sema.Agent) bool {
 	own := map[*sema.Agent]bool{}
 	for _, u := range slices.Backward(in.ModelUses(p)) { // so that the connection replaces its fallbacks
-		own[u.Agent] = u.Connection.Cache != models.CacheOff && u.Row().Caches()
+		own[u.Agent] = u.Section.Cache != models.CacheOff && u.Row().Caches()
 	}
 	return func(a *sema.Agent) bool { return own[a] }
 }

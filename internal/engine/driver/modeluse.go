@@ -9,32 +9,23 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// ModelUse is the use of a model by an agent.
+// ModelUse is the use of a model by an agent. The name of the model is "" if the agent has none.
 type ModelUse struct {
-	Agent      *sema.Agent
-	Connection *manifest.Connection
-	Model      string // its full name; "" if the agent has no model
+	models.Use
+	Agent   *sema.Agent
+	Section *manifest.Connection
 }
 
 // Row returns what is known about the model, or nil.
-func (u *ModelUse) Row() *models.Model { return u.Connection.Endpoint().Model(u.Model) }
+func (u *ModelUse) Row() *models.Model { return u.Section.Endpoint().Model(u.Model) }
 
 // Price returns the price of the model at a time, or nil if it is unknown.
 func (u *ModelUse) Price(at time.Time) *models.Price {
-	return models.Tariff{Provider: u.Connection.Provider, Address: u.Connection.BaseURL, Own: u.Connection.Prices}.Price(u.Model, at)
+	return models.Tariff{Provider: u.Section.Provider, Address: u.Section.BaseURL, Own: u.Section.Prices}.Price(u.Model, at)
 }
 
-// Refused returns how the model refuses fields of the agent, each as a sentence without a period.
-func (u *ModelUse) Refused() (all []string) {
-	use := models.Use{Connection: u.Connection.Name, Model: u.Model}
-	use.Effort, _ = u.Agent.Fields["reasoning_effort"].(string)
-	for _, f := range u.Agent.Decl.Fields {
-		if how, _ := u.Row().Refuses(f.Name.Name, use); how != "" && u.Agent.Fields[f.Name.Name] != nil {
-			all = append(all, u.Model+" "+how)
-		}
-	}
-	return all
-}
+// Refusals returns the fields of the agent that the model refuses.
+func (u *ModelUse) Refusals() []sema.Refusal { return u.Agent.Refusals(u.Row(), u.Use) }
 
 // ModelUses returns the uses of models by the agents of a checked program, in the order of the
 // sources. Those of an agent begin with its connection, and continue with the connection's
@@ -47,7 +38,7 @@ func (in *Input) ModelUses(p *sema.Program) (uses []ModelUse) {
 	for _, a := range p.Agents {
 		for _, u := range a.ModelUses(all) {
 			if c := in.Manifest.Connection(u.Connection); c != nil {
-				uses = append(uses, ModelUse{a, c, u.Model})
+				uses = append(uses, ModelUse{u, a, c})
 			}
 		}
 	}
@@ -68,7 +59,7 @@ func (in *Input) CostLimit() string {
 func (in *Input) reportMissingKeys(p *sema.Program, l *diag.List) {
 	reported := map[string]bool{}
 	for _, u := range in.ModelUses(p) {
-		c := u.Connection
+		c := u.Section
 		if !c.LacksKey() || reported[c.Name] {
 			continue
 		}
@@ -90,7 +81,7 @@ func (in *Input) reportMissingPrices(p *sema.Program, l *diag.List) {
 	}
 	reported := map[string]bool{}
 	for _, u := range in.ModelUses(p) {
-		c := u.Connection
+		c := u.Section
 		if u.Model == "" || reported[c.Name+" "+u.Model] || u.Price(time.Time{}) != nil {
 			continue
 		}

@@ -59,14 +59,19 @@ func (q *ShownQuestion) Read(text string, isJSON bool) (json.RawMessage, error) 
 }
 
 // meant returns the value that a person means by a word, if the schema is that of a Bool or of
-// names.
+// names, or of an Option of them.
 func meant(text string, of []byte) (json.RawMessage, bool) {
-	var s struct {
-		Type any   `json:"type"`
-		Enum []any `json:"enum"`
+	type form struct {
+		Type  any    `json:"type"`
+		Enum  []any  `json:"enum"`
+		AnyOf []form `json:"anyOf"`
 	}
+	var s form
 	if of == nil || json.Unmarshal(of, &s) != nil {
 		return nil, false
+	}
+	if len(s.AnyOf) == 2 && s.AnyOf[1].Type == "null" {
+		s = s.AnyOf[0]
 	}
 	if yes, ok := schema.YesOrNo(text); ok && s.Type == "boolean" {
 		return json.RawMessage(strconv.FormatBool(yes)), true
