@@ -2,14 +2,12 @@ package vm
 
 import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/models"
 )
 
 // UsageNative is the name of the native that returns what a task has used. Uses are counted only in
 // programs that call it.
 const UsageNative = "run.usage"
-
-// picodollars are units of 10⁻¹² US dollars, in which sums of costs are exact.
-const picodollars = 1e12
 
 // uses counts what tasks use of models and hosts. A nil *uses counts nothing.
 type uses struct {
@@ -19,7 +17,7 @@ type uses struct {
 
 // use is what a task and the tasks that it has started have used.
 type use struct {
-	cost, in, out int64 // cost in picodollars, and tokens
+	cost, in, out int64 // cost in units of 10⁻¹² US dollars, and tokens
 	starter       *use  // use of the task that started the task; nil for none
 	ended         bool
 }
@@ -90,5 +88,5 @@ func (u *uses) observed(t *task, r effect.Request, next func(effect.Result, erro
 // hosts: the cost in US dollars, and input and output tokens.
 func (a *Args) Usage() (usd float64, in, out int64) {
 	x := a.vm.uses.useOf(a.vm.sched.current)
-	return float64(x.cost) / picodollars, x.in, x.out
+	return float64(x.cost) / models.Dollar, x.in, x.out
 }

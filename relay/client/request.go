@@ -189,23 +189,24 @@ func (q *request) approval(m *approval, message json.RawMessage) {
 
 // shownArguments returns the arguments that neither the title nor the diff shows, in their order.
 func shownArguments(v *view.View) json.RawMessage {
-	fields := v.Fields
-	if v.Dir != "" {
-		fields = append([]view.Field{{Name: "in", Value: v.Dir}}, fields...)
-	}
-	if v.Command != "" {
-		fields = append([]view.Field{{Name: "command", Value: v.Command}}, fields...)
-	}
-	if len(fields) == 0 {
-		return nil
-	}
 	out := []byte{'{'}
-	for i, f := range fields {
-		if i > 0 {
+	add := func(name string, text json.RawMessage) {
+		if len(out) > 1 {
 			out = append(out, ',')
 		}
-		out = append(jsonwrite.Text(out, f.Name), ':')
-		out = jsonwrite.Text(out, f.Value)
+		out = append(append(jsonwrite.Text(out, name), ':'), text...)
+	}
+	if v.Command != "" {
+		add("command", jsonwrite.Text(nil, v.Command))
+	}
+	if v.Dir != "" {
+		add("in", jsonwrite.Text(nil, v.Dir))
+	}
+	for _, f := range v.Fields {
+		add(f.Name, f.JSON)
+	}
+	if len(out) == 1 {
+		return nil
 	}
 	return append(out, '}')
 }

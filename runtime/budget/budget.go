@@ -13,11 +13,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/models"
 )
 
-// Money is an amount in units of 10⁻¹² US dollars. In this unit, the price of one token has the
-// same number as the price of a million tokens in millionths of a dollar, so sums are exact.
+// Money is an amount in units of 10⁻¹² US dollars, in which sums are exact.
 type Money int64
 
-const dollar = 1_000_000_000_000
+const dollar = models.Dollar
 
 // Dollars converts an amount in the manifest to Money. It rounds to a millionth of a dollar, and
 // smaller amounts up, because a limit of 0 is none.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
@@ -242,7 +243,7 @@ func (t *meter) addEstimate(m *effect.HostMessage, p *process) {
 	if prices == nil || t.used.Priced || t.used.Tokens() == 0 {
 		return
 	}
-	m.Payload.Map().SetString("cost_usd", value.Float(float64(t.used.Picodollars(prices))/1e12))
+	m.Payload.Map().SetString("cost_usd", value.Float(float64(t.used.Picodollars(prices))/models.Dollar))
 	m.Payload.Map().SetString("cost_estimated", value.Bool(true))
 }
 

@@ -179,16 +179,13 @@ func (c *Client) sendOnce(ctx context.Context, l *route, req *Request, piece fun
 	}
 	*spent = c.spent(l, req, reply.Usage())
 	spent.Answered, spent.Estimated = true, reply.Estimated
-	reply.CostUSD, reply.Unpriced = float64(spent.Cost)/dollar, spent.Unpriced
+	reply.CostUSD, reply.Unpriced = float64(spent.Cost)/models.Dollar, spent.Unpriced
 	if f := emptyReply(reply); f != nil && isReal {
 		f.Partial, spent.Failed = received > 0, true
 		return nil, spent, f
 	}
 	return reply, spent, err
 }
-
-// dollar is a US dollar in the unit of costs.
-const dollar = 1e12
 
 // spent returns what a request has used, with its cost now.
 func (c *Client) spent(l *route, req *Request, u models.Usage) models.Spent {

@@ -126,9 +126,6 @@ type AgentReply struct {
 	Failed []Attempt `json:"failed,omitempty"`
 }
 
-// dollar is a US dollar in the unit of costs.
-const dollar = 1e12
-
 // Usage returns what the request has used.
 func (r *AgentReply) Usage() models.Usage {
 	return models.Usage{In: r.TokensIn, Out: r.TokensOut, Parts: r.Parts, CacheWrite1h: r.TokensCacheWrite1h, Tier: r.ServiceTier}
@@ -180,7 +177,7 @@ func UseOf(spent *models.Spent) AttemptUse {
 	if spent == nil {
 		return AttemptUse{Unsent: true}
 	}
-	return AttemptUse{TokensIn: spent.In, TokensOut: spent.Out, Parts: spent.Parts, Estimated: spent.Estimated, CostUSD: float64(spent.Cost) / dollar, Unpriced: spent.Unpriced}
+	return AttemptUse{TokensIn: spent.In, TokensOut: spent.Out, Parts: spent.Parts, Estimated: spent.Estimated, CostUSD: float64(spent.Cost) / models.Dollar, Unpriced: spent.Unpriced}
 }
 
 // ReasonLimit is the class of an attempt that a limit did not allow, and so of one without a
@@ -196,7 +193,7 @@ func (a *Attempt) Sum() models.Sum {
 	return x.Sum()
 }
 
-func picodollars(usd float64) int64 { return int64(math.Round(usd * dollar)) }
+func picodollars(usd float64) int64 { return int64(math.Round(usd * models.Dollar)) }
 
 // StreamOpen starts a call with a streamed reply. It returns a *StreamOpened without waiting.
 // StreamNext reports errors of the call.

@@ -147,5 +147,5 @@ func (u *HostUsage) Picodollars(prices *Prices) int64 {
 	}
 	cost, _ := models.Cost(models.Usage{In: u.TokensIn, Out: u.TokensOut, Parts: models.Parts{Cached: u.TokensCached}},
 		&models.Price{Rates: models.Rates{Input: prices.Input, Output: prices.Output, CacheRead: prices.Cached}})
-	return min(cost, MaxReportUSD*dollar)
+	return min(cost, MaxReportUSD*models.Dollar)
 }

@@ -77,6 +77,10 @@ type Spent struct {
 	Estimated bool
 }
 
+// Dollar is a US dollar in the unit of costs. In this unit, the price of one token has the same
+// number as the price of a million tokens in millionths of a dollar, so sums are exact.
+const Dollar = 1_000_000_000_000
+
 // mostTokens is the largest number of tokens of one request that can be true.
 const mostTokens = 1e12
 
@@ -94,10 +98,8 @@ func (u Usage) Limited() Usage {
 	return u
 }
 
-// Cost returns the cost of a request in units of 10⁻¹² US dollars. In this unit, the price of one
-// token has the same number as the price of a million tokens in millionths of a dollar, so the cost
-// is exact. ok is false if the price does not contain the service tier; the cost is then that of
-// the standard tier.
+// Cost returns the cost of a request in units of 10⁻¹² US dollars. ok is false if the price does
+// not contain the service tier; the cost is then that of the standard tier.
 func Cost(u Usage, p *Price) (cost int64, ok bool) {
 	u = u.Limited()
 	rates, factor := p.at(u.In), 1.0

@@ -30,6 +30,9 @@ func (s *Sum) Add(x Sum) {
 // Tokens returns the sum of input and output tokens.
 func (s *Sum) Tokens() int64 { return s.TokensIn + s.TokensOut }
 
+// USD returns the cost in US dollars.
+func (s *Sum) USD() float64 { return float64(s.Cost) / Dollar }
+
 // Sum returns the entry of an attempt that has sent a request.
 func (x *Spent) Sum() Sum {
 	return Sum{Calls: 1, FailedCalls: count(x.Failed), TokensIn: x.In, TokensOut: x.Out, Parts: x.Parts, Estimated: count(x.Estimated), Cost: x.Cost, Unpriced: count(x.Unpriced)}

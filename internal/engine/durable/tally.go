@@ -134,5 +134,5 @@ func (t *tally) usage() Usage {
 		}
 	}
 	return Usage{Calls: t.used.Calls, FailedCalls: t.used.FailedCalls, Exchanges: t.used.Exchanges, FailedExchanges: t.used.FailedExchanges, UnknownCalls: t.lost,
-		UnpricedCalls: t.used.Unpriced, TokensIn: t.used.TokensIn, TokensOut: t.used.TokensOut, Parts: t.used.Parts, CostUSD: float64(t.used.Cost) / 1e12, Cost: t.used.Cost}
+		UnpricedCalls: t.used.Unpriced, TokensIn: t.used.TokensIn, TokensOut: t.used.TokensOut, Parts: t.used.Parts, CostUSD: t.used.USD(), Cost: t.used.Cost}
 }

@@ -123,7 +123,7 @@ func (r *Report) SetCache(p *ir.Program) {
 	for _, x := range sentItems(r.Items) {
 		of := sections[x.Details.Connection]
 		row := models.Lookup(of.Provider, x.Details.Model)
-		if row == nil || row.Cache == "" || row.Cache == "none" || of.off {
+		if !row.Caches() || of.off {
 			continue
 		}
 		if of.Provider == "" {

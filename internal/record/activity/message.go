@@ -84,5 +84,5 @@ func (f *Follower) handleRuling(x *exchange, m *effect.HostMessage) {
 // usage returns what the exchange has used so far.
 func (x *exchange) usage() Usage {
 	u := x.used.Use()
-	return Usage{Tokens: u.Tokens(), Cost: float64(u.Cost) / 1e12}
+	return Usage{Tokens: u.Tokens(), Cost: u.USD()}
 }

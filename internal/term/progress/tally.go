@@ -65,7 +65,7 @@ func (t *Tally) Summary(how string, d time.Duration, used models.Sum) string {
 		parts = append(parts, Tokens(n)+" tokens")
 	}
 	if used.Cost > 0 {
-		parts = append(parts, Cost(float64(used.Cost)/1e12))
+		parts = append(parts, Cost(used.USD()))
 	}
 	return strings.Join(parts, " · ")
 }

@@ -42,12 +42,13 @@ func rowsOf(v *request.View) (rows []screen.Row) {
 	if v.Text != "" {
 		add("  ", v.Text, screen.Plain)
 	}
-	for _, f := range v.Fields {
-		if name := terminal.OneLine(f.Name); strings.Contains(f.Value, "\n") {
+	for i := range v.Fields {
+		name, text := terminal.OneLine(v.Fields[i].Name), v.Fields[i].Text()
+		if strings.Contains(text, "\n") {
 			add("  ", name+":", screen.Plain)
-			add("    ", f.Value, screen.Plain)
+			add("    ", text, screen.Plain)
 		} else {
-			add("  ", name+": "+f.Value, screen.Plain)
+			add("  ", name+": "+text, screen.Plain)
 		}
 	}
 	if v.Reason != "" {

@@ -35,8 +35,20 @@ type View struct {
 	Reason  string   // why the host requests the approval; "" if it states none
 }
 
-// Field is an argument: its name and its value, a text or indented JSON.
-type Field struct{ Name, Value string }
+// Field is an argument.
+type Field struct {
+	Name string
+	JSON json.RawMessage
+}
+
+// Text returns the value for people: a text itself, or indented JSON.
+func (f *Field) Text() string {
+	var text *string
+	if json.Unmarshal(f.JSON, &text) == nil && text != nil {
+		return *text
+	}
+	return indented(f.JSON)
+}
 
 // message is a request for approval from a host or of a tool call.
 type message struct {
@@ -114,8 +126,8 @@ func (v *View) shows(text string) bool {
 		return true
 	}
 	parts := []string{v.Title, v.Command, v.Text, v.Reason}
-	for _, f := range v.Fields {
-		parts = append(parts, f.Value)
+	for i := range v.Fields {
+		parts = append(parts, v.Fields[i].Text())
 	}
 	for i := range v.Files {
 		parts = append(parts, v.Files[i].Path)
@@ -251,16 +263,10 @@ func (a *arguments) omitShown(title string) {
 // fields returns the arguments that are not shown otherwise.
 func (a *arguments) fields() (out []Field) {
 	if a.whole != nil {
-		return []Field{{"arguments", indented(a.whole)}}
+		return []Field{{"arguments", a.whole}}
 	}
 	a.all.Each(func(k, v value.Slot) bool {
-		f := Field{Name: value.Text(k)}
-		if v.Kind() == value.KindString {
-			f.Value = v.AsString()
-		} else {
-			f.Value = indented(value.AppendJSON(nil, v))
-		}
-		out = append(out, f)
+		out = append(out, Field{value.Text(k), value.AppendJSON(nil, v)})
 		return true
 	})
 	return out

@@ -84,7 +84,7 @@ func describe(v *request.View) string {
 	}
 	line("text", v.Text)
 	for _, f := range v.Fields {
-		line("field "+f.Name, f.Value)
+		line("field "+f.Name, f.Text())
 	}
 	line("reason", v.Reason)
 	line("risk", v.Risk)
@@ -99,7 +99,7 @@ func TestNothingTwice(t *testing.T) {
 		v := request.Of(asked[i], read)
 		parts := []string{v.Title, v.Command, v.Text, v.Reason}
 		for _, f := range v.Fields {
-			parts = append(parts, f.Value)
+			parts = append(parts, f.Text())
 		}
 		for j, a := range parts {
 			for k, b := range parts {
