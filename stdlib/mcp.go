@@ -214,13 +214,15 @@ func (r *toolRemotes) addedAt(x *vm.Tool, listing int64) []effect.ToolSpec {
 // what an agent offers to its model does not change.
 func specsAt(a *vm.Args, tools []*vm.Tool, listing value.Slot) []effect.ToolSpec {
 	if !listing.IsNil() {
-		for _, x := range tools {
+		then := slices.Clone(tools)
+		for i, x := range tools {
 			if r := (*vm.StateOf[remotes](a))[x]; r != nil {
-				now := x.Added
-				x.Added = r.addedAt(x, listing.AsInt())
-				defer func() { x.Added = now }()
+				was := *x
+				was.Added = r.addedAt(x, listing.AsInt())
+				then[i] = &was
 			}
 		}
+		tools = then
 	}
 	return vm.Specs(tools)
 }

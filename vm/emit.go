@@ -1,6 +1,7 @@
 package vm
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
@@ -95,6 +96,11 @@ func (t *task) consumeAnswer(w *wait) status {
 		second := *asked
 		second.Misfit = misfit
 		return t.request(&second, &wait{kind: waitAnswer, window: w.window, payload: w.payload})
+	}
+	if want := w.payload.TypeDesc(); misfit != "" && a.Typed && want != nil {
+		if text, err := value.Parse(a.Value); err == nil && text.Kind() == value.KindString {
+			misfit = cmp.Or(schema.RefusedWord(text.AsString(), want), misfit)
+		}
 	}
 	if err := t.recordAwaitedAnswer(w, v, misfit); err != nil {
 		return t.decisionFailed(err)

@@ -61,8 +61,8 @@ fn main() {
 	if want := "[sure] delete?\n[is] false\n[plan]\n[is] true\n[n]\n[is] -1\n"; code != 0 || out != want {
 		t.Errorf("exit code %d, stdout:\n%s", code, out)
 	}
-	want := `sure (yes or no)> expected yes or no, got "maybe"
-sure (yes or no)> expected yes or no, got "perhaps"
+	want := `sure (yes or no)> expected Bool, got "maybe"
+sure (yes or no)> expected Bool, got "perhaps"
 sure (yes or no)> plan (JSON: {"allow": Bool, "why"?: String})> expected Decision, got "no"
 plan (JSON: {"allow": Bool, "why"?: String})> allow: expected Bool, got 1
 plan (JSON: {"allow": Bool, "why"?: String})> n (a whole number, or null)> `

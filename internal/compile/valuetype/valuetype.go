@@ -18,14 +18,20 @@ type namedType struct {
 	text string
 }
 
-var basicTypes = map[*types.Basic]value.TypeKind{types.Int: value.TypeInt, types.Float: value.TypeFloat, types.String: value.TypeString, types.Bool: value.TypeBool,
-	types.Nil: value.TypeNil, types.Any: value.TypeAny}
-
 func (c *converter) of(t types.Type) *value.Type {
 	switch x := types.Resolve(t).(type) {
 	case *types.Basic:
-		if kind, ok := basicTypes[x]; ok {
-			return &value.Type{Kind: kind}
+		switch x {
+		case types.Int:
+			return &value.Type{Kind: value.TypeInt}
+		case types.Float:
+			return &value.Type{Kind: value.TypeFloat}
+		case types.String:
+			return &value.Type{Kind: value.TypeString}
+		case types.Bool:
+			return &value.Type{Kind: value.TypeBool}
+		case types.Nil:
+			return &value.Type{Kind: value.TypeNil}
 		}
 	case *types.Array:
 		return &value.Type{Kind: value.TypeArray, Args: []*value.Type{c.of(x.Elem)}}

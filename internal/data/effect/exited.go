@@ -12,7 +12,7 @@ import (
 const exitedEarly = "host exited without result"
 
 // signalNames are the signals that have the same number on all systems.
-var signalNames = map[int64]string{1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 6: "SIGABRT", 8: "SIGFPE", 9: "SIGKILL", 11: "SIGSEGV", 13: "SIGPIPE", 14: "SIGALRM", 15: "SIGTERM"}
+var signalNames = [...]string{1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 6: "SIGABRT", 8: "SIGFPE", 9: "SIGKILL", 11: "SIGSEGV", 13: "SIGPIPE", 14: "SIGALRM", 15: "SIGTERM"}
 
 // maxLastLine is how much of a host's last line of standard error a message has, in bytes.
 const maxLastLine = 200
@@ -22,8 +22,8 @@ const maxLastLine = 200
 // error, or "". Its status is unknown, because the host may have done a part of the work.
 func HostExited(host string, status int64, stderr string) *Error {
 	how := fmt.Sprintf("exited with status %d", status)
-	if name := signalNames[status-128]; name != "" {
-		how = "was ended by " + name
+	if signal := status - 128; signal >= 0 && signal < int64(len(signalNames)) && signalNames[signal] != "" {
+		how = "was ended by " + signalNames[signal]
 	}
 	e := HostEnded(host, how, stderr).With("exit_code", status)
 	if stderr != "" {

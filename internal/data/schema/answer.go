@@ -53,10 +53,7 @@ func ReadAnswer(text string, t *value.Type) (value.Slot, []FieldError) {
 		return Convert(value.String(text), t)
 	}
 	text = strings.TrimSpace(text)
-	of := t
-	for of.Kind == value.TypeOption && len(of.Args) == 1 {
-		of = of.Args[0]
-	}
+	of := answered(t)
 	names := of.Values
 	if of.Kind == value.TypeEnum {
 		names = plainNames(of)
@@ -67,15 +64,10 @@ func ReadAnswer(text string, t *value.Type) (value.Slot, []FieldError) {
 	if name, ok := NameOf(text, names); ok {
 		return Convert(value.String(name), t)
 	}
-	if of.Kind == value.TypeBool || names != nil && of == t {
-		if v, err := value.Parse([]byte(text)); err == nil {
-			if s, errs := Convert(v, t); len(errs) == 0 {
-				return s, nil
-			}
-		}
-		return value.Nil, []FieldError{{"", fmt.Sprintf("expected %s, got %q", AnswerFormat(t), text)}}
-	}
 	v, err := value.Parse([]byte(text))
+	if t.Kind == value.TypeUnion && v.Kind() != value.KindString {
+		return Convert(value.String(text), t)
+	}
 	if err == nil {
 		return Convert(v, t)
 	}
@@ -84,6 +76,14 @@ func ReadAnswer(text string, t *value.Type) (value.Slot, []FieldError) {
 		errs = []FieldError{{"", "not valid JSON: " + err.Error()}}
 	}
 	return v, errs
+}
+
+// answered returns the type whose value a person types for a type t: that inside an Option.
+func answered(t *value.Type) *value.Type {
+	for t.Kind == value.TypeOption && len(t.Args) == 1 {
+		t = t.Args[0]
+	}
+	return t
 }
 
 // YesOrNo returns the Bool that a person means by a text. ok is false for another text.
@@ -118,14 +118,36 @@ func NameOf(text string, names []string) (name string, ok bool) {
 	return name, ok
 }
 
+// recordedBool is how tapes and journals describe answers of type Bool. A person reads wordsOfBool.
+const recordedBool, wordsOfBool = "true or false", "yes or no"
+
+// ShownFormat is what a person reads of an AnswerFormat.
+func ShownFormat(format string) string {
+	if after, ok := strings.CutPrefix(format, recordedBool); ok {
+		return wordsOfBool + after
+	}
+	return format
+}
+
+// RefusedWord is the message about a text that ReadAnswer refuses for a type whose valid answers are
+// a few words: it names them. It is "" for other types.
+func RefusedWord(text string, t *value.Type) string {
+	of := answered(t)
+	if of.Kind != value.TypeBool && of.Kind != value.TypeUnion && (of.Kind != value.TypeEnum || plainNames(of) == nil) {
+		return ""
+	}
+	return fmt.Sprintf("expected %s, got %q", ShownFormat(AnswerFormat(t)), strings.TrimSpace(text))
+}
+
 // AnswerFormat describes the texts from which ReadAnswer can read a value of type t; "" means that
-// any text is valid.
+// any text is valid. It is recorded as a part of the request, so that older runs replay only with
+// the same texts.
 func AnswerFormat(t *value.Type) string {
 	switch t.Kind {
 	case value.TypeString, value.TypeAny:
 		return ""
 	case value.TypeBool:
-		return "yes or no"
+		return recordedBool
 	case value.TypeInt:
 		return "a whole number"
 	case value.TypeFloat:

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/concerto-lang/concerto/internal/data/value"
@@ -23,8 +24,8 @@ func TestAnswer(t *testing.T) {
 		{boolT, " true ", "true", ""},
 		{boolT, "Yes", "true", ""},
 		{boolT, " n", "false", ""},
-		{boolT, "maybe", "", `expected yes or no, got "maybe"`},
-		{boolT, `1`, "", `expected yes or no, got "1"`},
+		{boolT, "maybe", "", `expected Bool, got "maybe"`},
+		{boolT, `1`, "", "expected Bool, got 1"},
 		{option(boolT), "no", "false", ""},
 		{option(boolT), "null", "null", ""},
 		{intT, "42", "42", ""},
@@ -34,12 +35,12 @@ func TestAnswer(t *testing.T) {
 		{union, "low", `"low"`, ""},
 		{union, " Hi", `"high"`, ""},
 		{&value.Type{Kind: value.TypeUnion, Values: []string{"main", "maintain"}}, "main", `"main"`, ""},
-		{&value.Type{Kind: value.TypeUnion, Values: []string{"main", "maintain"}}, "mai", "", `expected main or maintain, got "mai"`},
-		{union, "medium", "", `expected low or high, got "medium"`},
-		{union, "", "", `expected low or high, got ""`},
+		{&value.Type{Kind: value.TypeUnion, Values: []string{"main", "maintain"}}, "mai", "", `expected one of "main" | "maintain", got "mai"`},
+		{union, "medium", "", `expected one of "low" | "high", got "medium"`},
+		{union, "", "", `expected one of "low" | "high", got ""`},
 		{level, "High", `"High"`, ""},
 		{level, " High\n", `"High"`, ""},
-		{level, "Mid", "", `expected Low or High, got "Mid"`},
+		{level, "Mid", "", `expected a variant of Level (Low, High), got "Mid"`},
 		{level, "h", `"High"`, ""},
 		{option(stringT), "text", `"text"`, ""},
 		{option(stringT), "null", "null", ""},
@@ -60,11 +61,26 @@ func TestAnswer(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
+		t          *value.Type
+		text, want string
+	}{
+		{boolT, " maybe", `expected yes or no, got "maybe"`},
+		{option(boolT), "maybe", `expected yes or no, or null, got "maybe"`},
+		{union, "medium", `expected low or high, got "medium"`},
+		{level, "Mid", `expected Low or High, got "Mid"`},
+		{option(level), "Mid", `expected Low or High, or null, got "Mid"`},
+		{intT, "x", ""}, {decision, "x", ""}, {shapeT, "x", ""}, {option(intT), "x", ""},
+	} {
+		if got := RefusedWord(c.text, c.t); got != c.want {
+			t.Errorf("RefusedWord of type %s for %q = %q, want %q", c.t, c.text, got, c.want)
+		}
+	}
+	for _, c := range []struct {
 		t    *value.Type
 		want string
 	}{
-		{stringT, ""}, {value.AnyType, ""}, {boolT, "yes or no"}, {intT, "a whole number"}, {floatT, "a number"},
-		{union, "low or high"}, {level, "Low or High"}, {option(boolT), "yes or no, or null"}, {option(stringT), ""},
+		{stringT, ""}, {value.AnyType, ""}, {boolT, "true or false"}, {intT, "a whole number"}, {floatT, "a number"},
+		{union, "low or high"}, {level, "Low or High"}, {option(boolT), "true or false, or null"}, {option(stringT), ""},
 		{decision, `JSON: {"allow": Bool, "why"?: String, "level": "Low" | "High"}`},
 		{array(intT), "JSON: [Int, …]"},
 		{tuple(intT, union), `JSON: [Int, "low" | "high"]`},
@@ -76,6 +92,9 @@ func TestAnswer(t *testing.T) {
 	} {
 		if got := AnswerFormat(c.t); got != c.want {
 			t.Errorf("AnswerFormat(%s) = %q, want %q", c.t, got, c.want)
+		}
+		if got, want := ShownFormat(c.want), strings.Replace(c.want, "true or false", "yes or no", 1); got != want {
+			t.Errorf("ShownFormat(%q) = %q, want %q", c.want, got, want)
 		}
 	}
 }

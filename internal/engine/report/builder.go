@@ -67,9 +67,7 @@ func (b *Builder) handle(e *event.Event, isItem bool) {
 	if e.Phase != event.Begin {
 		b.end(x.item, e)
 	}
-	if f := fillers[e.Kind]; f != nil {
-		f(x.item, e)
-	}
+	fill(x.item, e)
 	if exchange := b.items[x.parent]; e.Message != nil && exchange != nil && exchange.item != nil && exchange.item.Kind == string(event.Exchange) {
 		exchange.item.setUsed(e.Used)
 	}
@@ -143,12 +141,32 @@ func (b *Builder) end(x *Item, e *event.Event) {
 	}
 }
 
-// fillers contains for each kind the function that sets its members.
-var fillers = map[event.Kind]func(*Item, *event.Event){
-	event.Model: fillModel, event.Retry: fillStep, event.Repair: fillStep, event.Fallback: fillAttempt, event.Tool: fillTool,
-	event.MCP: fillEffect, event.HTTP: fillEffect, event.Command: fillEffect, event.Timer: fillEffect, event.Store: fillEffect, event.File: fillEffect, event.Work: fillEffect,
-	event.Exchange: fillExchange, event.Message: fillMessage, event.Question: fillMessage, event.Approval: fillMessage,
-	event.Emit: fillEmit, event.Await: fillEmit, event.Print: fillPrint, event.Agent: fillAgent, event.Error: fillError,
+// fill sets the members that an item of the event's kind has.
+func fill(x *Item, e *event.Event) {
+	switch e.Kind {
+	case event.Model:
+		fillModel(x, e)
+	case event.Retry, event.Repair:
+		fillStep(x, e)
+	case event.Fallback:
+		fillAttempt(x, e)
+	case event.Tool:
+		fillTool(x, e)
+	case event.MCP, event.HTTP, event.Command, event.Timer, event.Store, event.File, event.Work:
+		fillEffect(x, e)
+	case event.Exchange:
+		fillExchange(x, e)
+	case event.Message, event.Question, event.Approval:
+		fillMessage(x, e)
+	case event.Emit, event.Await:
+		fillEmit(x, e)
+	case event.Print:
+		fillPrint(x, e)
+	case event.Agent:
+		fillAgent(x, e)
+	case event.Error:
+		fillError(x, e)
+	}
 }
 
 func encode(v any) json.RawMessage {

@@ -14,6 +14,7 @@ import (
 // Totals contains the usage of models and hosts.
 type Totals struct {
 	All    Total   `json:"all"`
+	Used   Total   `json:"used"` // of models and hosts; its calls are attempts and exchanges
 	Models []Total `json:"models"`
 	Agents []Total `json:"agents"`
 	Hosts  []Total `json:"hosts"`
@@ -115,6 +116,13 @@ func totals(items []*Item) Totals {
 				cmp.Compare(a.Stage, b.Stage), cmp.Compare(a.Task, b.Task), cmp.Compare(lineOf(a.At), lineOf(b.At)), cmp.Compare(a.At, b.At))
 		})
 	}
+	out.Used = all
+	for i := range out.Hosts {
+		h, u := &out.Hosts[i], &out.Used
+		u.Calls, u.Failed, u.Seconds = u.Calls+h.Calls, u.Failed+h.Failed, u.Seconds+h.Seconds
+		u.used.Add(h.used)
+	}
+	out.Used.set()
 	return out
 }
 
@@ -138,16 +146,6 @@ func (t *Total) add(x *Item) {
 		used.Cost = 0
 	}
 	t.used.Add(used)
-}
-
-// Used returns what models and hosts have used.
-func (t *Totals) Used() Total {
-	sum := Total{used: t.All.used}
-	for i := range t.Hosts {
-		sum.used.Add(t.Hosts[i].used)
-	}
-	sum.set()
-	return sum
 }
 
 // set sets the members that depend on used.

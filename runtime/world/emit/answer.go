@@ -8,6 +8,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/schema"
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
@@ -160,7 +161,7 @@ func (a asking) answer(ctx context.Context, r *effect.AwaitEmit) (*effect.Answer
 	}
 	prompt := r.Channel
 	if r.Format != "" {
-		prompt += " (" + r.Format + ")"
+		prompt += " (" + schema.ShownFormat(r.Format) + ")"
 	}
 	if r.Misfit != "" {
 		prompt = r.Misfit + "\n" + prompt

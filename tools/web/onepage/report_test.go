@@ -74,7 +74,7 @@ func sampleReport(t *testing.T) *report.Report {
 	r.Decisions = []report.Decision{{Item: 5, Request: approval.Texts.Request, Answer: approval.Texts.Answer, Actor: ledger.Part{Type: "agent", Name: "Judge", At: "main.conc:4:5"}, Wait: seconds(1), Source: &handler}}
 	usd := json.RawMessage("0.25")
 	r.Totals = report.Totals{
-		All: report.Total{Calls: 1, TokensIn: 10, TokensOut: 5, Cost: usd}, Models: []report.Total{{Key: report.Key{Connection: "rules", Model: "m"}, Calls: 1, Cost: usd}},
+		All: report.Total{Calls: 1, TokensIn: 10, TokensOut: 5, Cost: usd}, Used: report.Total{Calls: 2, TokensIn: 10, TokensOut: 5, Cost: usd}, Models: []report.Total{{Key: report.Key{Connection: "rules", Model: "m"}, Calls: 1, Cost: usd}},
 		Lines: []report.Total{{Key: report.Key{At: "main.conc:4"}, Calls: 5, Cost: usd, Seconds: 7}},
 	}
 	return r

@@ -104,8 +104,8 @@ func (m *message) isInput() bool { return m.Kind == "execute" && m.Tool == "stdi
 // better title, its first line is the title.
 func (v *View) describe(m *message) {
 	text := strings.TrimSpace(m.Description)
-	if rest, ok := strings.CutPrefix(text, m.Tool+": "); ok && m.Tool != "" {
-		text = rest
+	if name, rest, ok := strings.Cut(text, ": "); ok && !strings.ContainsAny(name, " \n") && (name == m.Tool || v.shows(rest)) {
+		text = rest // after the name of the tool
 	}
 	whole, _, _ := strings.Cut(text, " … (") // adapters cut a long text
 	isTitle := strings.HasSuffix(text, " "+path.Base(v.Title)) && len(strings.Fields(text)) == 2

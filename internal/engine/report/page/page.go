@@ -142,9 +142,9 @@ func (p *writer) summary() {
 	text("Run", run.ID)
 	all := &p.r.Totals.All
 	text("Calls of models", fmt.Sprintf("%d, %d failed", all.Calls, all.Failed))
-	used := p.r.Totals.Used()
-	text("Tokens", fmt.Sprintf("%d in, %d out", used.TokensIn, used.TokensOut)+estimated(&used))
-	text("Cost", cost(&used)+estimated(&used))
+	used := &p.r.Totals.Used
+	text("Tokens", fmt.Sprintf("%d in, %d out", used.TokensIn, used.TokensOut)+estimated(used))
+	text("Cost", cost(used)+estimated(used))
 	text("Items", fmt.Sprintf("%d, with %d decisions", len(p.r.Items), len(p.r.Decisions)))
 	text("Arguments", strings.Join(run.Args, " "))
 	if s := string(run.Inputs); s != "null" {
