@@ -37,13 +37,13 @@ func startTop(t *testing.T, width, height int, args ...string) (*testterm.Runnin
 // TestTop uses each key of top. The terminal must be restored at the end.
 func TestTop(t *testing.T) {
 	r, dir := startTop(t, 140, 20)
-	r.AwaitText("RUN", "PENDING", "main.conc", "waiting", `await go: {"question":"Go on?"}`, "? keys  q quit")
+	r.AwaitText("RUN", "PENDING", "waiting", `go: {"question":"Go on?"}`, "? keys  q quit")
 	r.Type("?")
 	r.AwaitText("answer the oldest request", "sort by the next column")
 	r.Type("\x1b")
 	r.AwaitText("? keys  q quit")
 	r.Type("\r")
-	r.AwaitText("pid 0", "0 tasks, 0 calls", "await go", "since 20")
+	r.AwaitText("main.conc  waiting", "pid 0", "0 tasks, 0 calls", "q2 go since 20", `{"question":"Go on?"}`)
 	r.Type("\x1b")
 	r.AwaitText("RUN", "LAST")
 	r.Type("/")
@@ -57,9 +57,9 @@ func TestTop(t *testing.T) {
 		r.Type("\x7f")
 	}
 	r.Type("\r")
-	r.AwaitText("main.conc")
+	r.AwaitText("go: ")
 	r.Type("s")
-	r.AwaitText("by PROGRAM")
+	r.AwaitText("by STATE")
 	r.Type("x")
 	r.AwaitText("cancel r_", "y or n")
 	r.Type("y")
@@ -119,13 +119,60 @@ func TestTopIsSmall(t *testing.T) {
 			t.Errorf("a row is too wide: %q", row)
 		}
 	}
-	if strings.Contains(s.Text(), "PROGRAM") {
+	if strings.Contains(s.Text(), "PENDING") {
 		t.Errorf("a column that does not fit is shown:\n%s", s.Text())
 	}
 	r.Resize(120, 20)
-	r.AwaitText("PROGRAM", "LAST", "await go")
+	r.AwaitText("PENDING", "LAST", "go: ")
 	r.Type("q")
 	checkRestored(t, r, r.Before, 0)
+}
+
+const longFiles = `
+-- Concerto.toml --
+[hosts.coder]
+command = "testhost"
+args = ["coder.host"]
+-- main.conc --
+host Coder { connector: "coder", output_format: "json" }
+fn main() {
+  emit("result", Coder.execute("go")?);
+}
+-- coder.host --
+read
+< {"type":"approval","id":"a1","tool":"Bash","kind":"execute","args":{"command":"L1\nL2\nL3\nL4\nL5\nL6\nL7\nL8\nL9\nL10\nL11\nL12\nL13\nL14\nL15\nL16\nlast of all"}}
+> {"type":"response","in_reply_to":"approval","answer_to":"a1","value":"yes"}
+< {"type":"result","text":"done"}
+`
+
+// TestTopShowsAll checks that a request cannot be allowed before its end has been shown.
+func TestTopShowsAll(t *testing.T) {
+	runtime := t.TempDir()
+	place := func(c *exec.Cmd) { c.Env = append(c.Env, "CONCERTO_RUNTIME_DIR="+runtime) }
+	if err := os.Chmod(runtime, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	run, dir := onTerminal(t, longFiles, 80, 12, place, "run", "main.conc")
+	run.AwaitText("Coder asks to run a command")
+	top, _ := onTerminal(t, "", 100, 10, place, "top", dir)
+	top.AwaitText("Run a command: L1")
+	top.Type("a")
+	s := top.AwaitText("Coder asks to run a command", "n denies; press Space first to allow: 13 more lines")
+	if strings.Contains(s.Text(), "last of all") {
+		t.Errorf("the whole fits:\n%s", s.Text())
+	}
+	top.Type("y")
+	top.Type(" ")
+	top.AwaitText("press Space first to allow: 5 more lines", "L10")
+	top.Type(" ")
+	top.AwaitText("last of all", "allow a1 of r_", "? y or n")
+	top.Type("y")
+	top.AwaitText("allowed")
+	if code, s := run.AwaitExit(); code != 0 || !strings.Contains(s.Text(), "[result] done") {
+		t.Errorf("exit code %d, screen:\n%s", code, s.Text())
+	}
+	top.Type("q")
+	checkRestored(t, top, top.Before, 0)
 }
 
 const askingFiles = `
@@ -158,7 +205,7 @@ func TestTopAnswers(t *testing.T) {
 	run, dir := onTerminal(t, askingFiles, 80, 16, place, "run", "main.conc")
 	run.AwaitText("count (")
 	top, _ := onTerminal(t, "", 140, 16, place, "top", dir)
-	top.AwaitText("main", "waiting", `await count: "How many?"`)
+	top.AwaitText("waiting", `count: "How many?"`)
 	answer := func(text string) {
 		top.Type("a")
 		top.AwaitText("answer to q", ": █")
@@ -169,14 +216,14 @@ func TestTopAnswers(t *testing.T) {
 	}
 	answer("many")
 	run.AwaitText(`expected Int, got "many"`)
-	top.AwaitText(`await count: expected Int, got "many": "How many?"`)
+	top.AwaitText(`count: expected Int, got "many": "How many?"`)
 	answer("6")
 	run.AwaitText("[answer] 7", "rm -rf build")
-	top.AwaitText("approval host:approval: rm -rf build")
+	top.AwaitText("Call the tool Bash")
 	top.Type("\r")
-	top.AwaitText("a1 approval host:approval Coder", "1. once")
+	top.AwaitText("a1 host:approval since", "Coder asks to call the tool Bash", "  rm -rf build", "1. once")
 	top.Type("\x1b")
-	top.AwaitText(" waiting  ", "      1        1      0 ")
+	top.AwaitText(" waiting  ", "TOKENS")
 	top.Type("a")
 	top.AwaitText("allow a1 of r_", "? y or n")
 	top.Type("n")

@@ -128,7 +128,11 @@ func (cmd *topCommand) states() ([]live.State, error) {
 func storedState(r *durable.Shown) live.State {
 	s := live.State{Run: r.Run, Program: r.Program, State: live.Waiting, Started: r.Started, Hosts: []live.Host{}, Pending: []live.Pending{}, Journal: r.Dir}
 	for _, q := range r.Pending {
-		s.Pending = append(s.Pending, live.Pending{ID: q.ID, Channel: q.Channel, Type: typeOf(q.Channel), Text: string(q.Payload), Since: q.Since})
+		p := live.Pending{ID: q.ID, Channel: q.Channel, Type: typeOf(q.Channel), Text: string(q.Payload), Since: q.Since}
+		if p.Type != "await" {
+			p.Payload = q.Payload
+		}
+		s.Pending = append(s.Pending, p)
 	}
 	if started, err := time.Parse(time.RFC3339, r.Started); err == nil {
 		s.Seconds = time.Since(started).Round(time.Millisecond).Seconds()

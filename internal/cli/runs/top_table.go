@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/concerto-lang/concerto/internal/data/hostmsg/request"
 	"github.com/concerto-lang/concerto/internal/engine/live"
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 )
@@ -15,22 +16,23 @@ type column struct {
 	value func(*live.State) string
 	less  func(a, b *live.State) bool // nil: by the text
 	right bool                        // aligned to the right
+	least int                         // cells to which a text may be cut; 0 if it must not be cut
 }
 
-// columns lists the columns. The last one takes the rest of the width.
+// columns lists the columns by importance: those on the right are left out first.
 var columns = []column{
 	{name: "RUN", value: func(s *live.State) string { return s.Run }},
-	{name: "PROGRAM", value: func(s *live.State) string { return s.Program }},
 	{name: "STATE", value: func(s *live.State) string { return s.State }},
+	{name: "PENDING", value: pendingOf, less: func(a, b *live.State) bool { return len(a.Pending) > len(b.Pending) }, least: 16},
+	{name: "LAST", value: lastOf, least: 12},
 	{name: "TIME", value: func(s *live.State) string { return took(s.Seconds) }, less: func(a, b *live.State) bool { return a.Seconds > b.Seconds }, right: true},
-	{name: "TASKS", value: func(s *live.State) string { return strconv.Itoa(s.Tasks) }, less: func(a, b *live.State) bool { return a.Tasks > b.Tasks }, right: true},
+	{name: "COST", value: func(s *live.State) string { return "$" + s.Usage.CostUSD.String() }, less: costsMore, right: true},
 	{name: "HOSTS", value: func(s *live.State) string { return strconv.Itoa(len(s.Hosts)) }, less: func(a, b *live.State) bool { return len(a.Hosts) > len(b.Hosts) }, right: true},
-	{name: "PENDING", value: func(s *live.State) string { return strconv.Itoa(len(s.Pending)) }, less: func(a, b *live.State) bool { return len(a.Pending) > len(b.Pending) }, right: true},
 	{name: "CALLS", value: func(s *live.State) string { return strconv.FormatInt(s.Usage.Calls, 10) }, less: func(a, b *live.State) bool { return a.Usage.Calls > b.Usage.Calls }, right: true},
-	{name: "TOK/MIN", value: func(s *live.State) string { return strconv.FormatInt(s.PerMin, 10) }, less: func(a, b *live.State) bool { return a.PerMin > b.PerMin }, right: true},
-	{name: "USD", value: func(s *live.State) string { return s.Usage.CostUSD.String() }, less: costsMore, right: true},
-	{name: "LAST", value: lastOf},
+	{name: "TOKENS", value: func(s *live.State) string { return strconv.FormatInt(tokensOf(s), 10) }, less: func(a, b *live.State) bool { return tokensOf(a) > tokensOf(b) }, right: true},
 }
+
+func tokensOf(s *live.State) int64 { return s.Usage.TokensIn + s.Usage.TokensOut }
 
 func costsMore(a, b *live.State) bool {
 	x, xerr := a.Usage.CostUSD.Float64()
@@ -38,13 +40,42 @@ func costsMore(a, b *live.State) bool {
 	return xerr == nil && (yerr != nil || x > y)
 }
 
-// lastOf returns what the run has done last: its oldest open request, the last message of a host,
-// or its last line of output.
-func lastOf(s *live.State) string {
-	if len(s.Pending) > 0 {
-		p := s.Pending[0]
-		return strings.TrimSpace(p.Type + " " + p.Channel + ": " + p.Text)
+// pendingOf returns the oldest open request, and how many more there are.
+func pendingOf(s *live.State) string {
+	if len(s.Pending) == 0 {
+		return ""
 	}
+	text := requested(&s.Pending[0])
+	if n := len(s.Pending) - 1; n > 0 {
+		text = fmt.Sprintf("%s (and %d more)", text, n)
+	}
+	return text
+}
+
+// requested returns the title of an approval with the beginning of its command, or the question.
+func requested(p *live.Pending) string {
+	if v := viewOf(p); v != nil {
+		if v.Command != "" {
+			return v.Title + ": " + strings.TrimSpace(v.Command)
+		}
+		return v.Title
+	}
+	if p.Type == "await" {
+		return p.Channel + ": " + p.Text
+	}
+	return p.Text
+}
+
+// viewOf returns the view of a request for approval, or nil for another request.
+func viewOf(p *live.Pending) *request.View {
+	if p.Type != "approval" || p.Payload == nil {
+		return nil
+	}
+	return request.Of(p.Payload, nil)
+}
+
+// lastOf returns the last message of a host, or the last line of output.
+func lastOf(s *live.State) string {
 	for _, h := range s.Hosts {
 		if h.Last != "" {
 			return h.Name + ": " + h.Last
@@ -71,14 +102,13 @@ func took(seconds float64) string {
 }
 
 const (
-	gap       = 2  // cells between two columns
-	minLast   = 12 // cells below which LAST is left out
-	unlimited = 200
+	gap       = 2   // cells between two columns
+	unlimited = 200 // cells of a text if the width is not limited
 )
 
 // drawTable returns the rows of the table, the first of which has the names of the columns. No row
-// is wider than width; 0 means that there is no limit. If there is not enough room, the last column
-// is cut first, and then columns are left out from the right. Control characters are escaped.
+// is wider than width; 0 means that there is no limit. If there is not enough room, texts are cut,
+// and then columns are left out from the right. Control characters are escaped.
 func drawTable(all []live.State, shown []column, width int) []string {
 	cells, widths := make([][]string, len(all)+1), make([]int, len(shown))
 	for i := range cells {
@@ -88,27 +118,25 @@ func drawTable(all []live.State, shown []column, width int) []string {
 			if i > 0 {
 				text = terminal.OneLine(shown[c].value(&all[i-1]))
 			}
-			if c == len(shown)-1 && width == 0 {
+			if shown[c].least > 0 && width == 0 {
 				text = terminal.Cut(text, unlimited)
 			}
 			cells[i][c] = text
 			widths[c] = max(widths[c], terminal.Width(text))
 		}
 	}
-	n := len(shown)
 	if width > 0 {
-		n = fit(widths, width)
+		widths = fit(widths, shown, width)
 	}
 	var rows []string
 	for _, row := range cells {
 		var b strings.Builder
-		for c := range n {
-			text := terminal.Cut(row[c], widths[c])
-			pad := strings.Repeat(" ", max(0, widths[c]-terminal.Width(text)))
-			switch {
-			case shown[c].right:
+		for c, w := range widths {
+			text := terminal.Cut(row[c], w)
+			pad := strings.Repeat(" ", max(0, w-terminal.Width(text)))
+			if shown[c].right {
 				text = pad + text
-			case c < n-1:
+			} else {
 				text += pad
 			}
 			if c > 0 {
@@ -121,24 +149,31 @@ func drawTable(all []live.State, shown []column, width int) []string {
 	return rows
 }
 
-// fit returns the number of columns for which there is room, and reduces the width of the last one.
-func fit(widths []int, width int) int {
-	last := len(widths) - 1
-	used := 0
+// fit returns the widths of the columns for which there is room. Texts that can be cut share what
+// the other columns leave, in their order.
+func fit(widths []int, shown []column, width int) []int {
+	out, used := []int{}, 0
 	for c, w := range widths {
+		if shown[c].least > 0 {
+			w = min(w, shown[c].least)
+		}
 		if c > 0 {
-			used += gap
+			w += gap
 		}
-		switch {
-		case c == 0 && w > width:
-			widths[0] = width
-			return 1
-		case c == last && used+min(w, minLast) <= width:
-			widths[c] = min(w, width-used)
-		case used+w > width:
-			return c
+		if used += w; used > width && c > 0 {
+			used -= w
+			break
 		}
-		used += w
+		out = append(out, w)
 	}
-	return len(widths)
+	for c := range out {
+		if c > 0 {
+			out[c] -= gap
+		}
+		if more := min(widths[c]-out[c], width-used); more > 0 {
+			out[c], used = out[c]+more, used+more
+		}
+	}
+	out[0] = min(out[0], width)
+	return out
 }

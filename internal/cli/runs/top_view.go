@@ -1,15 +1,19 @@
 package runs
 
 import (
+	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/internal/engine/live"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
+	"github.com/concerto-lang/concerto/internal/term/prompt"
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 )
 
@@ -43,11 +47,14 @@ type topView struct {
 	isDenial bool         // the answer that is typed is the reason of a denial
 	subject  live.State   // run that is being answered or cancelled
 	asked    live.Pending // the request that is being answered
+	scroll   int          // first row of the details that is shown
+	height   int          // number of rows of the details that are shown
+	hidden   int          // rows of the oldest request that have not been shown
 }
 
 // helpRows are the keys with what they do.
 var helpRows = []string{
-	"↑ ↓ k j  select a run", "Enter    show details", "Esc      return", "a        answer the oldest request", "x        cancel the run",
+	"↑ ↓ k j  select a run, or scroll its details", "Space    scroll down by a page", "Enter    show details", "Esc      return", "a        answer the oldest request", "x        cancel the run",
 	"r        write a report", "/        filter", "s        sort by the next column", "?        show this help", "q        quit",
 }
 
@@ -66,7 +73,7 @@ func (v *topView) show(all []live.State, err error) {
 func (v *topView) rows() []live.State {
 	var out []live.State
 	for _, s := range v.all {
-		text := strings.ToLower(strings.Join([]string{s.Run, s.Program, s.State, lastOf(&s)}, " "))
+		text := strings.ToLower(strings.Join([]string{s.Run, s.Program, s.State, pendingOf(&s), lastOf(&s)}, " "))
 		if strings.Contains(text, strings.ToLower(v.filter)) {
 			out = append(out, s)
 		}
@@ -100,6 +107,7 @@ func (v *topView) current(rows []live.State) (*live.State, int) {
 
 const (
 	inverse = "\x1b[7m"
+	yellow  = "\x1b[33m"
 	plain   = "\x1b[m"
 )
 
@@ -116,8 +124,10 @@ func (v *topView) Draw(width, height int) []string {
 	switch {
 	case v.mode == helping:
 		out = slices.Clone(helpRows)
+	case v.mode == choosing:
+		out = v.page(&v.subject, width, height-1)
 	case s != nil && (v.mode == detailing || v.before == detailing && v.mode != listing):
-		out = v.details(s, width)
+		out = v.page(s, width, height-1)
 	default:
 		table := drawTable(rows, columns, width)
 		out = append(out, table[0])
@@ -125,8 +135,11 @@ func (v *topView) Draw(width, height int) []string {
 		first := min(max(0, at-room+1), max(0, len(rows)-room))
 		for i := first; i < len(rows) && i < first+room; i++ {
 			row := table[i+1]
-			if i == at {
+			switch {
+			case i == at:
 				row = inverse + row + strings.Repeat(" ", max(0, width-terminal.Width(row))) + plain
+			case len(rows[i].Pending) > 0 && v.cmd.console.TTY.OutColor:
+				row = yellow + row + plain
 			}
 			out = append(out, row)
 		}
@@ -139,7 +152,7 @@ func (v *topView) Draw(width, height int) []string {
 		out = out[:height-1]
 	}
 	for i, row := range out {
-		if !strings.HasPrefix(row, inverse) {
+		if !strings.HasPrefix(row, "\x1b[") {
 			out[i] = terminal.Cut(row, width)
 		}
 	}
@@ -155,6 +168,9 @@ func (v *topView) status() string {
 	case filtering:
 		return "filter: " + v.input + "█"
 	case choosing:
+		if v.hidden > 0 {
+			return fmt.Sprintf("n denies; press Space first to allow: %d more lines", v.hidden)
+		}
 		return "allow " + v.asked.ID + " of " + v.subject.Run + "? y or n"
 	case answering:
 		what := "answer to "
@@ -178,32 +194,68 @@ func (v *topView) status() string {
 	return text
 }
 
-// details returns the rows about a run.
-func (v *topView) details(s *live.State, width int) []string {
-	out := []string{terminal.OneLine(fmt.Sprintf("%s  %s  %s  %s  pid %d", s.Run, s.Program, s.State, took(s.Seconds), s.PID))}
+// page returns the rows of the details that are shown, and notes which part of the oldest request
+// has not been shown.
+func (v *topView) page(s *live.State, width, height int) []string {
+	all, end := v.details(s, width)
+	v.height, v.scroll = height, max(0, min(v.scroll, len(all)-height))
+	all = all[v.scroll:]
+	if shown := v.scroll + height; len(s.Pending) > 0 {
+		v.hidden = min(v.hidden, max(0, end-shown))
+	}
+	return all[:min(len(all), height)]
+}
+
+// details returns the rows about a run, the oldest request first, and the number of rows at which
+// that request ends.
+func (v *topView) details(s *live.State, width int) (out []string, end int) {
 	add := func(indent, text string) {
-		for _, line := range terminal.Wrap(terminal.OneLine(text), max(10, width-len(indent))) {
+		for _, line := range terminal.Wrap(text, max(10, width-len(indent))) {
 			out = append(out, indent+line)
 		}
 	}
+	add("", terminal.OneLine(fmt.Sprintf("%s  %s  %s  %s  pid %d", s.Run, s.Program, s.State, took(s.Seconds), s.PID)))
 	add("", fmt.Sprintf("%d tasks, %d calls, %d tokens in, %d out, $%s", s.Tasks, s.Usage.Calls, s.Usage.TokensIn, s.Usage.TokensOut, s.Usage.CostUSD))
-	for _, h := range s.Hosts {
-		add("", fmt.Sprintf("host %s, %s: %s", h.Name, h.State, h.Last))
-	}
-	for _, p := range s.Pending {
-		add("", fmt.Sprintf("%s %s %s %s since %s", p.ID, p.Type, p.Channel, p.Host, p.Since))
-		add("  ", p.Text)
+	for i := range s.Pending {
+		p := &s.Pending[i]
+		out = append(out, "")
+		add("", terminal.OneLine(fmt.Sprintf("%s %s since %s", p.ID, p.Channel, p.Since)))
+		sender := p.Host
+		if p.Payload != nil {
+			sender = terminal.OneLine(hostmsg.SenderName(p.Host, p.Payload))
+		}
+		if view := viewOf(p); view != nil {
+			out = append(out, prompt.Approval(sender, view, v.cmd.console.TTY.OutColor, width)...)
+		} else {
+			add("", terminal.OneLine(strings.TrimSpace(sender+" "+p.Text)))
+			add("  ", terminal.OneLine(contextOf(p)))
+		}
 		for i, option := range p.Options {
-			add("  ", fmt.Sprintf("%d. %s", i+1, option))
+			add("  ", terminal.OneLine(fmt.Sprintf("%d. %s", i+1, option)))
+		}
+		if end == 0 {
+			end = len(out)
 		}
 	}
-	if len(s.Lines) > 0 {
-		out = append(out, "")
+	out = append(out, "")
+	for _, h := range s.Hosts {
+		add("", terminal.OneLine(fmt.Sprintf("host %s, %s: %s", h.Name, h.State, h.Last)))
 	}
 	for _, line := range s.Lines {
 		out = append(out, terminal.OneLine(line))
 	}
-	return out
+	return out, end
+}
+
+// contextOf returns the context that a host has sent with its question.
+func contextOf(p *live.Pending) string {
+	var m struct {
+		Context string `json:"context"`
+	}
+	if json.Unmarshal(p.Payload, &m) != nil {
+		return ""
+	}
+	return m.Context
 }
 
 // keyNames maps the sequences of special keys to one-letter keys.
@@ -271,8 +323,12 @@ func (v *topView) press(typed []byte) (leave bool, err error) {
 	case "escape":
 		v.mode = listing
 	case "enter":
-		v.mode = detailing
-	case "k", "j":
+		v.mode, v.scroll = detailing, 0
+	case " ", "k", "j":
+		if v.mode == detailing {
+			v.move(key)
+			break
+		}
 		if to := at + map[string]int{"k": -1, "j": 1}[key]; to >= 0 && to < len(rows) {
 			v.selected = rows[to].Run
 		}
@@ -318,7 +374,7 @@ func (v *topView) begin(s *live.State) {
 	case len(s.Pending) == 0:
 		v.problem = s.Run + " has no open request"
 	case s.Pending[0].Type == "approval":
-		v.subject, v.asked = *s, s.Pending[0]
+		v.subject, v.asked, v.mode, v.scroll, v.hidden = *s, s.Pending[0], detailing, 0, math.MaxInt
 		v.prompt(choosing)
 	default:
 		v.subject, v.asked, v.isDenial = *s, s.Pending[0], false
@@ -326,8 +382,18 @@ func (v *topView) begin(s *live.State) {
 	}
 }
 
-// choose handles y or n for an approval.
+// move scrolls the details. The next drawing limits it.
+func (v *topView) move(key string) {
+	v.scroll += map[string]int{"k": -1, "j": 1, " ": v.height - 1}[key]
+}
+
+// choose handles y or n for an approval, and the keys that scroll it. It cannot be allowed before
+// the whole has been shown.
 func (v *topView) choose(key string) {
+	if strings.Contains(" jk", key) || key == "y" && v.hidden > 0 {
+		v.move(key)
+		return
+	}
 	v.mode = v.before
 	switch {
 	case key == "y":

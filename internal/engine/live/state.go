@@ -57,6 +57,8 @@ type Pending struct {
 	Text    string   `json:"text"`
 	Since   string   `json:"since"` // RFC 3339
 	Options []string `json:"options,omitempty"`
+	// Payload is the whole message of a host's request, or of the approval of a tool call.
+	Payload json.RawMessage `json:"payload,omitempty"`
 
 	effect int64 // that waits for the answer; 0 if a handler of the program answers
 }
@@ -241,6 +243,9 @@ func (t *tracker) request(e *event.Event) {
 		if q.Misfit != "" {
 			p.Text = short(q.Misfit + ": " + string(q.Payload))
 		}
+		if q.Channel == effect.ToolApproval {
+			p.Type, p.Payload = "approval", q.Payload
+		}
 		if q.Asks != nil {
 			p.Host = q.Asks.Host
 		}
@@ -249,7 +254,8 @@ func (t *tracker) request(e *event.Event) {
 		if h := t.hosts[e.Parent]; h != nil {
 			p.Host, p.Channel = h.Name, "host:"+string(e.Kind)
 		}
-		p.Options = optionsOf(value.AppendJSON(nil, e.Message.Payload))
+		p.Payload = value.AppendJSON(nil, e.Message.Payload)
+		p.Options = optionsOf(p.Payload)
 	}
 	t.pending[e.Item] = p
 	t.order = append(t.order, e.Item)
@@ -280,7 +286,7 @@ func (t *tracker) asked(e *event.Event) {
 		return
 	}
 	t.pending[e.Item] = &Pending{ID: fmt.Sprintf("q%d", e.Effect), Channel: "host:" + q.Type, Host: q.Host, Type: q.Type, Text: textOfJSON(q.Message),
-		Since: t.began.Add(e.At).UTC().Format(time.RFC3339), Options: optionsOf(q.Message), effect: e.Effect}
+		Since: t.began.Add(e.At).UTC().Format(time.RFC3339), Options: optionsOf(q.Message), Payload: q.Message, effect: e.Effect}
 	t.order = append(t.order, e.Item)
 }
 

@@ -23,6 +23,12 @@ func opening(sender string, v *request.View) string {
 	return sender + " asks to " + string(unicode.ToLower(r)) + terminal.OneLine(title[n:])
 }
 
+// Approval returns a request for approval of a sender as an approval shows it, its opening sentence
+// and its body, broken into lines for a width, in cells.
+func Approval(sender string, v *request.View, color bool, width int) []string {
+	return screen.Wrap(append([]screen.Row{{Text: opening(sender, v)}}, rowsOf(v)...), color, width)
+}
+
 // rowsOf returns the body of a request.
 func rowsOf(v *request.View) (rows []screen.Row) {
 	add := func(lead, text string, color screen.Color) {

@@ -24,22 +24,27 @@ func (b *body) wrapped(width int) []string {
 	if b.width == width {
 		return b.lines
 	}
-	b.width, b.lines = width, nil
-	for _, r := range b.rows {
+	b.width, b.lines = width, Wrap(b.rows, b.color, width)
+	return b.lines
+}
+
+// Wrap breaks rows into lines for a width, in cells.
+func Wrap(rows []Row, color bool, width int) (lines []string) {
+	for _, r := range rows {
 		lead, indent := r.Lead, terminal.Width(r.Lead)
 		if indent > width/2 {
 			lead, indent = "", 0
 		}
 		for _, line := range terminal.Wrap(r.Text, width-indent) {
 			line = strings.TrimRight(lead+line, " ")
-			if b.color && r.Color != Plain {
+			if color && r.Color != Plain {
 				line = codes[r.Color] + line + "\x1b[0m"
 			}
-			b.lines = append(b.lines, line)
+			lines = append(lines, line)
 			lead = strings.Repeat(" ", indent)
 		}
 	}
-	return b.lines
+	return lines
 }
 
 // withBody adds the body and what follows it to the lines of a question. The body has at most two
