@@ -107,6 +107,7 @@ export class Items {
   find(query) {
     const tests = query.toLowerCase().split(/\s+/).filter(Boolean).map((word) => {
       const [, key, value] = word.match(/^(kind|status|agent|host):(.*)$/) ?? [];
+      if (key === "status" && value === "failed") return (x) => x.status === value || this.report.views?.[x.n]?.verdict.startsWith("Denied");
       if (key === "kind" || key === "status") return (x) => x[key] === value;
       if (key) return (x) => this.has(x, key === "agent" ? agent : host, value);
       return (x) => this.text(x).includes(word);

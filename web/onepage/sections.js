@@ -6,6 +6,7 @@ import { link } from "./detail.js";
 import { plain } from "parts/plain.js";
 
 const step = 100; // number of entries that are shown at once
+const runtime = /^(listen|host|merge|pipeline|tool):/; // channels of events that the program has not emitted
 const columns = 28; // width of the numbers beside the source, in characters
 
 // folded contains for each <details> element the function that fills it.
@@ -63,24 +64,83 @@ function entry(x, what, text) {
   return out;
 }
 
-// talk returns what an agent or a host was asked, and what followed, in order.
+// card returns an item with its text and what was decided about it.
+function card(x, what, text, verdict) {
+  const out = entry(x, what, text);
+  if (verdict) out.append(element("p", plain(verdict), { className: "verdict" }));
+  return out;
+}
+
+// bubble returns a text that somebody has written.
+const bubble = (x, what, text) => {
+  const out = entry(x, what);
+  out.append(element("div", plain(text), { className: "bubble" }));
+  return out;
+};
+
+// progress returns one line for the progress of an exchange: the last message, with the earlier ones
+// behind it.
+function progress(all) {
+  const last = all.at(-1), out = element("li"), box = element("details"), head = element("summary", plain(worded(last)));
+  const percent = all.findLast((x) => typeof x.percent === "number")?.percent;
+  if (percent !== undefined) head.append(" ", element("progress", `${percent} %`, { max: 100, value: percent, ariaLabel: "progress" }));
+  const list = element("ol");
+  all.forEach((x) => list.append(entry(x, worded(x))));
+  box.append(head, list);
+  out.append(box);
+  return out;
+}
+
+// worded returns the sentence of a message.
+const worded = (x) => shown(x.text?.message ?? x.text?.text ?? x.text?.chunk ?? x.text);
+
+// question returns the text of a question with its context and its options.
+function question(q) {
+  if (typeof q !== "object" || !q) return shown(q);
+  const options = (q.options ?? []).map((o) => `- ${shown(o.label ?? o)}${o.description ? `: ${o.description}` : ""}`);
+  const all = [q.question, q.context, ...options, ...(q.questions ?? []).map(question)].filter(Boolean);
+  return all.length > 0 ? all.join("\n") : shown(q);
+}
+
+// talk returns what an agent or a host was asked, and what followed, in order. The progress of an
+// exchange is one line, and pieces of text are one bubble.
 function talk(items, x) {
-  const out = [entry(x, `${title(x)}: prompt`, shown(x.prompt))];
+  const out = [bubble(x, x.kind === "exchange" ? "task" : "prompt", shown(x.prompt))];
+  const reported = [];
+  let pieces = [];
+  const flush = () => {
+    if (pieces.length > 0) out.push(bubble(pieces[0], "text", pieces.map(worded).join("")));
+    pieces = [];
+  };
   const visit = (parent) => {
     for (const c of items.children.get(parent.n) ?? []) {
       if (c.kind === "agent" || c.kind === "exchange") continue; // has a conversation of its own
-      if (c.kind === "model") out.push(entry(c, `${c.status === "ok" ? "reply" : c.status} of ${c.connection}/${c.model}`, shown(c.reply) || c.error));
-      else if (c.kind === "tool" || c.kind === "mcp") out.push(entry(c, title(c), [shown(c.args), shown(c.result) || c.error].filter(Boolean).join("\n→ ")));
-      else if (c.kind === "question" || c.kind === "approval") out.push(entry(c, `${c.kind}${c.actor ? `, answered by ${c.actor}` : ""}`, [shown(c.request), shown(c.answer)].filter(Boolean).join("\n→ ")));
-      else if (c.kind === "message") out.push(entry(c, c.type, shown(c.text)));
+      if (c.kind === "message" && c.type === "partial") {
+        pieces.push(c);
+        continue;
+      }
+      if (c.kind === "message" && c.type === "progress") {
+        if (reported.push(c) === 1) out.push(reported); // its place
+        continue;
+      }
+      flush();
+      const view = items.report.views?.[c.n];
+      if (view) out.push(card(c, view.title, view.body, view.verdict));
+      else if (c.kind === "model") out.push(c.status === "ok" ? bubble(c, `reply of ${c.connection}/${c.model}`, shown(c.reply?.text ?? c.reply)) : entry(c, `${c.status} of ${c.connection}/${c.model}`, c.error));
+      else if (c.kind === "tool" || c.kind === "mcp") out.push(card(c, title(c), shown(c.args), shown(c.result) || c.error));
+      else if (c.kind === "question") out.push(card(c, "question", question(c.request), c.answer === undefined ? "" : `Answered by ${c.actor ?? "the program"}: ${shown(c.answer)}`));
+      else if (c.kind === "approval") out.push(card(c, `approval${c.actor ? `, answered by ${c.actor}` : ""}`, [shown(c.request), shown(c.answer)].filter(Boolean).join("\n→ ")));
+      else if (c.kind === "message") out.push(entry(c, c.type, worded(c)));
       else if (["retry", "repair", "fallback"].includes(c.kind)) out.push(entry(c, c.kind, shown(c.text) || c.error));
       visit(c);
     }
   };
   visit(x);
-  const end = x.kind === "exchange" ? x.result : x.reply;
-  if (end !== undefined || x.error) out.push(entry(x, "result", shown(end) || x.error));
-  return out;
+  flush();
+  const end = x.kind === "exchange" ? x.result?.text ?? x.result : x.reply;
+  const isShown = shown(end) !== "" && plain(shown(end)) === out.at(-1).lastChild?.textContent;
+  if (!isShown && (end !== undefined || x.error)) out.push(bubble(x, x.error ? "failed" : "result", shown(end) || x.error));
+  return out.map((part) => (part === reported ? progress(reported) : part));
 }
 
 export function conversation(to, items) {
@@ -106,9 +166,23 @@ export function conversation(to, items) {
 }
 
 export function output(to, items) {
-  const lines = items.all.filter((x) => x.kind === "print" || x.kind === "emit" || x.kind === "await");
-  if (lines.length === 0) to.append(element("p", "The run printed and emitted nothing."));
-  else list(to, lines, (x) => (x.kind === "print" ? entry(x, "print", shown(x.text)) : entry(x, `${x.kind} ${x.channel ?? x.name}`, shown(x.payload))));
+  const all = items.all.filter((x) => x.kind === "print" || x.kind === "emit" || x.kind === "await");
+  const own = all.filter((x) => !(x.kind === "emit" && runtime.test(x.channel ?? x.name)));
+  if (all.length === 0) {
+    to.append(element("p", "The run printed and emitted nothing."));
+    return;
+  }
+  const body = element("div"), fill = (lines) => {
+    body.replaceChildren();
+    list(body, lines, (x) => (x.kind === "print" ? entry(x, "print", shown(x.text)) : entry(x, `${x.kind} ${x.channel ?? x.name}`, shown(x.payload))));
+  };
+  fill(own);
+  if (own.length < all.length) {
+    const label = element("label"), box = element("input", undefined, { type: "checkbox", onchange: () => fill(box.checked ? all : own) });
+    label.append(box, ` Show ${all.length - own.length} events of the runtime`);
+    to.append(label);
+  }
+  to.append(body);
 }
 
 export function source(to, { files, totals }) {

@@ -63,13 +63,18 @@ func sampleReport(t *testing.T) *report.Report {
 	exchange.Details.Host, exchange.Texts = "Coder", report.Texts{Prompt: text("write a test"), Result: text("done")}
 	approval := add("approval", "approval", 4, "main.conc:4:5", 4, 5, "ok")
 	approval.Details = report.Details{Host: "Coder", Type: "approval", Actor: "handler", Wait: seconds(1)}
-	approval.Texts = report.Texts{Request: json.RawMessage(`{"tool":"shell","args":{"command":"rm -rf build"}}`), Answer: json.RawMessage(`{"allow":false}`)}
+	approval.Texts = report.Texts{Request: json.RawMessage(`{"tool":"shell","args":{"command":"rm -rf build"}}`), Answer: json.RawMessage(`{"decision":"deny","reason":"keep it"}`)}
 	approval.Cut = map[string]int{"request": 70000}
 	add("emit", "note", 5, "main.conc:4:9", 4, 4, "ok").Texts.Payload = text("denied\u202e it")
 	add("print", "", 1, "main.conc:4:5", 8, 8, "ok").Texts.Text = text("<script>alert(2)</script>")
 	failed := add("error", "", 1, "main.conc:4:5", 9, 9, "failed")
 	failed.Error, failed.Texts.Message, failed.Details.Last = "no <way>", text("no <way>"), []int{5}
 	failed.Details.Cause = []report.Cause{{Kind: "HostError", Message: "gone"}}
+	for i, said := range []string{"begun", "half done"} {
+		x := add("message", "progress", 4, "main.conc:4:5", 5, 5, "ok")
+		x.Details.Type, x.Details.Percent = "progress", seconds(float64(50*i))
+		x.Texts.Text = json.RawMessage(fmt.Sprintf(`{"message":%q}`, said))
+	}
 	handler := "main.conc:4:5: listen Coder.execute(task) {}"
 	r.Decisions = []report.Decision{{Item: 5, Request: approval.Texts.Request, Answer: approval.Texts.Answer, Actor: ledger.Part{Type: "agent", Name: "Judge", At: "main.conc:4:5"}, Wait: seconds(1), Source: &handler}}
 	usd := json.RawMessage("0.25")
@@ -121,9 +126,9 @@ func TestReportPage(t *testing.T) {
 		t.Errorf("the texts of the run have become %d elements", n)
 	}
 	for place, wants := range map[string][]string{
-		"#summary":      {"journal damaged: 4 records <skipped>", "failed", "2026-03-01 08:00:00 UTC", "9.000 s", "r_abc", "$0.25", "HOME"},
-		"#conversation": {"agent Judge: 1 conversation", "Is <i>this</i> safe?", "reply of rules/m", "host Coder: 1 conversation", "approval, answered by handler", `rm -rf build`, "done"},
-		"#decisions":    {"approval Coder", `{"allow":false} (agent Judge) after 1.000 s at main.conc:4:5`},
+		"#summary":      {"journal damaged: 4 records <skipped>", "failed", "2026-03-01 08:00:00 UTC", "9.000 s duration", "r_abc", "$0.25 cost", "1 denied", "1 errors", "Stopped by: no <way>", "HOME"},
+		"#conversation": {"agent Judge: 1 conversation", "Is <i>this</i> safe?", "reply of rules/m", "host Coder: 1 conversation", "Run a command", `rm -rf build`, "Denied by handler: keep it", "half done", "done"},
+		"#decisions":    {"Run a command (Coder): Denied by handler: keep it (agent Judge) after 1.000 s at main.conc:4:5", "rm -rf build"},
 		"#output":       {"emit note", "denied⟦U+202E⟧ it", "<script>alert(2)</script>"},
 		"#errors":       {"error: no <way> at main.conc:4:5", "listen Coder.execute(task) {}"},
 		"#usage":        {"rules/m", "$0.25"},
@@ -136,6 +141,9 @@ func TestReportPage(t *testing.T) {
 				t.Errorf("%s lacks %q:\n%s", place, want, got)
 			}
 		}
+	}
+	if got := b.Eval(`[...document.querySelectorAll("#conversation summary")].map((s) => s.textContent.trim()).join("|")`); got != "agent Judge: 1 conversation|host Coder: 1 conversation|half done 50 %" {
+		t.Errorf("summaries %v", got)
 	}
 	if got := b.Eval(`document.querySelector("#summary time").title`); got == "" {
 		t.Error("the time has no local time")
@@ -196,7 +204,7 @@ func TestReportKeys(t *testing.T) {
 	}
 	const rows = `document.querySelector("[role=grid]").getAttribute("aria-rowcount") + ":" + [...document.querySelectorAll("[role=grid] tbody tr")].map((r) => r.cells[0].textContent).join(",")`
 	for _, c := range []struct{ query, rows string }{
-		{"kind:approval", "1:5"}, {"status:failed", "2:1,8"}, {"agent:Judge", "2:2,3"}, {"host:coder", "3:4,5,6"}, {"host:Coder kind:emit", "1:6"}, {"SAFE", "1:2"}, {"nothing-like-this", "0:"}, {"", "8:1,2,3,4,5,6,7,8"},
+		{"kind:approval", "1:5"}, {"status:failed", "3:1,5,8"}, {"agent:Judge", "2:2,3"}, {"host:coder", "5:4,5,6,9,10"}, {"host:Coder kind:emit", "1:6"}, {"SAFE", "1:2"}, {"nothing-like-this", "0:"}, {"", "10:1,2,3,4,5,6,7,8,9,10"},
 	} {
 		b.Eval(`document.getElementById("search").focus(); document.getElementById("search").select()`)
 		b.Press("Backspace")
@@ -204,7 +212,7 @@ func TestReportKeys(t *testing.T) {
 		if !b.Soon(fmt.Sprintf(`%s === %q`, rows, c.rows)) {
 			t.Errorf("%s: rows %v, want %s", c.query, b.Eval(rows), c.rows)
 		}
-		found := c.rows[:1] + " found"
+		found := c.rows[:strings.IndexByte(c.rows, ':')] + " found"
 		if c.query == "" {
 			found = ""
 		}

@@ -4,6 +4,7 @@ package page
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"html"
 	"io"
@@ -44,14 +45,18 @@ func Write(w io.Writer, r *report.Report) error {
 	if err := r.WriteJSON(&data); err != nil {
 		return err
 	}
-	p := writer{r: r}
+	p := writer{r: r, views: views(r)}
 	p.write()
+	all, err := json.Marshal(p.views)
+	if err != nil {
+		return err
+	}
 	page := onepage.Page{
 		Title:  p.title(),
 		Styles: []string{onepage.Asset("graph", "style.css"), onepage.Asset("report", "onepage/report.css"), graph.Style},
 		Script: onepage.Asset("report", "onepage/report.js"),
 		Body:   p.String(),
-		Data:   data.Bytes(),
+		Data:   slices.Concat([]byte(`{"views":`), all, []byte{','}, data.Bytes()[1:]), // a report is an object
 	}
 	return page.Write(w)
 }
@@ -59,7 +64,8 @@ func Write(w io.Writer, r *report.Report) error {
 // writer writes the HTML of a report.
 type writer struct {
 	strings.Builder
-	r *report.Report
+	r     *report.Report
+	views map[int]*view
 }
 
 // add writes HTML. Arguments are texts, and are escaped.
@@ -117,6 +123,7 @@ func (p *writer) summary() {
 	for _, g := range p.r.Gaps {
 		p.add("<p class=\"gap\">Note: %s</p>\n", g)
 	}
+	p.band()
 	p.add("<dl>")
 	row := func(name, value string) {
 		if value != "" {
@@ -126,7 +133,6 @@ func (p *writer) summary() {
 	}
 	text := func(name, value string) { row(name, escape(value)) }
 	text("Program", run.Program)
-	row("State", `<span class="chip `+tone(run.State)+`">`+escape(run.State)+"</span>")
 	if run.Exit != nil {
 		text("Exit code", fmt.Sprint(*run.Exit))
 	}
@@ -136,15 +142,13 @@ func (p *writer) summary() {
 	if run.Ended != nil {
 		row("Ended", moment(*run.Ended))
 	}
-	if run.Seconds != nil {
-		text("Duration", seconds(*run.Seconds))
-	}
 	text("Run", run.ID)
-	all := &p.r.Totals.All
-	text("Calls of models", fmt.Sprintf("%d, %d failed", all.Calls, all.Failed))
-	used := &p.r.Totals.Used
-	text("Tokens", fmt.Sprintf("%d in, %d out", used.TokensIn, used.TokensOut)+estimated(used))
-	text("Cost", cost(used)+estimated(used))
+	if all := &p.r.Totals.All; all.Calls > 0 {
+		text("Calls of models", fmt.Sprintf("%d, %d failed", all.Calls, all.Failed))
+	}
+	if used := &p.r.Totals.Used; used.TokensIn+used.TokensOut > 0 {
+		text("Tokens", fmt.Sprintf("%d in, %d out", used.TokensIn, used.TokensOut)+estimated(used))
+	}
 	text("Items", fmt.Sprintf("%d, with %d decisions", len(p.r.Items), len(p.r.Decisions)))
 	text("Arguments", strings.Join(run.Args, " "))
 	if s := string(run.Inputs); s != "null" {
@@ -228,7 +232,12 @@ func (p *writer) decisions() {
 		if d.Answer != nil {
 			answer = report.Line(d.Answer)
 		}
-		p.add("<li id=\"decision-%d\"><a href=\"#item-%d\">%s %s</a>: %s → %s", i+1, d.Item, x.Kind, cmp.Or(x.Details.Host, x.Name), report.Line(d.Request), answer)
+		v := p.views[x.N]
+		if v != nil && v.Verdict != "" {
+			p.add("<li id=\"decision-%d\"><a href=\"#item-%d\">%s</a> (%s): %s", i+1, d.Item, v.Title, cmp.Or(x.Details.Host, x.Name), v.Verdict)
+		} else {
+			p.add("<li id=\"decision-%d\"><a href=\"#item-%d\">%s %s</a>: %s → %s", i+1, d.Item, x.Kind, cmp.Or(x.Details.Host, x.Name), asked(d.Request), answer)
+		}
 		if by := strings.TrimSpace(d.Actor.Type + " " + d.Actor.Name); by != "" {
 			p.add(" (%s)", by)
 		}
@@ -237,6 +246,9 @@ func (p *writer) decisions() {
 		}
 		if d.Source != nil {
 			p.add(" at %s", *d.Source)
+		}
+		if v != nil && v.Verdict != "" && v.Body != "" {
+			p.add("<pre>%s</pre>", v.Body)
 		}
 		p.add("</li>\n")
 	}
