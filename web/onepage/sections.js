@@ -78,8 +78,8 @@ const bubble = (x, what, text) => {
   return out;
 };
 
-// progress returns one line for the progress of an exchange: the last message, with the earlier ones
-// behind it.
+// progress returns one line for the progress of an exchange, the last message. It opens to show the
+// earlier ones.
 function progress(all) {
   const last = all.at(-1), out = element("li"), box = element("details"), head = element("summary", plain(worded(last)));
   const percent = all.findLast((x) => typeof x.percent === "number")?.percent;

@@ -70,10 +70,10 @@ func sampleReport(t *testing.T) *report.Report {
 	failed := add("error", "", 1, "main.conc:4:5", 9, 9, "failed")
 	failed.Error, failed.Texts.Message, failed.Details.Last = "no <way>", text("no <way>"), []int{5}
 	failed.Details.Cause = []report.Cause{{Kind: "HostError", Message: "gone"}}
-	for i, said := range []string{"begun", "half done"} {
+	for i, text := range []string{"begun", "half done"} {
 		x := add("message", "progress", 4, "main.conc:4:5", 5, 5, "ok")
 		x.Details.Type, x.Details.Percent = "progress", seconds(float64(50*i))
-		x.Texts.Text = json.RawMessage(fmt.Sprintf(`{"message":%q}`, said))
+		x.Texts.Text = json.RawMessage(fmt.Sprintf(`{"message":%q}`, text))
 	}
 	handler := "main.conc:4:5: listen Coder.execute(task) {}"
 	r.Decisions = []report.Decision{{Item: 5, Request: approval.Texts.Request, Answer: approval.Texts.Answer, Actor: ledger.Part{Type: "agent", Name: "Judge", At: "main.conc:4:5"}, Wait: seconds(1), Source: &handler}}
