@@ -142,7 +142,7 @@ func (l *screenCheck) look(name string) {
 	tall := l.device // a window as high as the page, so that the picture contains the whole page
 	tall.Height = int64(l.Eval("document.documentElement.scrollHeight").(float64))
 	l.Emulate(tall, l.theme)
-	l.Wait("__see.all('@approve').every((e) => e.ariaDisabled !== 'true' || e.getBoundingClientRect().top > innerHeight - 60)")
+	l.Wait("__see.all('@approve').every((e) => e.ariaDisabled !== 'true' || e.hasAttribute('aria-describedby') || e.getBoundingClientRect().top > innerHeight - 60)")
 	if err := os.WriteFile(filepath.Join(l.dir, name+".png"), l.Screenshot(""), 0o666); err != nil {
 		l.t.Fatal(err)
 	}
