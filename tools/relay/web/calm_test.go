@@ -10,7 +10,7 @@ import (
 
 // TestRunBeforeItsFirstReport checks the views of a run of Concerto in a directory without git that
 // has reported nothing yet: the tab Structure exists, and the missing repository is no error. The
-// filter of the runs shows at least 12 characters on a narrow phone, and titles set their direction.
+// filter of the runs shows at least 12 characters on a narrow phone. Titles set their direction.
 func TestRunBeforeItsFirstReport(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
