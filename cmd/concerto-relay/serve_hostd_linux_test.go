@@ -56,6 +56,9 @@ func TestServeWithHostd(t *testing.T) {
 	if code := dial(d, "/ws/host?host_id=other&host_token=x", http.Header{}); code != http.StatusUnauthorized {
 		t.Errorf("status for an unknown host = %d, want 401", code)
 	}
+	if got := h.do(0, "doctor"); !strings.Contains(got, "ok    auth        the server accepts this host as desk") || !strings.Contains(got, "ok    server      "+d.url) {
+		t.Errorf("doctor =\n%s\nwant the server and the host of serve --with-hostd", got)
+	}
 	d.stop()
 	if out := h.do(2, "runs"); !strings.Contains(out, "no hostd serves") {
 		t.Errorf("output of runs after serve has stopped = %s, want \"no hostd serves\"", out)

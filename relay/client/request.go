@@ -170,7 +170,11 @@ const (
 func (q *request) approval(m *approval, message json.RawMessage) {
 	v := view.Of(message, q.read)
 	q.Reason, q.OpTool = "permission", m.Tool
-	q.Prompt = firstChars(strings.TrimRight(v.Title+"\n"+v.Text, "\n"), maxPrompt)
+	if utf8.RuneCountInString(v.Text) > maxPrompt { // the prompt must not hide a part of it
+		v.Fields = append(v.Fields, view.Field{Name: "text", JSON: jsonwrite.Text(nil, v.Text)})
+		v.Text = ""
+	}
+	q.Prompt = strings.TrimRight(firstChars(v.Title, maxPrompt)+"\n"+v.Text, "\n")
 	if v.Reason != "" {
 		q.Prompt += "\n" + firstChars(v.Reason, maxPrompt)
 	}

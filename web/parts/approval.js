@@ -1,5 +1,5 @@
-import { html, bytes, classes, count, icon, moment, plain, until, useId, useRef, useState } from "./base.js";
-import { Diff } from "./diff.js";
+import { html, bytes, classes, count, icon, moment, plain, until, useId, useLayoutEffect, useMemo, useRef, useState } from "./base.js";
+import { Diff, maxOpen, maxRows, read } from "./diff.js";
 import { Fields, focusWrong, useForm } from "./form.js";
 import { useGuard } from "./guard.js";
 import { Markdown } from "./markdown.js";
@@ -30,7 +30,8 @@ export function outcome({ decision, answer, by }) {
 // granted reports whether a request was approved or answered.
 export const granted = ({ decision }) => /^a(pprove|nswer)/.test(decision);
 
-// ApprovalCard shows a request with everything that the user approves. It passes the decision to
+// ApprovalCard shows a request with everything that the user approves. A long body is cut until the
+// user presses "Show all", and until then the request cannot be approved. It passes the decision to
 // onDecide("approve"|"deny", {answers?, text?, scope?}). state is one of the names above, "open",
 // or {state, by?, decision?, error?, errors?}. now is the server's time in milliseconds. may
 // reports whether the user may decide. armed is the decision that Enter would confirm. typed
@@ -49,8 +50,10 @@ export function ApprovalCard({ request: q, run, host, now = Date.now(), may = tr
   const head = headline(q);
   const whole = (yesNo && yesNo.question) || q.prompt;
   const prompt = whole?.startsWith(head) ? whole.slice(head.length).trim() : whole;
+  const args = shownArgs(q, head, run?.cwd);
+  const body = useBody(q, [...(prompt ? [prompt] : []), ...args.map(([, v]) => v)]);
   const decide = (decision) => (event) => {
-    if (!open || !ready(event)) return;
+    if (!open || !ready(event) || (body.hides && decision === "approve")) return;
     const extra = { ...(more.text && { text: more.text }), ...(more.scope !== "once" && decision === "approve" && { scope: more.scope }) };
     if (yesNo) return onDecide("approve", { ...extra, answers: { [yesNo.id]: decision === "approve" } });
     if (decision === "deny" || !q.questions?.length) return onDecide(decision, extra);
@@ -59,23 +62,52 @@ export function ApprovalCard({ request: q, run, host, now = Date.now(), may = tr
     else focusWrong(box.current);
   };
   const risk = Object.hasOwn(risks, q.risk ?? "") ? q.risk : null;
+  const button = (of, label) => html`<${Button} of=${of} label=${label} about=${head} ready=${ready.now && !(body.hides && of === "approve")} armed=${armed} act=${decide(of)} why=${of === "approve" && body.hides ? `${title}why` : null} />`;
   return html`<section class=${classes("approval", !open && "over")} ref=${box} data-testid="approval-card" data-state=${s.state} data-risk=${risk} aria-labelledby=${title} tabindex="-1">
-    <div class="approval-head"><h3 id=${title}>${plain(head)}</h3>${risk && html`<span class=${`chip ${risks[risk]}`}>${icon(risk === "low" ? "shield" : "alert")}${risk} risk</span>`}</div>
+    <div class="approval-head"><h2 id=${title}>${plain(head)}</h2>${risk && html`<span class=${`chip ${risks[risk]}`}>${icon(risk === "low" ? "shield" : "alert")}${risk} risk</span>`}</div>
     <${Who} q=${q} run=${run} host=${host} onOpen=${onOpen} />
+    <div class=${classes("approval-body", !body.all && "cut")} ref=${body.box} onFocusIn=${body.show}><div>
     ${prompt && (yesNo || !(open && may && q.questions?.some((x) => x.question === prompt))) && html`<div class="approval-prompt">${q.questions?.length ? html`<${Markdown} text=${prompt} />` : plain(prompt)}</div>`}
-    <${Args} args=${q.op_args} diff=${q.diff} />
-    ${q.diff && html`<${Diff} text=${q.diff} label="What changes" comments=${open && may && commentsOf(form)} />`}
+    <${Args} q=${q} shown=${args} />
+    ${q.diff && html`<${Diff} text=${q.diff} all=${body.all} comments=${open && may && commentsOf(form)} />`}</div></div>
+    ${body.hides && html`<button type="button" class="approval-all" data-testid="show-all" aria-label=${`Show all ${count(body.lines, "line")}: ${plain(head)}`} onClick=${body.show}>Show all ${count(body.lines, "line")}</button>`}
     ${q.redacted && html`<p class="approval-note" data-testid="redacted">Secrets are replaced by stars or [redacted].</p>`}
     ${open && may && !yesNo && html`<${Fields} form=${form} />`}
     ${open && q.approve_text && !q.questions?.length && html`<p class="approval-facts">Approve types ${keystrokes(q.approve_text)}, Deny ${keystrokes(q.deny_text)}</p>`}
-    <${Facts} q=${q} now=${now} open=${open} />
+    <${Expiry} q=${q} now=${now} open=${open} />
     ${s.state !== "open" && html`<${State} s=${s} />`}
     ${open && may && html`<${More} q=${q} more=${more} set=${setMore} />
-      <div class=${classes("approval-do", yesNo && "yes-no")}><${Button} of="deny" label=${yesNo ? "No" : q.questions?.length ? "Decline" : "Deny"} ready=${ready.now} armed=${armed} act=${decide("deny")} />
-        <${Button} of="approve" label=${yesNo ? "Yes" : q.questions?.length ? "Answer" : "Approve"} ready=${ready.now} armed=${armed} act=${decide("approve")} />
+      <div class=${classes("approval-do", yesNo && "yes-no")}>${button("deny", yesNo ? "No" : q.questions?.length ? "Decline" : "Deny")}
+        ${button("approve", yesNo ? "Yes" : q.questions?.length ? "Answer" : "Approve")}
+        ${body.hides && html`<span class="hint" id=${`${title}why`}>Show all ${count(body.lines, "line")} first.</span>`}
         ${armed && html`<span class="hint" role="status">Press Enter to ${yesNo ? `say ${armed === "deny" ? "no" : "yes"}` : armed}, any other key to cancel.</span>`}</div>`}
     ${open && !may && html`<p class="approval-state muted">${icon("lock")}You are not allowed to decide this request.</p>`}
   </section>`;
+}
+
+const textOf = (value) => (typeof value === "string" ? value : JSON.stringify(value, null, 2));
+
+// useBody determines whether the card hides a part of a request: lines beyond the maximum height,
+// and collapsed files. values are what the body shows beside the files. box is a ref to the element with the maximum height, and show shows
+// everything. A request that has changed is cut again.
+function useBody(q, values) {
+  const box = useRef();
+  const id = `${q.request_id} ${q.args_sha256 ?? ""} ${q.seq ?? ""}`;
+  const [shown, setShown] = useState();
+  const [cut, setCut] = useState(true);
+  const all = shown === id;
+  const files = useMemo(() => (q.diff ? read(q.diff) : []), [q.diff]);
+  const lines = values.reduce((n, v) => n + textOf(v).split("\n").length, files.reduce((n, f) => n + f.rows.length, 0));
+  useLayoutEffect(() => {
+    const measure = () => setCut(box.current.scrollHeight > box.current.clientHeight + 1);
+    const sizes = new ResizeObserver(measure);
+    sizes.observe(box.current);
+    sizes.observe(box.current.firstElementChild);
+    measure();
+    return () => sizes.disconnect();
+  }, [id, all]);
+  const hides = !all && (cut || files.length > maxOpen || files.some((f) => f.rows.length > maxRows));
+  return { box, all, lines, hides, show: () => hides && setShown(id) };
 }
 
 // commentsOf returns the comments of a review, {all, set(all)}, if the form has a list of comments
@@ -96,47 +128,50 @@ const keystrokes = (text) => html`<code>${plain((text ?? "").replace(/[\r\n]/g, 
 const headline = (q) => (!q.op_tool && q.questions?.length ? "A question" : q.prompt?.split("\n")[0] || "A decision is needed");
 
 function Who({ q, run, host, onOpen }) {
-  const name = plain(run?.title || run?.tool || q.title || q.tool || q.run_id || "a run");
+  const tool = run?.tool ?? q.tool, name = plain(run?.title || q.title || tool || q.run_id || "a run");
   const file = q.from?.file && ` · ${plain(q.from.file)}${q.from.line ? `:${q.from.line}` : ""}`;
-  return html`<p class="approval-who">${onOpen ? html`<button type="button" onClick=${onOpen}>${name}</button>` : name}
-    ${" · "}${plain(run?.tool ?? q.tool ?? "")} on ${plain(host?.name ?? host?.id ?? q.host_id ?? "")}${run?.cwd && html` · <code>${plain(run.cwd)}</code>`}${q.op_tool && html` · <code>${plain(q.op_tool)}</code>`}${file}</p>`;
+  return html`<p class="approval-who"><bdi>${onOpen ? html`<button type="button" onClick=${onOpen}>${name}</button>` : name}</bdi>
+    ${tool && tool !== name && ` · ${plain(tool)}`} on <bdi>${plain(host?.name ?? host?.id ?? q.host_id ?? "")}</bdi>${run?.cwd && html` · <code>${plain(run.cwd)}</code>`}${file}</p>`;
 }
 
-// Args shows all arguments: strings as text, other values as JSON. It also shows what the host has
-// shortened.
-function Args({ args, diff }) {
-  if (args === undefined || args === null) return null;
+// untold contains the arguments whose names state nothing that their values do not.
+const untold = ["command", "cmd"];
+
+// shownArgs returns the arguments as [name, value], except those that the title, the diff or the line
+// about the run shows.
+function shownArgs({ op_args: args, diff }, head, cwd) {
+  if (args === undefined || args === null) return [];
   const all = typeof args === "object" && !Array.isArray(args) ? Object.entries(args) : [["arguments", args]];
-  const shown = all.filter(([k]) => k !== "content_truncated" && !(diff && k === "content_preview"));
-  const short = shown.filter(([, v]) => isShort(v));
-  return html`${shown.filter(([, v]) => !isShort(v)).map(([k, v]) => html`<${Arg} key=${k} name=${k} value=${v} />`)}
-    ${short.length > 0 && html`<dl class="approval-short">${short.map(([k, v]) => html`<div key=${k}><dt><code>${plain(k)}</code></dt><dd><code>${k === "bytes" ? bytes(v) : String(v)}</code></dd></div>`)}</dl>`}
-    ${args.content_truncated === true && html`<p class="approval-note">${diff ? "Only the first part is shown. The diff contains all changes." : "Only the first part of the file is shown."}</p>`}
-    ${args.$truncated !== undefined && html`<p class="approval-note">Only a part of the ${bytes(args.$truncated)} is shown.</p>`}`;
+  return all.filter(([k, v]) => k !== "content_truncated" && !(diff && ["content_preview", "bytes"].includes(k)) && !(k === "path" && ["Read", "Write", "Edit"].some((verb) => head === `${verb} ${v}`)) && !(k === "in" && v === cwd));
 }
 
-const isShort = (v) => v === null || typeof v === "number" || typeof v === "boolean";
+// Args shows arguments: commands and long texts as blocks, short values in rows, and other values as
+// JSON. It also shows what the host has shortened.
+function Args({ q: { op_args: args, diff }, shown }) {
+  const short = shown.filter(([k, v]) => isShort(k, v));
+  return html`${shown.filter(([k, v]) => !isShort(k, v)).map(([k, v]) => html`<${Arg} key=${k} name=${k} value=${v} />`)}
+    ${short.length > 0 && html`<dl class="approval-short">${short.map(([k, v]) => html`<div key=${k}><dt>${plain(k)}</dt><dd><code>${k === "bytes" ? bytes(v) : plain(String(v))}</code></dd></div>`)}</dl>`}
+    ${args?.content_truncated === true && !diff && html`<p class="approval-note">Only the first part of the file is shown.</p>`}
+    ${args?.$truncated !== undefined && html`<p class="approval-note">Only a part of the ${bytes(args.$truncated)} is shown.</p>`}`;
+}
+
+const isShort = (k, v) => v === null || typeof v === "number" || typeof v === "boolean" || (typeof v === "string" && !untold.includes(k) && v.length <= 60 && !/\n/.test(v) && !turning.test(v));
 
 // turning matches right-to-left letters, which change the order in which the text between them is
 // displayed.
 const turning = /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u;
 
 function Arg({ name, value }) {
-  const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
-  const lines = text.split("\n").length;
-  const long = lines > 14 && { tabindex: 0, role: "region", "aria-label": plain(name) };
-  return html`<div class="approval-arg"><div class="name"><code>${plain(name)}</code>${long && html`<span>${count(lines, "line")}, ${bytes(new TextEncoder().encode(text).length)}: scroll to read all</span>`}</div>
-    <pre ...${long}>${plain(text)}</pre>${turning.test(text) && html`<p class="approval-note">This text contains right-to-left letters. The order on the screen can differ from the real order.</p>`}</div>`;
+  const text = textOf(value);
+  return html`<div class="approval-arg">${!untold.includes(name) && html`<div class="name">${plain(name)}</div>`}
+    <pre>${plain(text)}</pre>${turning.test(text) && html`<p class="approval-note">This text contains right-to-left letters. The order on the screen can differ from the real order.</p>`}</div>`;
 }
 
-function Facts({ q, now, open }) {
+function Expiry({ q, now, open }) {
   const expires = q.expires_ms ?? Date.parse(q.expires_at ?? "");
+  if (!open || !Number.isFinite(expires)) return null;
   const left = until(expires, now);
-  const late = open && Number.isFinite(expires) && expires - now < soon;
-  if (!q.args_sha256 && !Number.isFinite(expires)) return null;
-  return html`<div class="approval-facts">
-    ${q.args_sha256 && html`<span title=${q.args_sha256}>${icon("shield")}fingerprint <code>${q.args_sha256.slice(0, 8)}</code></span>`}
-    ${open && Number.isFinite(expires) && html`<span class=${late ? "soon" : ""} title=${moment(expires)}>${icon("clock")}${left ? `expires in ${left}` : "expires now"}</span>`}</div>`;
+  return html`<p class="approval-facts"><span class=${expires - now < soon ? "soon" : ""} title=${moment(expires)}>${icon("clock")}${left ? `expires in ${left}` : "expires now"}</span></p>`;
 }
 
 function State({ s }) {
@@ -155,6 +190,6 @@ function More({ q, more, set }) {
 
 // Button is the approve or the deny button. It shows when Enter would press it, without a change of
 // its position.
-function Button({ of, label, ready, armed, act }) {
-  return html`<button type="button" class=${classes(of === "approve" ? "primary" : "danger", armed === of && "armed")} data-testid=${of} aria-disabled=${String(!ready)} onClick=${act}>${icon(of === "approve" ? "check" : "close")}${label}</button>`;
+function Button({ of, label, about, ready, armed, act, why }) {
+  return html`<button type="button" class=${classes(of === "approve" ? "primary" : "danger", armed === of && "armed")} data-testid=${of} aria-disabled=${String(!ready)} aria-label=${`${label}: ${plain(about)}`} aria-describedby=${why} onClick=${act}>${icon(of === "approve" ? "check" : "close")}${label}</button>`;
 }

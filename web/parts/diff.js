@@ -91,33 +91,37 @@ function fold(rows) {
 const signs = { add: "+", del: "−", same: "" };
 const words = { add: "added", del: "removed" };
 
+export const maxOpen = 2; // number of files that are shown before the user opens more
+export const maxRows = 1000; // number of rows of a file that are shown before the user loads more
+
 // Diff shows a unified diff, with sign and numbers for each line. Long unchanged parts are folded,
-// and the user can unfold them. With comments {all, set(all)}, the user can comment on each line
-// that the new file contains. A comment is {file, line, text}.
-export function Diff({ text, label = "Diff", comments }) {
+// and files from the third on are collapsed. The user can show them, and with all set, they are
+// shown. With comments {all, set(all)}, the user can comment on each line that the new file
+// contains. A comment is {file, line, text}.
+export function Diff({ text, all, comments }) {
   const files = useMemo(() => read(text), [text]);
   if (files.length === 0) return html`<p class="list-empty">No differences.</p>`;
-  return html`<div class="diff">${files.map((f, i) => html`<${File} key=${i} file=${f} label=${label} comments=${comments} />`)}</div>`;
+  return html`<div class="diff">${files.map((f, i) => html`<${File} key=${i} file=${f} all=${all} open=${all || i < maxOpen} comments=${comments} />`)}</div>`;
 }
 
-const first = 1000; // number of rows that are shown before the user loads more
-
-function File({ file, label, comments }) {
-  const [opened, open] = useState([]);
+function File({ file, all, open, comments }) {
+  const [opened, setOpened] = useState([]);
   const [begun, begin] = useState([]); // lines with an open comment field
-  const [most, setMost] = useState(first);
+  const [most, setMost] = useState(maxRows);
   const commentOn = (path, line) => {
     const is = (c) => c.file === path && c.line === line;
     const text = comments.all.find(is)?.text;
     const set = (text) => comments.set([...comments.all.filter((c) => !is(c)), ...(text.trim() ? [{ file: path, line, text }] : [])]);
     return { text, open: text || begun.includes(line), begin: () => begin([...begun, line]), set };
   };
-  const rows = useMemo(() => fold(file.rows).flatMap((r) => (r.folded && opened.includes(r.at) ? r.folded : [r])), [file, opened]);
-  return html`${file.name && html`<h4 class="diff-file">${plain(file.name)}<span class="counts"><span class="plus">+${file.plus}</span> <span class="minus">−${file.minus}</span><span class="unseen"> lines</span></span></h4>`}
-    <div class="diff-body" tabindex="0" role="region" aria-label=${`${label}${file.name ? ": " + plain(file.name) : ""}`}><table><tbody>
-      ${rows.slice(0, most).map((r, i) => html`<${Row} key=${i} row=${r} open=${() => open([...opened, r.at])} comment=${comments && r.new && commentOn(file.path, r.new)} />`)}
-      ${rows.length > most && html`<tr class="fold"><td colspan="4"><button type="button" onClick=${() => setMost(most + 5 * first)}>${count(rows.length - most, "more line")} not shown yet: show</button></td></tr>`}
-    </tbody></table></div>`;
+  const rows = useMemo(() => fold(file.rows).flatMap((r) => (r.folded && (all || opened.includes(r.at)) ? r.folded : [r])), [file, opened, all]);
+  const end = all ? rows.length : most;
+  const body = html`<table class="diff-body"><tbody>
+      ${rows.slice(0, end).map((r, i) => html`<${Row} key=${i} row=${r} open=${() => setOpened([...opened, r.at])} comment=${comments && r.new && commentOn(file.path, r.new)} />`)}
+      ${rows.length > end && html`<tr class="fold"><td colspan="4"><button type="button" onClick=${() => setMost(most + 5 * maxRows)}>${count(rows.length - end, "more line")} not shown yet: show</button></td></tr>`}
+    </tbody></table>`;
+  if (!file.name) return body;
+  return html`<details open=${open}><summary class="diff-file">${plain(file.name)}<span class="counts"><span class="plus">+${file.plus}</span> <span class="minus">−${file.minus}</span><span class="unseen"> lines</span></span></summary>${body}</details>`;
 }
 
 function Row({ row, open, comment }) {

@@ -6,6 +6,7 @@ package doctor
 import (
 	"context"
 	"crypto/ed25519"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -84,7 +85,11 @@ func Run(ctx context.Context, o Options) []Check {
 	if o.Spool != nil {
 		all = append(all, o.checkSpool())
 	}
-	all = append(all, o.checkLog(), o.checkHostd(ctx))
+	hostd, running := o.checkHostd(ctx)
+	all = append(all, o.checkLog(), hostd)
+	if running.Connected { // its settings decide, which differ for `serve --with-hostd`
+		o.Server = running.Server
+	}
 	pairing, err := pair.Load(o.State)
 	if pairing != nil && o.Server == "" {
 		o.Server = pairing.Server
@@ -94,6 +99,8 @@ func Run(ctx context.Context, o Options) []Check {
 		all = append(all, Check{"auth", Fail, err.Error(), "repair or remove the file, then pair again"}, o.checkID(), o.checkToken())
 	case pairing != nil && pairing.IsWith(o.Server):
 		all = append(all, o.checkPaired(pairing))
+	case running.Connected:
+		all = append(all, Check{"auth", OK, "the server accepts this host as " + running.HostID, ""})
 	default:
 		all = append(all, o.checkID(), o.checkToken())
 	}
@@ -221,19 +228,35 @@ func (o *Options) checkLog() Check {
 	return Check{"log", OK, o.LogFile, ""}
 }
 
-// checkHostd checks whether hostd answers on its socket.
-func (o *Options) checkHostd(ctx context.Context) Check {
+// state is what a running hostd reports about itself.
+type state struct {
+	HostID    string `json:"host_id"`
+	Server    string `json:"server"`
+	Connected bool   `json:"connected"`
+}
+
+// checkHostd checks whether hostd answers on its socket, and returns its state. hostd is a process
+// of its own or a part of the server.
+func (o *Options) checkHostd(ctx context.Context) (c Check, running state) {
 	if o.Link != nil {
-		return Check{"hostd", OK, fmt.Sprintf("runs as process %d", os.Getpid()), ""}
+		return Check{"hostd", OK, fmt.Sprintf("runs as process %d", os.Getpid()), ""}, running
 	}
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
-	conn, err := new(net.Dialer).DialContext(ctx, "unix", o.Socket)
+	client := http.Client{Timeout: probeTimeout, Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", o.Socket)
+	}}}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://hostd/health", nil)
 	if err != nil {
-		return Check{"hostd", Warn, "does not run: nothing answers at " + o.Socket, "start it: concerto-relay hostd, or concerto-relay hostd install"}
+		panic("doctor: " + err.Error()) // cannot happen: the URL is constant
 	}
-	_ = conn.Close() // ignore the error: the connection was only a test
-	return Check{"hostd", OK, "answers at " + o.Socket, ""}
+	response, err := client.Do(request)
+	if err != nil {
+		return Check{"hostd", Warn, "does not run: nothing answers at " + o.Socket, "start it: concerto-relay hostd, concerto-relay hostd install, or concerto-relay serve --with-hostd"}, running
+	}
+	defer response.Body.Close()
+	if err := json.NewDecoder(io.LimitReader(response.Body, 1<<16)).Decode(&running); err != nil {
+		return Check{"hostd", Warn, fmt.Sprintf("%s answers without hostd's state: %v", o.Socket, err), "start hostd again"}, state{}
+	}
+	return Check{"hostd", OK, "answers at " + o.Socket, ""}, running
 }
 
 func (o *Options) checkID() Check {

@@ -133,7 +133,7 @@ func prepareWrite(ctx context.Context, d *Dispatcher, c *call, run *Run) (*work,
 		Preview   string `json:"content_preview"`
 		Truncated bool   `json:"content_truncated"`
 	}{q.Path, len(q.Content), preview, len(firstChars(q.Content, maxPreview)) < len(q.Content)})
-	return &work{tool: c.Type, risk: "medium", prompt: fmt.Sprintf("Write %s (%d bytes)?", q.Path, len(q.Content)), summary: fmt.Sprintf("%s (%d bytes)", q.Path, len(q.Content)),
+	return &work{tool: c.Type, risk: "medium", prompt: "Write " + q.Path, summary: fmt.Sprintf("%s (%d bytes)", q.Path, len(q.Content)),
 		args: args, diff: diff(q.Path, old, q.Content), do: func(context.Context) (any, error) {
 			s, err := workdirfs.Open(run.Cwd)
 			if err != nil {
@@ -154,7 +154,7 @@ func prepareBash(_ context.Context, d *Dispatcher, c *call, run *Run) (*work, er
 	if err != nil {
 		return nil, err
 	}
-	return &work{tool: "bash", risk: "high", prompt: "Run: " + q.Cmd, summary: q.Cmd, args: mustMarshal(struct {
+	return &work{tool: "bash", risk: "high", prompt: "Run a command", summary: q.Cmd, args: mustMarshal(struct {
 		Cmd string `json:"cmd"`
 	}{q.Cmd}), do: func(ctx context.Context) (any, error) { return d.runBash(ctx, path, run.Cwd, q) }}, nil
 }

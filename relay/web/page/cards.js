@@ -22,6 +22,8 @@ export function useCards(all) {
   const arm = (decision) => {
     if (!selected || !can("decide")) return;
     move(0);
+    const more = decision === "approve" && box.current?.querySelector(`[data-key="${CSS.escape(selected)}"] [data-testid=show-all]`);
+    if (more) return more.focus(); // Enter shows what is hidden
     armed.value = { key: selected, decision };
   };
   useKeys({

@@ -15,7 +15,7 @@ export function Hosts({ id, query }) {
   return html`<${Head} title="Hosts">${can("manage-hosts") && html`<a class="button" href=${hrefOf("hosts", "pair")}>Pair a host</a>`}</${Head}>
     ${all.length === 0 && html`<${Empty} />`}
     <ul class="cards">${all.map((h) => html`<li key=${h.id}><a class="card" href=${hrefOf("hosts", h.id)}>
-      <span class="card-title">${plain(h.name)}</span>
+      <span class="card-title" dir="auto">${plain(h.name)}</span>
       <${Presence} host=${h} />
       <span class="quiet">authenticates with ${h.auth === "key" ? "a key" : "a token"}${h.name !== h.id && html`, <code>${plain(h.id)}</code>`}</span>
     </a></li>`)}</ul>`;

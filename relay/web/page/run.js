@@ -23,7 +23,7 @@ export const tabs = [
   { name: "terminal", label: "Terminal", of: (v) => onTerminal(v.source), show: lazy(() => import("./tab_terminal.js"), "TerminalTab") },
   { name: "files", label: "Files", needs: "rpc", of: (v) => v.cwd !== "", show: FilesTab },
   { name: "diff", label: "Diff", needs: "rpc", of: (v) => v.cwd !== "", show: DiffTab },
-  { name: "structure", label: "Structure", of: (v) => !!v.meta.structure, show: StructureTab },
+  { name: "structure", label: "Structure", of: (v) => v.meta.structure || v.source === "concerto", show: StructureTab },
 ];
 
 // useView opens a run while the component is mounted.

@@ -67,8 +67,8 @@ const hostName = (id) => hosts.value.find((h) => h.id === id)?.name ?? id;
 function Row({ run, onFocus }) {
   const open = run.pending?.length ?? 0;
   return html`<li><a class="run-row" data-testid="run-row" data-run=${run.id} href=${hrefOf("runs", run.id)} onFocus=${onFocus}>
-    <span class="run-title">${plain(nameOf(run))}</span><${Status} run=${run} />
-    <span class="run-about quiet"><span>${plain(run.tool)}</span> on <span>${plain(hostName(run.host_id))}</span> <span class="run-cwd">${plain(run.cwd)}</span></span>
+    <span class="run-title" dir="auto">${plain(nameOf(run))}</span><${Status} run=${run} />
+    <span class="run-about quiet"><span>${plain(run.tool)}</span> on <bdi>${plain(hostName(run.host_id))}</bdi> <span class="run-cwd">${plain(run.cwd)}</span></span>
     <span class="quiet run-when"><${When} ts=${run.last_active_at} /></span>
     ${open > 0 && html`<span class="run-asks">${plain(run.pending[0].prompt || run.pending[0].op_tool || "asks")}${open > 1 && `, and ${open - 1} more`}</span>`}</a></li>`;
 }

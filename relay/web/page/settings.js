@@ -25,7 +25,7 @@ function Me() {
 
 const pushes = {
   unsupported: "This browser does not support notifications. On an iPhone or iPad, add this page to the home screen first.",
-  denied: "Notifications are blocked. Allow them for this page in the browser's settings.",
+  denied: "The browser blocks notifications of this page. To allow them, press the icon to the left of the address, set Notifications to Allow (on a phone under Permissions), and reload the page.",
   off: "Get a notification when a run has a request, even when this page is closed. Notifications do not contain arguments.",
   on: "This device gets a notification when a run has a request.",
   busy: "…",

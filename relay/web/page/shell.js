@@ -104,5 +104,5 @@ function Watch() {
 export function Head({ title, back, children }) {
   const at = useRef();
   useLayoutEffect(() => at.current?.focus({ preventScroll: true }), []); // must run before a field receives the focus
-  return html`<header class="head">${back && html`<a class="icon-button" href=${back} aria-label="Back"><${Icon} name="back" /></a>`}<h1 tabindex="-1" ref=${at}>${title}</h1><div class="head-side">${children}</div></header>`;
+  return html`<header class="head">${back && html`<a class="icon-button" href=${back} aria-label="Back"><${Icon} name="back" /></a>`}<h1 dir="auto" tabindex="-1" ref=${at}>${title}</h1><div class="head-side">${children}</div></header>`;
 }

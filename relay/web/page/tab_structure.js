@@ -24,7 +24,7 @@ export function StructureTab({ run, view, meta }) {
   const { nodes: all, edges } = meta.structure ?? {};
   const drawn = useMemo(() => ({ ...meta.structure, nodes: Array.isArray(all) ? all.filter((n) => !n.state) : [] }), [meta.structure]);
   const { nodes } = drawn;
-  if (!Array.isArray(all) || !Array.isArray(edges)) return html`<p class="quiet">The program has not reported its structure.</p>`;
+  if (!Array.isArray(all) || !Array.isArray(edges)) return html`<p class="quiet">The program has not reported its structure yet.</p>`;
   const usage = meta.usage, ended = run.status === "exited";
   const cost = usage ? [{ name: "tokens in", value: String(usage.tokens_in ?? 0) }, { name: "tokens out", value: String(usage.tokens_out ?? 0) }, ...(usage.cost_usd ? [{ name: "cost", value: `$${usage.cost_usd.toFixed(4)}` }] : [])] : [];
   const { current, waits } = ended ? {} : atWork(view.items.value, nodes);

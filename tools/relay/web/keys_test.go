@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -179,4 +180,61 @@ func inRun(t *testing.T, b *browser.Tab, host *servertest.Peer) {
 	b.Press("Enter")
 	tabTo(t, b, "button Cancel")
 	b.Press("Enter")
+}
+
+// TestHiddenPartsAreShownFirst checks that a card of which a part is hidden is approved neither by
+// the button nor by the keys before the user shows everything, and that denying always works.
+func TestHiddenPartsAreShownFirst(t *testing.T) {
+	browser.Need(t)
+	t.Parallel()
+	r := webtest.Start(t)
+	host := r.HelloHost("desk")
+	run := webtest.Begin(host, "run_1", webtest.Data{"title": "the release"})
+	lines := make([]string, 93)
+	for i := range lines {
+		lines[i] = "echo " + strconv.Itoa(i+1)
+	}
+	run.Ask("q1", webtest.Data{"prompt": "Run a command", "op_tool": "bash", "args_sha256": strings.Repeat("ab", 32), "op_args": webtest.Data{"command": strings.Join(lines, "\n")}})
+	b := enter(t, r, webtest.Owner, "#/inbox")
+	b.Wait("__see.text('@show-all') === 'Show all 93 lines'")
+	b.See("Show all 93 lines first.")
+	card := "document.querySelector('[data-testid=approval-card]')"
+	if nested := b.Eval(card + ".querySelectorAll('*').values().filter((e) => /auto|scroll/.test(getComputedStyle(e).overflowY)).map((e) => e.outerHTML.slice(0, 100)).toArray().join()"); nested != "" {
+		t.Errorf("scroll areas within the card: %v", nested)
+	}
+	if most := b.Eval("document.querySelector('.approval-body').clientHeight <= 0.4 * innerHeight + 1"); most != true {
+		t.Error("the cut body is higher than 40 % of the window")
+	}
+	b.Wait("document.querySelector('[data-testid=deny]').ariaDisabled === 'false'")
+	b.Eval("document.querySelector('[data-testid=approve]').click()")
+	b.Press("j", "a")
+	b.Wait("document.activeElement.dataset.testid === 'show-all'")
+	if state := b.Eval(card + ".dataset.state"); state != "open" {
+		t.Errorf("state after the click on Approve = %v, want open", state)
+	}
+	b.Press("Enter")
+	b.Wait("__see.all('@show-all').length === 0 && document.querySelector('[data-testid=approve]').ariaDisabled === 'false'")
+	b.Press("a", "Enter")
+	if d := host.Next(protocol.RunApprove); !strings.Contains(string(d.Data), `"q1"`) {
+		t.Errorf("approved = %s, want q1", d.Data)
+	}
+
+	var patch strings.Builder
+	for _, name := range []string{"a.go", "b.go", "c.go", "d.go"} {
+		patch.WriteString("diff --git a/" + name + " b/" + name + "\n--- a/" + name + "\n+++ b/" + name + "\n@@ -1 +1,2 @@\n-one\n+two\n+three\n")
+	}
+	run.Ask("q2", webtest.Data{"prompt": "Edit 4 files", "op_tool": "Edit", "args_sha256": strings.Repeat("cd", 32), "diff": patch.String()})
+	b.Wait("__see.text('main').includes('Edit 4 files') && __see.all('@show-all').length === 1")
+	if open := b.Eval("document.querySelectorAll('.diff details[open]').length + ' of ' + document.querySelectorAll('.diff details').length"); open != "2 of 4" {
+		t.Errorf("open files = %v, want 2 of 4", open)
+	}
+	if row := b.Text(".diff summary"); !strings.Contains(strings.ReplaceAll(row, "\n", " "), "+2 −1") {
+		t.Errorf("title row of a file = %q, want its counts", row)
+	}
+	b.Click("@show-all")
+	b.Wait("document.querySelectorAll('.diff details[open]').length === 4 && __see.all('@show-all').length === 0")
+	decide(b, "@approve")
+	if d := host.Next(protocol.RunApprove); !strings.Contains(string(d.Data), `"q2"`) {
+		t.Errorf("approved = %s, want q2", d.Data)
+	}
 }

@@ -60,7 +60,7 @@ func decide(b *browser.Tab, place string) {
 	}
 }
 
-// awake waits until all visible cards accept keys and clicks.
+// awake waits until all visible cards accept keys and clicks, except those that hide a part.
 func awake(b *browser.Tab) {
-	b.Wait("__see.all('@approve').length > 0 && __see.all('@approve').every((e) => e.ariaDisabled !== 'true' || e.getBoundingClientRect().top < 0 || e.getBoundingClientRect().top > innerHeight - 60)")
+	b.Wait("__see.all('@approve').length > 0 && __see.all('@approve').every((e) => e.ariaDisabled !== 'true' || e.hasAttribute('aria-describedby') || e.getBoundingClientRect().top < 0 || e.getBoundingClientRect().top > innerHeight - 60)")
 }

@@ -107,6 +107,19 @@ func TestScreens(t *testing.T) {
 const small = `[...document.querySelectorAll("button, a[href], input:not([type=checkbox], [type=radio]), select, textarea, summary, [role=tab]")].filter((e) => e.checkVisibility() && getComputedStyle(e).display !== "inline" && !e.closest(".approval-who"))
 	.filter((e) => { const r = e.getBoundingClientRect(); return r.width > 0 && r.height < 24; }).map((e) => e.outerHTML.slice(0, 120)).join("\n")`
 
+// skippedHeadings is a JavaScript expression for the headings whose level is more than one deeper
+// than that of the heading before.
+const skippedHeadings = `(() => {
+	const all = [...document.querySelectorAll("h1, h2, h3, h4, h5, h6")].filter((e) => e.checkVisibility() && !e.closest(".markdown"));
+	return all.filter((e, i) => e.tagName[1] - (all[i - 1]?.tagName[1] ?? 0) > 1).map((e) => e.outerHTML.slice(0, 100)).join("; ");
+})()`
+
+// coveredByEnd is a JavaScript expression for the content that the button To the end covers.
+const coveredByEnd = `(() => {
+	const end = document.querySelector(".thread-end"), box = document.querySelector(".thread-scroll");
+	return end && end.getBoundingClientRect().top < box.getBoundingClientRect().bottom - 1 ? "the thread" : "";
+})()`
+
 // expectNoOverflow reports accessibility errors of the current screen: those that axe finds on a
 // desktop, and touch targets that are too small on a phone.
 func (l *screenCheck) expectNoOverflow(name string) {
@@ -133,6 +146,12 @@ func (l *screenCheck) look(name string) {
 	if more := l.Eval("document.querySelector('.run') ? document.documentElement.scrollHeight - innerHeight : 0"); more != 0.0 {
 		l.t.Errorf("%s: the page of a run is %v pixels higher than the window, want only its parts to scroll", name, more)
 	}
+	if skipped := l.Eval(skippedHeadings); skipped != "" {
+		l.t.Errorf("%s: headings that skip a level: %v", name, skipped)
+	}
+	if covered := l.Eval(coveredByEnd); covered != "" {
+		l.t.Errorf("%s: the button To the end covers %v", name, covered)
+	}
 	if failed := l.Text(".failed"); strings.TrimSpace(failed) != "" {
 		l.t.Errorf("%s shows an error: %s", name, failed)
 	}
@@ -142,7 +161,7 @@ func (l *screenCheck) look(name string) {
 	tall := l.device // a window as high as the page, so that the picture contains the whole page
 	tall.Height = int64(l.Eval("document.documentElement.scrollHeight").(float64))
 	l.Emulate(tall, l.theme)
-	l.Wait("__see.all('@approve').every((e) => e.ariaDisabled !== 'true' || e.getBoundingClientRect().top > innerHeight - 60)")
+	l.Wait("__see.all('@approve').every((e) => e.ariaDisabled !== 'true' || e.hasAttribute('aria-describedby') || e.getBoundingClientRect().top > innerHeight - 60)")
 	if err := os.WriteFile(filepath.Join(l.dir, name+".png"), l.Screenshot(""), 0o666); err != nil {
 		l.t.Fatal(err)
 	}

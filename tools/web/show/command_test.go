@@ -29,7 +29,7 @@ func TestCardShowsWholeCommand(t *testing.T) {
 	globalThis.card = (command, prompt) => {
 		const box = document.createElement("div");
 		render(html(ApprovalCard, { request: { request_id: "r", op_tool: "bash", prompt, op_args: { command } } }), box);
-		return [box.querySelector(".approval-arg pre").textContent, box.querySelector("h3").textContent];
+		return [box.querySelector(".approval-arg pre").textContent, box.querySelector("h2").textContent];
 	};
 	globalThis.drawn = (text) => {`))
 	for _, command := range testcommand.Hostile() {

@@ -186,13 +186,13 @@ func TestApprovalIgnoresEarlyInput(t *testing.T) {
 	if got := b.Spoken(first + " section"); got != "region Run a command" {
 		t.Errorf("Spoken of the card = %q", got)
 	}
-	if got := b.Spoken(first + " [data-testid=approve]"); got != "button Approve" {
+	if got := b.Spoken(first + " [data-testid=approve]"); got != "button Approve: Run a command" {
 		t.Errorf("Spoken of the button = %q", got)
 	}
 	for state, want := range map[string]string{
 		"waiting to send": "Waiting to send: approve.", "applied": "Approved by ann.", "decided by another": "Already decided: denied by bob.",
 		"arguments changed": "so nothing was approved. Review it again.", "expired": "Expired without a decision", "withdrawn": "Withdrawn by the run",
-		"rejected": "There is no branch next.", "read only": "You are not allowed to decide", "a file": "expires in 42 s", "long arguments": "60 lines",
+		"rejected": "There is no branch next.", "read only": "You are not allowed to decide", "a file": "expires in 42 s", "long arguments": "Show all 60 lines first.",
 		"letters from right to left": "The order on the screen can differ",
 	} {
 		if text := b.Text(sample("approval " + state)); !strings.Contains(text, want) {
@@ -537,7 +537,7 @@ func TestPictures(t *testing.T) {
 	} {
 		b.Emulate(p.device, p.theme)
 		b.Eval("location.hash = encodeURIComponent(\"" + p.part + "/" + p.state + "\")") // shows the state alone, so that no other part moves it
-		b.Wait("document.querySelectorAll('[data-sample]').length === 1 && document.querySelector('[data-sample]').dataset.sample === \"" + p.part + " " + p.state + "\" && !document.querySelector('[data-testid][aria-disabled=true]')")
+		b.Wait("document.querySelectorAll('[data-sample]').length === 1 && document.querySelector('[data-sample]').dataset.sample === \"" + p.part + " " + p.state + "\" && !document.querySelector('[data-testid][aria-disabled=true]:not([aria-describedby])')")
 		b.Golden(p.name, sample(p.part+" "+p.state))
 	}
 }
