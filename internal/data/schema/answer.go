@@ -129,8 +129,8 @@ func ShownFormat(format string) string {
 	return format
 }
 
-// RefusedWord is the message about a text that ReadAnswer refuses for a type whose valid answers are
-// a few words: it names them. It is "" for other types.
+// RefusedWord is the message about a text that ReadAnswer refuses for a type whose valid answers
+// are a few words: it names them. It is "" for other types.
 func RefusedWord(text string, t *value.Type) string {
 	of := answered(t)
 	if of.Kind != value.TypeBool && of.Kind != value.TypeUnion && (of.Kind != value.TypeEnum || plainNames(of) == nil) {
