@@ -16,15 +16,29 @@ import (
 
 // around maps snippets that are not a whole file to the code around them. % represents the snippet.
 var around = map[string]string{
-	"function": "%\nfn main() { println(name(1)); }",
-	"listen":   "host Coder { connector: coder }\nfn main() { % println(done); }",
-	"typed":    "schema Verdict { ok: Bool }\nagent Judge uses scripted {}\nfn main() -> Result<Nil, Any> { % println(verdict.ok); Ok(nil) }",
-	"match":    "fn main() { let value = \"1\".parse_int(); println(%); }",
-	"mock":     "agent Judge uses scripted {}\n@test fn t() { % assert(Judge.execute(\"x\").is_ok()); }",
+	"emit":      "fn main() { % }",
+	"await":     "fn main() -> Result<Nil, Any> { % println(allowed); Ok(nil) }",
+	"parallel":  "fn main() { % println(results); }",
+	"if let":    "fn main() { let value = Some(1); % }",
+	"let else":  "fn main() { let value = Some(1); % println(x); }",
+	"for":       "fn main() { % }",
+	"while let": "fn main() { let mut values = [1]; % }",
+	"try":       "fn main() { % }",
+	"ask":       "host Coder { connector: coder }\nfn main() { % println(done); }",
+	"execute":   "agent Writer uses scripted {}\nfn main() -> Result<Nil, Any> { % println(text); Ok(nil) }",
+	"merge":     "use std::merge;\nfn main() -> Result<Nil, Any> { % println(changes); Ok(nil) }",
+	"workspace": "use std::work;\nfn main() -> Result<Nil, Any> { % println(ws.dir); Ok(nil) }",
+	"eval":      "schema Row { text: String, want: Bool }\n%",
+	"impl":      "struct Point { x: Int, y: Int }\n%",
+	"function":  "%\nfn main() { println(name(1)); }",
+	"listen":    "host Coder { connector: coder }\nfn main() { % println(done); }",
+	"typed":     "schema Verdict { ok: Bool }\nagent Judge uses scripted {}\nfn main() -> Result<Nil, Any> { % println(verdict.ok); Ok(nil) }",
+	"match":     "fn main() { let value = \"1\".parse_int(); println(%); }",
+	"mock":      "agent Judge uses scripted {}\n@test fn t() { % assert(Judge.execute(\"x\").is_ok()); }",
 }
 
 // bodies maps snippets that must return a value to the text that replaces `$0`.
-var bodies = map[string]string{"function": "n", "tool": `"text"`, "pipeline": "text"}
+var bodies = map[string]string{"function": "n", "tool": `"text"`, "pipeline": "text", "task": "n", "impl": "self.x", "eval": "row.want"}
 
 var place = regexp.MustCompile(`\$\{\d+:([^{}]*)\}`)
 
@@ -41,7 +55,7 @@ func TestSnippets(t *testing.T) {
 	if err := json.Unmarshal(text, &all); err != nil {
 		t.Fatal(err)
 	}
-	if len(all) != 12 {
+	if len(all) != 33 {
 		t.Errorf("number of snippets = %d", len(all))
 	}
 	for name, s := range all {

@@ -1,10 +1,12 @@
 package editors_test
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
+	"regexp"
 	"testing"
 
 	"github.com/concerto-lang/concerto/internal/testkit/testproc"
@@ -29,6 +31,28 @@ func TestExtension(t *testing.T) {
 	c.Dir, c.Env = "vscode", append(os.Environ(), "CONCERTO="+command)
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestPackageHasLicence checks the files that the extension's page in an editor shows, and that
+// quotes are closed.
+func TestPackageHasLicence(t *testing.T) {
+	read := func(name string) []byte {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	if !bytes.Equal(read("vscode/LICENSE"), read("../LICENSE")) {
+		t.Error("vscode/LICENSE differs from the project's LICENSE: copy it")
+	}
+	version := regexp.MustCompile(`"version": "([^"]+)"`).FindSubmatch(read("vscode/package.json"))[1]
+	if !bytes.Contains(read("vscode/CHANGELOG.md"), append([]byte("\n## "), version...)) {
+		t.Errorf("vscode/CHANGELOG.md has no section for version %s", version)
+	}
+	if !bytes.Contains(read("vscode/language-configuration.json"), []byte(`"open": "'", "close": "'"`)) {
+		t.Error("an opening ' is not closed")
 	}
 }
 

@@ -92,13 +92,14 @@ func TestFleet(t *testing.T) {
 		t.Fatal(err)
 	}
 	cache := t.TempDir() // outside the repository, which is the home directory, too
+	wantCode := 1 // a change fails
 	execute := func(name string, args ...string) string {
 		t.Helper()
 		c := exec.Command(name, args...)
 		c.Dir = dir
 		c.Env = append(os.Environ(), "HOME="+dir, "CONCERTO_CACHE="+cache, "GIT_CONFIG_NOSYSTEM=1", "PYTHONDONTWRITEBYTECODE=1")
 		out, err := c.CombinedOutput()
-		if err != nil {
+		if code := c.ProcessState.ExitCode(); code != wantCode {
 			t.Fatalf("%s %s: %v\n%s", name, args, err, out)
 		}
 		return string(out)
@@ -114,6 +115,7 @@ func TestFleet(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := execute(path, "run", "-q")
+	wantCode = 0
 	for _, want := range []string{
 		`(?m)^7 merged, 1 failed$`, `(?m)^\[resolved\] (opening|returns): NEWS.md$`, `(?m)^\[question\] Is shipping free for large orders\? Yes, above 50.$`,
 		`(?m)^\[failed\] (shipping|rename): conflicts with (rename|shipping): `, `"decision":"allow","description":"Edit: shop/cart.py"`,
@@ -160,7 +162,7 @@ func TestFleetOutside(t *testing.T) {
 	c := exec.Command(path, "run", "-q")
 	c.Dir = inside
 	out, err := c.CombinedOutput()
-	if n := strings.Count(string(out), "[failed] "); err != nil || n != 8 || !strings.Contains(string(out), "test -e .git") {
+	if n := strings.Count(string(out), "[failed] "); c.ProcessState.ExitCode() != 1 || n != 8 || !strings.Contains(string(out), "test -e .git") {
 		t.Errorf("run: %v, want eight tasks without a workspace:\n%s", err, out)
 	}
 	if got := git("worktree", "list") + git("branch", "--list", "concerto/*"); strings.Count(got, "\n") != 1 {
