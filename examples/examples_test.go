@@ -92,7 +92,7 @@ func TestFleet(t *testing.T) {
 		t.Fatal(err)
 	}
 	cache := t.TempDir() // outside the repository, which is the home directory, too
-	wantCode := 1 // a change fails
+	wantCode := 1        // a change fails
 	execute := func(name string, args ...string) string {
 		t.Helper()
 		c := exec.Command(name, args...)
