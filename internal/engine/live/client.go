@@ -138,6 +138,9 @@ func readLine(in *bufio.Reader, max int) ([]byte, error) {
 	}
 }
 
+// listens is the time within which a process listens on the socket that it has created.
+const listens = 10 * time.Second
+
 // stateAt returns the state of the run with a socket. c is an open connection, or nil. The result
 // is the connection for the next call, or nil after an error.
 func stateAt(path string, c *connection) (result, *connection) {
@@ -156,7 +159,11 @@ func stateAt(path string, c *connection) (result, *connection) {
 		_ = c.Close()
 	}
 	if errors.Is(err, syscall.ECONNREFUSED) {
-		_ = os.Remove(path) // its process has exited without removing it
+		// A new socket refuses connections until its process listens. The process of an old one has
+		// exited.
+		if file, err := os.Stat(path); err == nil && time.Since(file.ModTime()) > listens {
+			_ = os.Remove(path)
+		}
 	}
 	s := State{Run: strings.TrimSuffix(filepath.Base(path), suffix), State: Invalid, Hosts: []Host{}, Pending: []Pending{}}
 	return result{s, errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, io.EOF)}, nil

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/models"
 )
@@ -62,6 +63,17 @@ func TestList(t *testing.T) {
 	}
 	dead.SetUnlinkOnClose(false)
 	_ = dead.Close()
+	if all, err := list(dir); err != nil || len(all) != 3 {
+		t.Errorf("runs %v, %v", all, err)
+	}
+	path := filepath.Join(dir, "r_dead.sock")
+	if _, err := os.Lstat(path); err != nil {
+		t.Errorf("a new socket, whose process may not yet listen, was removed: %v", err)
+	}
+	if err := os.Chtimes(path, time.Time{}, time.Now().Add(-time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	r.Watched().Store(false)
 	if r.Watched().Load() {
 		t.Error("a run is watched before a client has read its state")
 	}
@@ -76,7 +88,7 @@ func TestList(t *testing.T) {
 	if len(all) != 3 || states["r_one"] != Running || states["r_bad"] != Invalid || states[strings.Repeat("long/id", 20)] != Running {
 		t.Errorf("states %v", states)
 	}
-	if _, err := os.Lstat(filepath.Join(dir, "r_dead.sock")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the socket of a process that has exited remains: %v", err)
 	}
 	if !r.Watched().Load() {
