@@ -99,10 +99,11 @@ func TestElided(t *testing.T) {
 	}
 }
 
-// TestAsTerminal checks that events are converted to the form in which a terminal shows them.
+// TestAsTerminal checks that events which a terminal does not print as lines are dropped.
 func TestAsTerminal(t *testing.T) {
-	printed := `[listen:start] {"host":"Coder"}
-[host:decided] {"host":"Coder","id":1,"decision":"allow","description":"Bash: ls"}
+	printed := `[pipeline:stage_start] Build: test starts
+[host:progress] 50 % halfway
+[host:decided] Coder: allowed: Bash: ls
 [run:progress] 1 of 2 (50 %)
 [result] {"host":"Coder"}
 `

@@ -23,7 +23,7 @@ import (
 //
 // The blocks after a program describe its results:
 //
-//	output               the program's output
+//	output               the program's output; with emit=ndjson the events of the runtime are in it
 //	diagnostics          the compiler's diagnostics
 //	stderr               the program's standard error if it fails
 //	console              commands, each after `$ `, and their output
@@ -256,7 +256,7 @@ func (r *reader) flushManifest() {
 
 // attach adds a block to the program above it.
 func (r *reader) attach(b *block) error {
-	if len(b.marks) > 0 {
+	if len(b.marks) > 0 && (b.word != "output" || b.marks[0] != "emit=ndjson") {
 		return fmt.Errorf("unknown mark %q", b.marks[0])
 	}
 	if b.word == "console" && (r.previous == nil || r.waiting()) {

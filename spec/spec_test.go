@@ -417,7 +417,11 @@ func (p *player) expect(found diag.List) {
 
 // run runs the program from source and compiled, and compares the outputs.
 func (p *player) run() {
-	code, out, errs := p.concerto("run", "main.conc")
+	run := []string{"run"}
+	if b := p.program.output; b != nil && len(b.marks) > 0 {
+		run = append(run, "--emit", "ndjson")
+	}
+	code, out, errs := p.concerto(append(run, "main.conc")...)
 	if b := p.program.output; b != nil {
 		p.compare(b, out)
 	} else if out != "" {
@@ -440,7 +444,7 @@ func (p *player) run() {
 		p.Errorf("%s:%d: build: exit code %d\n%s", p.page.name, p.program.line(), code, errs)
 		return
 	}
-	again, sameOut, _ := p.concerto("run", "main.conc-ir")
+	again, sameOut, _ := p.concerto(append(run, "main.conc-ir")...)
 	out, sameOut = varying.ReplaceAllString(out, "$1…"), varying.ReplaceAllString(sameOut, "$1…")
 	if again != code || sameOut != out {
 		p.Errorf("%s:%d: exit code %d, compiled %d; printed (-), compiled (+):\n%s", p.page.name, p.program.line(), code, again, cmp.Diff(out, sameOut))

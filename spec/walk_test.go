@@ -15,7 +15,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/concerto-lang/concerto/internal/record/eventtext"
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 )
@@ -455,26 +454,11 @@ func elide(text, got string) string {
 	return b.String()
 }
 
-// event matches an emit as `--emit text` prints it if stdout is not a terminal.
-var event = regexp.MustCompile(`(?m)^\[([\w:]+)\] (.*)\n`)
+// viewed matches the events that a terminal shows in its live view, and not as lines.
+var viewed = regexp.MustCompile(`(?m)^\[(?:host:progress|run:progress|pipeline:\w+)\] .*\n`)
 
-// asTerminal converts events to the form in which a terminal shows them.
-func asTerminal(text string) string {
-	return event.ReplaceAllStringFunc(text, func(line string) string {
-		m := event.FindStringSubmatch(line)
-		if m[1] == eventtext.ProgressChannel {
-			return ""
-		}
-		e, ok := eventtext.Read(m[1], []byte(m[2]))
-		switch {
-		case !ok:
-			return line
-		case e.Text == "" || e.Moved:
-			return ""
-		}
-		return fmt.Sprintf("[%s] %s\n", m[1], e.Text)
-	})
-}
+// asTerminal drops lines that a terminal does not print.
+func asTerminal(text string) string { return viewed.ReplaceAllString(text, "") }
 
 // format requires that the programs of the page are formatted as `concerto fmt` does.
 func (f *follower) format() {

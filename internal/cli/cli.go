@@ -43,6 +43,11 @@ func Main(b Build) int {
 		debug.SetGCPercent(heap.UsualGrowth)
 	}
 	isTerminal := func(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+	oneFile := func(f, g *os.File) bool {
+		a, errA := f.Stat()
+		b, errB := g.Stat()
+		return errA == nil && errB == nil && os.SameFile(a, b)
+	}
 	hasSequences := func(f *os.File) bool { return isTerminal(f) && console.EnableSequences(f) }
 	colours := os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	stderr, flush := console.NewStderr(os.Stderr)
@@ -50,7 +55,7 @@ func Main(b Build) int {
 	executable, _ := os.Executable() // on error the path stays empty, and run -v reports that
 	code := run(os.Args[1:], &console.Console{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: stderr, Environ: os.Environ(), Dir: dir, Binary: console.Binary{Release: b.Release, Stamp: console.Source{Commit: b.Commit, Date: b.Date, Modified: b.Modified}, Executable: executable, OwnProcess: !processors, OwnHeap: !growth && !memory},
-		TTY: console.TTY{In: isTerminal(os.Stdin), Out: isTerminal(os.Stdout), Err: isTerminal(os.Stderr),
+		TTY: console.TTY{In: isTerminal(os.Stdin), Out: isTerminal(os.Stdout), Err: isTerminal(os.Stderr), OneFile: oneFile(os.Stdout, os.Stderr),
 			Color:     colours && hasSequences(os.Stderr),
 			OutColor:  colours && hasSequences(os.Stdout),
 			Screen:    os.Getenv("TERM") != "dumb" && hasSequences(os.Stdout),

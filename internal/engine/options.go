@@ -154,6 +154,11 @@ type Output struct {
 	Terminal bool
 	// Viewed means that another view shows the progress, so progress events are not printed.
 	Viewed bool
+	// Events receives the events of the runtime if To is not a terminal and Mode is emit.Text; see
+	// emit.Options.
+	Events func(channel, line string)
+	// Synchronous means that the log goes to the same file as To; see emit.Options.
+	Synchronous bool
 	// Detail, if not zero, is the start time of the run. Each event and NDJSON line then contains
 	// the seconds since this time, the task, and the exchange with a host. Each line of the log is
 	// a JSON object (spec/11-emit.md).

@@ -136,7 +136,7 @@ func manualSamples(blocks []*block) map[*block]*sample {
 			files = map[string]*block{}
 		case b.Word == "console" && len(files) > 0:
 			files, last, lastBlock = map[string]*block{}, nil, nil // these commands have files of their own
-		case b.Word == "output" && lastBlock != nil && last.Output == nil:
+		case b.Word == "output" && len(b.Marks) == 0 && lastBlock != nil && last.Output == nil:
 			last.Output = b
 			all[lastBlock] = last
 		}

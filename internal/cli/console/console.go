@@ -126,6 +126,7 @@ type TTY struct {
 	// Out and Err report whether stdout and stderr are terminals. Text from models and hosts must
 	// not send control sequences to a terminal.
 	Out, Err bool
+	OneFile  bool // stdout and stderr are the same file or pipe
 	Color    bool // stderr supports colours
 	OutColor bool // stdout supports colours
 	Screen   bool // stdout is a terminal that can be cleared

@@ -29,6 +29,13 @@ func PayloadText(channel string, payload []byte, onTerminal bool) string {
 	return string(payload)
 }
 
+// PrintEvent prints the line about an event of the runtime on stderr, except with --quiet.
+func (a *Console) PrintEvent(_, line string) {
+	if !a.Quiet {
+		a.Notef("%s\n", line)
+	}
+}
+
 // Wrap breaks prose into lines of at most width characters.
 func Wrap(text string, width int) string {
 	var b strings.Builder

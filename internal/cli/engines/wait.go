@@ -28,7 +28,7 @@ const waitPoll = 100 * time.Millisecond
 // waitFor prints the output of a run, reports what the run waits for, and returns the run's exit
 // code as an error. With park it returns when the run waits.
 func waitFor(ctx context.Context, a *console.Console, run *locate.Run, form string, park bool) error {
-	w := &waiting{console: a, run: run, output: locate.NewPrinter(a, emit.Modes[form], 1), park: park}
+	w := &waiting{console: a, run: run, output: locate.NewPrinter(a, emit.Modes[form], 1, a.PrintEvent), park: park}
 	for {
 		done, err := w.look(ctx)
 		var unreachable *postgres.UnreachableError

@@ -83,7 +83,7 @@ func (cmd *replayCommand) replay(parent context.Context, name, path string) erro
 	if cmd.emit != "" {
 		mode = emit.Modes[cmd.emit]
 	}
-	o.Output = engine.Output{To: cmd.console.Stdout, Mode: mode, Terminal: cmd.console.TTY.Out}
+	o.Output = engine.Output{To: cmd.console.Stdout, Mode: mode, Terminal: cmd.console.TTY.Out, Events: cmd.console.PrintEvent}
 	unused, n, err := p.Replay(ctx, t, o)
 	if n > 0 && err == nil {
 		cmd.console.Complain("warning: "+program.UnusedEntries(unused, n), "")

@@ -235,7 +235,7 @@ func (cmd *runCommand) runProgram(ctx context.Context, p *engine.Program, o *eng
 	defer end()
 	signals.OnForcedExit(end)
 	o.Log = cmd.console.LogWriter()
-	o.Output = engine.Output{To: cmd.console.Stdout, Mode: emit.Modes[cmd.emit], Terminal: cmd.console.TTY.Out, Detail: cmd.console.Began}
+	o.Output = engine.Output{To: cmd.console.Stdout, Mode: emit.Modes[cmd.emit], Terminal: cmd.console.TTY.Out, Events: cmd.console.PrintEvent, Synchronous: cmd.console.TTY.OneFile && !cmd.console.TTY.Out, Detail: cmd.console.Began}
 	if cmd.files.ledger != "" && cmd.Audit.File != "" && sameFile(cmd.console.Abs(cmd.files.ledger), cmd.console.Abs(cmd.Audit.File)) {
 		return endTools(sameLogError(cmd.files.ledger))
 	}

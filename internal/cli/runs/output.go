@@ -53,7 +53,7 @@ func (cmd *outputCommand) output(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	to := locate.NewPrinter(cmd.console, emit.Modes[cmd.emit], cmd.from)
+	to := locate.NewPrinter(cmd.console, emit.Modes[cmd.emit], cmd.from, nil)
 	for {
 		over, err := cmd.isOver(ctx, run)
 		if err != nil {

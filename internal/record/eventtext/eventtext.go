@@ -25,6 +25,8 @@ type Event struct {
 	// Text replaces the payload. "" means that nothing is printed, because the live view or the
 	// error of the run shows the event.
 	Text string
+	// Line is the text where neither shows the event, in a log. "" means Text.
+	Line string
 	// Asks means that Text is a question to a person, which a prompt shows too.
 	Asks bool
 	// Moved means that Text is progress, which the live view shows.
@@ -69,6 +71,7 @@ type payload struct {
 // plans and about addresses that a person opens.
 type details struct {
 	Address, Reason string
+	Stage           string
 	URL             string
 	ID              json.RawMessage
 	Gate            string
@@ -91,11 +94,11 @@ var events = map[string]func(*payload) (Event, bool){
 	"listen:start":            ofHost,
 	"listen:complete":         ofHost,
 	"listen:error":            ofHost,
-	"pipeline:start":          ofPipeline,
-	"pipeline:stage_start":    ofPipeline,
-	"pipeline:stage_complete": ofPipeline,
-	"pipeline:complete":       ofPipeline,
-	"pipeline:error":          ofPipeline,
+	"pipeline:start":          ofPipeline("starts"),
+	"pipeline:stage_start":    ofPipeline("starts"),
+	"pipeline:stage_complete": ofPipeline("ends"),
+	"pipeline:complete":       ofPipeline("ends"),
+	"pipeline:error":          ofPipeline("failed"),
 	"audit:tool":              func(p *payload) (Event, bool) { return Event{}, p.Subject.Tool != "" },
 
 	UnhandledChannel: func(p *payload) (Event, bool) {
@@ -229,8 +232,19 @@ func hostOf(address string) string {
 
 var decisions = map[string]string{"allow": "allowed", "deny": "denied"}
 
-func ofHost(p *payload) (Event, bool)     { return Event{}, p.Host != "" }
-func ofPipeline(p *payload) (Event, bool) { return Event{}, p.Name != "" }
+func ofHost(p *payload) (Event, bool) { return Event{}, p.Host != "" }
+
+// ofPipeline returns the function for an event of a pipeline or of one of its stages. The error of
+// the run contains why one failed.
+func ofPipeline(verb string) func(*payload) (Event, bool) {
+	return func(p *payload) (Event, bool) {
+		name := p.Name
+		if p.details.Stage != "" {
+			name += ": " + p.details.Stage
+		}
+		return Event{Line: name + " " + verb}, p.Name != ""
+	}
+}
 
 // text returns the message if it is a text, otherwise "".
 func (p *payload) text() string {

@@ -60,6 +60,17 @@ func TestForms(t *testing.T) {
 			t.Errorf("%s %s: text %q (known: %t), want %q", channel, x.payload, e.Text, ok, x.text)
 		}
 	}
+	for channel, want := range map[string]string{
+		"pipeline:start":          "P starts",
+		"pipeline:stage_start":    "P: s starts",
+		"pipeline:stage_complete": "P: s ends",
+		"pipeline:complete":       "P ends",
+		"pipeline:error":          "P failed",
+	} {
+		if e, _ := eventtext.Read(channel, []byte(forms[channel].payload)); e.Line != want {
+			t.Errorf("%s: line %q, want %q", channel, e.Line, want)
+		}
+	}
 }
 
 // named matches a channel of the runtime in its source.

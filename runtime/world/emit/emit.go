@@ -10,8 +10,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,6 +21,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/record/eventtext"
+	"github.com/concerto-lang/concerto/internal/term/terminal"
 )
 
 // Options configure a Sink.
@@ -29,6 +32,13 @@ type Options struct {
 	Terminal bool
 	// Viewed means that a live view next to Out shows the progress of the run.
 	Viewed bool
+	// Events receives the events of the runtime and the library, if Mode is Text and Out is not a
+	// terminal: the channel, and "[channel] text" on one line. Output that precedes an event is
+	// written before. nil means that Out receives them as JSON.
+	Events func(channel, line string)
+	// Synchronous means that an emit or print returns after it was written, because others write
+	// to the same file: their lines and those of the program are then in its order.
+	Synchronous bool
 	// Detail, if not zero, is the start time of the run. Output then contains its time, task and
 	// exchange (see detail.go).
 	Detail time.Time
@@ -72,8 +82,10 @@ var ErrNoReader = errors.New("could not write the output: its reader was closed 
 type Sink struct {
 	out      *output
 	format   format
-	reads    bool // events are written in a form for people
-	viewed   bool // a live view shows the progress of the run
+	reads    bool                       // events are written in a form for people
+	viewed   bool                       // a live view shows the progress of the run
+	events   func(channel, line string) // see Options.Events
+	sync     bool                       // see Options.Synchronous
 	detail   time.Time
 	answers  []answerer
 	handler  *handler // nil without --emit-handler
@@ -87,10 +99,12 @@ type Sink struct {
 
 // New returns a Sink. It starts no process: the first emit that needs the handler starts it.
 func New(o Options) *Sink {
-	s := &Sink{out: newOutput(o.Out), format: formats[o.Mode], detail: o.Detail, prompter: o.Prompter, elsewhere: o.Elsewhere, remark: o.Remark}
+	s := &Sink{out: newOutput(o.Out), format: formats[o.Mode], detail: o.Detail, prompter: o.Prompter, viewed: o.Viewed, sync: o.Synchronous, elsewhere: o.Elsewhere, remark: o.Remark}
 	if o.Terminal {
 		s.format = onTerminal[o.Mode]
-		s.viewed, s.reads = o.Viewed, o.Mode == Text
+		s.reads = o.Mode == Text
+	} else if o.Mode == Text {
+		s.events = o.Events
 	}
 	if len(o.Answers) > 0 {
 		s.answers = append(s.answers, newFixed(o.Answers))
@@ -144,11 +158,19 @@ func (s *Sink) printEmit(ctx context.Context, r *effect.Emit) error {
 		return nil
 	}
 	payload := r.Payload
-	if s.reads || r.Channel == eventtext.ProgressChannel && !s.format.lines {
+	if s.reads || s.events != nil || r.Channel == eventtext.ProgressChannel && !s.format.lines {
 		if e, ok := eventtext.Read(r.Channel, payload); ok {
 			_, prompts := s.prompter.(HostPrompter)
+			if s.events != nil && !s.viewed && e.Line != "" {
+				e.Text = e.Line
+			}
 			if e.Text == "" || e.Asks && prompts || e.Moved && s.viewed {
 				return nil
+			}
+			if s.events != nil {
+				err := s.out.flushOutput(ctx)
+				s.events(r.Channel, terminal.Escape(fmt.Sprintf("[%s] %s", r.Channel, strings.Join(strings.Fields(e.Text), " "))))
+				return err
 			}
 			payload = value.AppendString(nil, e.Text)
 		}
@@ -174,17 +196,21 @@ func (s *Sink) printText(ctx context.Context, r *effect.Print) error {
 // write and adds it to lines that are objects.
 func (s *Sink) putOut(ctx context.Context, from *effect.From, write func(b []byte, d *detail) []byte) error {
 	n := effect.OutputOf(ctx)
-	if s.detail.IsZero() {
-		return s.out.appendOutput(ctx, func(b []byte) []byte { return s.addNumber(write(b, nil), n) })
+	var d *detail
+	if !s.detail.IsZero() {
+		d = s.newDetail(from)
 	}
-	d := s.newDetail(from)
-	return s.out.appendOutput(ctx, func(b []byte) []byte {
+	err := s.out.appendOutput(ctx, func(b []byte) []byte {
 		b = write(b, d)
-		if s.format.lines {
+		if d != nil && s.format.lines {
 			b = d.appendDetail(b)
 		}
 		return s.addNumber(b, n)
 	})
+	if err == nil && s.sync {
+		err = s.out.flushOutput(ctx)
+	}
+	return err
 }
 
 // addNumber adds the emit's number to a line that is an object, if the emit has a number.

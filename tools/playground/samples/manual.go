@@ -97,7 +97,7 @@ func (r *reader) add(words []string, text string) {
 			r.files[marks[0]+".host"] = text
 		}
 	case "output":
-		if r.open {
+		if r.open && len(marks) == 0 {
 			r.samples[len(r.samples)-1].Output = &text
 		}
 		r.open = false

@@ -17,9 +17,10 @@ type Printer struct {
 	next int64 // number of the next line
 }
 
-// NewPrinter returns a Printer that starts with line number from.
-func NewPrinter(a *console.Console, mode emit.Mode, from int64) *Printer {
-	return &Printer{sink: emit.New(emit.Options{Mode: mode, Out: a.Stdout, Terminal: a.TTY.Out}), next: from}
+// NewPrinter returns a Printer that starts with line number from. events receives the events of the
+// runtime (see emit.Options); nil prints them like the rest.
+func NewPrinter(a *console.Console, mode emit.Mode, from int64, events func(channel, line string)) *Printer {
+	return &Printer{sink: emit.New(emit.Options{Mode: mode, Out: a.Stdout, Terminal: a.TTY.Out, Events: events}), next: from}
 }
 
 // batch is the number of lines that Write reads at once from an engine.
