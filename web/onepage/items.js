@@ -20,7 +20,7 @@ export function line(text, most = 200) {
 
 // title returns kind and name of an item.
 export function title(x) {
-  return x.name ? `${x.kind} ${x.name}` : x.kind;
+  return x.name && x.name !== x.kind ? `${x.kind} ${x.name}` : x.kind;
 }
 
 // Items is the list of the items of a report. Item n is all[n - 1].

@@ -2,7 +2,7 @@
 // sections that need a script.
 import { readEmbedded } from "parts/embedded.js";
 import { explore } from "parts/explore.js";
-import { details } from "./nodes.js";
+import { details, element } from "./nodes.js";
 import { Items, local } from "./items.js";
 import { Grid } from "./grid.js";
 import { Timeline } from "./timeline.js";
@@ -29,8 +29,20 @@ const select = (x) => {
   }
   grid.mark(x, true);
   timeline.mark(x);
-  panel.replaceChildren(...detail(items, x));
+  panel.hidden = false;
+  panel.replaceChildren(element("button", "Close", { type: "button", className: "close", onclick: close }), ...detail(items, x));
+  panel.scrollTop = 0;
 };
+
+// close hides the details, and returns the focus to the table.
+function close() {
+  panel.hidden = true;
+  history.pushState(null, "", location.pathname + location.search);
+  by("rows").querySelector("[tabindex]")?.focus();
+}
+addEventListener("keydown", (e) => {
+  if (e.key === "Escape" && !panel.hidden && document.activeElement !== search) close();
+});
 
 // opened selects an item, and adds it to the address of the page.
 const opened = (x) => {
@@ -65,7 +77,10 @@ for (const [id, run] of [["in", () => timeline.zoom(0.8)], ["out", () => timelin
 // follow selects the item that the address of the page names.
 function follow() {
   const x = items.get(Number(location.hash.match(/^#item-(\d+)$/)?.[1]));
-  if (!x) return;
+  if (!x) {
+    panel.hidden = true;
+    return;
+  }
   select(x);
   panel.scrollIntoView({ block: "nearest" });
 }
@@ -76,6 +91,7 @@ let fold = null; // closes what was opened for printing
 function print(isPrinting) {
   if (isPrinting === (fold !== null)) return;
   grid.print(isPrinting);
+  if (isPrinting) timeline.reset();
   if (isPrinting) fold = unfold();
   else {
     fold();

@@ -4,10 +4,11 @@ import { element } from "./nodes.js";
 import { shown, title, took } from "./items.js";
 import { link } from "./detail.js";
 import { plain } from "parts/plain.js";
+import { scan } from "parts/scan.js";
 
 const step = 100; // number of entries that are shown at once
 const runtime = /^(listen|host|merge|pipeline|tool):/; // channels of events that the program has not emitted
-const columns = 28; // width of the numbers beside the source, in characters
+const columns = 20; // width of the sums before the numbers of the source, in characters
 
 // folded contains for each <details> element the function that fills it.
 const folded = new Map();
@@ -190,19 +191,24 @@ export function source(to, { files, totals }) {
   const sums = new Map(totals.lines.map((t) => [t.at, t]));
   files.forEach((file, i) => to.append(fold(plain(file.name), (body) => {
     const pre = element("pre", undefined, { tabIndex: 0 });
-    let quiet = "";
+    const colors = file.name.endsWith(".conc") ? scan(file.text) : [];
+    let at = 0, next = 0; // offset of the line, and index of the first token that ends after it
     file.text.split("\n").forEach((text, n) => {
       const sum = sums.get(`${file.name}:${n + 1}`);
       const note = sum ? [`${sum.calls}×`, took(sum.seconds), sum.cost_usd ? `$${sum.cost_usd}` : ""].filter(Boolean).join(" ") : "";
-      const row = `${String(n + 1).padStart(5)}  ${note.padEnd(columns)}${plain(text)}\n`;
-      if (!sum) {
-        quiet += row;
-        return;
+      const row = sum ? element("mark") : pre, end = at + text.length;
+      row.append(`${note.padStart(columns)} ${String(n + 1).padStart(5)}  `);
+      while (next < colors.length && colors[next].start < end) {
+        const t = colors[next];
+        row.append(plain(file.text.slice(at, Math.max(at, t.start))), element("span", plain(file.text.slice(Math.max(at, t.start), Math.min(end, t.end))), { className: t.class }));
+        at = Math.min(end, Math.max(at, t.end));
+        if (t.end > end) break; // it continues on the next line
+        next++;
       }
-      pre.append(quiet, element("mark", row));
-      quiet = "";
+      row.append(`${plain(file.text.slice(at, end))}\n`);
+      if (sum) pre.append(row);
+      at = end + 1;
     });
-    pre.append(quiet);
     body.append(pre);
   }, i === 0)));
 }

@@ -1,10 +1,12 @@
 // The timeline: a canvas with a lane for each task, agent, host, tool and pipeline.
 import { element } from "./nodes.js";
-import { title } from "./items.js";
+import { plain } from "parts/plain.js";
+import { title, took } from "./items.js";
 
 const lane = 20, head = 22, gutter = 160; // pixels: height of a lane and of the scale, width of the names
 const most = 400; // number of lanes; the last one has the items of all further ones
 const colors = { ok: "--accent", failed: "--bad", unknown: "--bad", open: "--warn", cancelled: "--muted" };
+const names = { ok: "done", failed: "failed", unknown: "outcome unknown", open: "not ended", cancelled: "cancelled" };
 
 // Timeline draws items. moved(item) is called when the user moves to another item, opened(item) when
 // he opens one.
@@ -12,7 +14,9 @@ export class Timeline {
   constructor(box, items, { moved, opened }) {
     Object.assign(this, { box, items, moved, opened, current: null, isDue: false });
     this.canvas = element("canvas", undefined, { tabIndex: 0, role: "application", ariaLabel: "Timeline of the items; the table below lists them" });
-    box.append(this.canvas);
+    this.tip = element("div", undefined, { className: "tip", hidden: true, role: "tooltip" });
+    box.append(this.canvas, this.tip);
+    box.after(this.legend());
     this.end = items.all.reduce((end, x) => Math.max(end, items.ends(x)), 0) || 1;
     this.view = { from: 0, to: this.end };
     this.show(items.all);
@@ -33,7 +37,32 @@ export class Timeline {
       const x = this.hit(e.offsetX, e.offsetY);
       if (x) opened(x);
     });
+    this.canvas.addEventListener("pointermove", (e) => this.explain(e));
+    this.canvas.addEventListener("pointerleave", () => this.explain(null));
     this.canvas.addEventListener("keydown", (e) => this.key(e));
+  }
+
+  // legend returns the colours of the states that the items have.
+  legend() {
+    const out = element("p", undefined, { className: "legend" }), has = new Set(this.items.all.map((x) => x.status));
+    for (const [status, name] of Object.entries(names)) {
+      if (!has.has(status)) continue;
+      const mark = element("i");
+      mark.style.background = `var(${colors[status]})`;
+      out.append(mark, `${name} `);
+    }
+    return out;
+  }
+
+  // explain shows name, time and cost of the item at the pointer.
+  explain(e) {
+    const x = e && this.hit(e.offsetX, e.offsetY);
+    this.tip.hidden = !x;
+    if (!x) return;
+    const time = this.items.timed ? took(this.items.ends(x) - this.items.begins(x)) : "";
+    this.tip.textContent = [plain(title(x)), time, x.cost_usd ? `$${x.cost_usd}` : "", names[x.status] ?? x.status].filter(Boolean).join(" · ");
+    const room = this.box.clientWidth - this.tip.offsetWidth - 4;
+    Object.assign(this.tip.style, { left: `${Math.max(0, Math.min(room, e.offsetX + 12))}px`, top: `${e.offsetY + 14}px` });
   }
 
   // show sets the drawn items.
@@ -212,6 +241,5 @@ export class Timeline {
       }
     }
     c.restore();
-    this.canvas.title = this.current ? title(this.current) : "";
   }
 }

@@ -2,7 +2,7 @@
 // completions and descriptions of names. Offsets count UTF-16 units.
 import { classes, html, plain, useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "./base.js";
 import { Markdown } from "./markdown.js";
-import { scan } from "./source.js";
+import { scan } from "./scan.js";
 
 const most = 200_000; // maximum number of characters of a coloured text
 const indent = "    ";

@@ -1,5 +1,5 @@
 import { html, plain, useEffect, useMemo, useRef } from "./base.js";
-import { comment, keywords, operators } from "./lexemes.js";
+import { scan } from "./scan.js";
 
 const most = 200_000; // maximum number of characters of a coloured text, since each coloured token is an element
 
@@ -27,26 +27,5 @@ function coloured(text, tokens) {
     at = t.end;
   }
   out.push(plain(text.slice(at)));
-  return out;
-}
-
-const escaped = (s) => s.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
-const lexeme = new RegExp([
-  `(?<comment>${escaped(comment)}[^\\n]*)`,
-  '(?<literal>"""[^]*?(?:"""|$)|"(?:\\\\.|[^"\\\\\\n])*"?|\\b\\d[\\w.]*)',
-  `(?<keyword>\\b(?:${keywords.join("|")})\\b)`,
-  "(?<name>[\\p{L}_][\\p{L}\\p{N}_]*)",
-  `(?<operator>${operators.map(escaped).join("|")})`,
-].join("|"), "gu");
-
-const kinds = ["comment", "literal", "keyword", "operator"]; // names have no colour
-
-// scan returns the tokens of a Concerto text.
-export function scan(text) {
-  const out = [];
-  for (const m of text.matchAll(lexeme)) {
-    const kind = kinds.find((k) => m.groups[k] !== undefined);
-    if (kind) out.push({ start: m.index, end: m.index + m[0].length, class: kind });
-  }
   return out;
 }

@@ -213,8 +213,10 @@ func (p *writer) timeline() {
 <button type="button" id="in" aria-label="Zoom in">+</button> <button type="button" id="out" aria-label="Zoom out">−</button> <button type="button" id="whole">Show all</button></p>
 <p id="search-help" class="help">Words find texts; <code>kind:approval</code>, <code>status:failed</code>, <code>agent:NAME</code> and <code>host:NAME</code> find items. In the timeline and the table, arrow keys move, <kbd>Enter</kbd> opens an item, and <kbd>+</kbd> and <kbd>-</kbd> zoom.</p>
 <div id="lanes"></div>
+<div class="pair">
 <div id="rows"></div>
-<div id="detail" tabindex="-1" role="region" aria-label="Selected item"></div>
+<div id="detail" tabindex="-1" role="region" aria-label="Selected item" hidden></div>
+</div>
 <noscript><p>A script shows this section.</p></noscript>
 `)
 }
