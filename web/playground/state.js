@@ -9,13 +9,17 @@ export const files = signal(starter); // the page's files, by name
 export const temporary = signal({}); // files that the last run has written, by name
 export const open = signal("main.conc");
 export const status = signal({ state: "loading", text: "loading" });
+export const loaded = signal(null); // fetched bytes of the module {done, total}, until the page is ready
+export const progress = () => loaded.value && `${(loaded.value.done / 1e6).toFixed(1)} of ${(loaded.value.total / 1e6).toFixed(1)} MB`;
 export const notice = signal(null); // {text, more?}: more is {href, label}
 export const output = signal([]); // pieces of the output {kind: "stdout"|"stderr", text}
 export const problems = signal([]);
 export const tab = signal("output");
 export const graph = signal({}); // {value} or {error}
 export const ir = signal({});
-export const asks = signal([]); // awaited emits without an answer {number, prompt}
+// awaited emits and questions of hosts without an answer {number, prompt, choices?, closed?}; choices are
+// pairs of an answer and its label, and closed means that there are no other answers
+export const asks = signal([]);
 export const agents = signal([]); // requests of agents without an answer
 export const mode = signal("hand"); // who answers agents
 export const key = signal(""); // the provider's key: only here, never stored
@@ -55,10 +59,16 @@ export function start() {
     tell(missing);
     return Promise.reject(new Error(missing));
   }
-  engines = new Engines(receive);
+  const size = Number(document.getElementById("app").dataset.module);
+  engines = new Engines(receive, size, (done, total) => {
+    if (status.value.state !== "loading") return;
+    loaded.value = { done, total };
+    if (done === total) set("loading", "starting");
+  });
   const content = load();
   return Promise.all([engines.ready, content]).then(async () => {
     await engines.analysis.call("put", files.value);
+    loaded.value = null;
     set("ready", "ready");
     diagnose().then(() => engines.warm()).catch(() => {});
   }, (e) => {
@@ -367,6 +377,7 @@ function receive({ kind, data }) {
       played.value = played.value.filter((p) => p.host !== data.host || p.proc !== data.proc);
       break;
     case "ask":
+      flush();
       asks.value = [...asks.value, data];
       reveal("output");
       set("waiting", `waiting for an answer: ${data.prompt}`);

@@ -38,6 +38,7 @@ function Head() {
       <button type="button" data-testid="share" onClick=${state.share} disabled=${name === "loading"}>Share</button>
     </div>
     <p class=${`status ${name}`} role="status" data-testid="status" data-state=${name}>${plain(text)}</p>
+    ${state.loaded.value && html`<progress aria-label="Loading the compiler" max=${state.loaded.value.total} value=${state.loaded.value.done}></progress><span class="about" data-testid="loaded">${state.progress()}</span>`}
     <label class="theme"><span class="unseen">Theme</span><select value=${state.theme.value} onChange=${(e) => state.setTheme(e.target.value)}>
       <option value="">System</option><option value="light">Light</option><option value="dark">Dark</option><option value="contrast">Contrast</option>
     </select></label>
@@ -145,7 +146,10 @@ function Question({ ask }) {
     event.preventDefault();
     state.answer(ask.number, value);
   };
-  return html`<form class="question" onSubmit=${send}><label>${plain(ask.prompt)}<input ref=${box} data-testid="answer-value" value=${value} autocomplete="off" onInput=${(e) => setValue(e.target.value)} /></label><button type="submit" class="primary" data-testid="answer-send">Answer</button></form>`;
+  const choices = ask.choices ?? [];
+  const buttons = choices.length > 0 && html`<span class="row">${choices.map(([answer, label], i) => html`<button key=${answer} type="button" ref=${ask.closed && i === choices.length - 1 ? box : undefined} class=${classes(ask.closed && i === 0 && "primary")} data-testid="answer-choice" onClick=${() => state.answer(ask.number, answer)}>${plain(label)}</button>`)}</span>`;
+  if (ask.closed) return html`<div class="question" role="group" aria-label="Approval"><p>${plain(ask.prompt)}</p>${buttons}</div>`;
+  return html`<form class="question" onSubmit=${send}><label>${plain(ask.prompt)}<input ref=${box} data-testid="answer-value" value=${value} autocomplete="off" onInput=${(e) => setValue(e.target.value)} /></label>${buttons}<button type="submit" class=${classes(!buttons && "primary")} data-testid="answer-send">Answer</button></form>`;
 }
 
 function Problems() {
