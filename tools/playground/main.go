@@ -130,7 +130,7 @@ func pageFiles(root string) (map[string][]byte, error) {
 		}
 		files[name] = bytes.ReplaceAll(text, []byte("POLICY"), []byte(server.Policy))
 	}
-	all, err := samples.Read(root)
+	all, err := samples.Offered(root)
 	if err != nil {
 		return nil, err
 	}

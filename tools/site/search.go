@@ -48,8 +48,8 @@ type index struct {
 	Lists []string `json:"lists"`
 }
 
-// searchIndex returns the scripts with the index and with the texts of its passages. A script can be
-// loaded from a file.
+// searchIndex returns the scripts with the index and with the texts of its passages. A script can
+// be loaded from a file.
 func (s *site) searchIndex() (script, texts []byte, err error) {
 	out, prose := index{Lists: []string{}}, []string{}
 	postings := map[string][]byte{}

@@ -25,6 +25,7 @@ export const mode = signal("hand"); // who answers agents
 export const key = signal(""); // the provider's key: only here, never stored
 export const hostLines = signal([]); // lines of hosts
 export const played = signal([]); // running hosts that the user plays {host, proc}
+export const byHand = signal(false); // the user plays all hosts, also those with a recording
 export const acknowledge = signal(true); // init is acknowledged by the page
 export const stopped = signal(null); // the line at which the run has stopped, {file, line, variables}
 export const stepwise = signal(false); // the run stops before each line
@@ -35,6 +36,9 @@ export const theme = signal(readTheme());
 
 // explained maps notices to the places that explain them.
 const explained = [[/^commands are/, "commands"], [/^MCP servers are/, "mcp"], [/^the network is/, "network"], [/^git is/, "git"], [/^packages are/, "packages"]];
+
+const isRecording = (name) => name.endsWith(".host");
+export const hasRecording = () => Object.keys(files.value).some(isRecording);
 
 let engines;
 let current = null; // the run {resolve, stdout, stderr, emits}
@@ -133,6 +137,9 @@ export function put(all, first) {
     stopped.value = null;
     notice.value = null;
     example.value = "";
+    byHand.value = false;
+    tab.value = "output";
+    if (status.value.state !== "loading") set("ready", "ready");
   });
   changed();
 }
@@ -282,7 +289,7 @@ export function run(step = false) {
   before = null;
   steps = 0;
   const done = new Promise((resolve) => (current = { resolve, stdout: "", stderr: "", emits: [] }));
-  engines.run(files.value, { path: entry(), agents: mode.value, key: mode.value === "provider" ? key.value : "", step });
+  engines.run(byHand.value ? Object.fromEntries(Object.entries(files.value).filter(([name]) => !isRecording(name))) : files.value, { path: entry(), agents: mode.value, key: mode.value === "provider" ? key.value : "", step });
   return done;
 }
 

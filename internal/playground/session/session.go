@@ -167,8 +167,8 @@ func (s *Session) Ask(ctx context.Context, prompt string) (string, error) {
 }
 
 // AskHost lets the user answer a question or an approval of a host for which the program has no
-// handler. It implements emit.HostPrompter. The event "ask" then has choices: pairs of an answer and
-// its label.
+// handler. It implements emit.HostPrompter. The event "ask" then has choices: pairs of an answer
+// and its label.
 func (s *Session) AskHost(ctx context.Context, q effect.Asking, message json.RawMessage) (json.RawMessage, error) {
 	var m struct {
 		Question, Description, Tool string
