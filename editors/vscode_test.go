@@ -3,6 +3,7 @@ package editors_test
 import (
 	"bytes"
 	"errors"
+	"image/png"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -34,8 +35,8 @@ func TestExtension(t *testing.T) {
 	}
 }
 
-// TestPackageHasLicence checks the files that the extension's page in an editor shows, and that
-// quotes are closed.
+// TestPackageHasLicence checks the files that the extension's page in an editor shows, among them
+// an icon of 128 by 128 pixels, and that quotes are closed.
 func TestPackageHasLicence(t *testing.T) {
 	read := func(name string) []byte {
 		text, err := os.ReadFile(name)
@@ -50,6 +51,10 @@ func TestPackageHasLicence(t *testing.T) {
 	version := regexp.MustCompile(`"version": "([^"]+)"`).FindSubmatch(read("vscode/package.json"))[1]
 	if !bytes.Contains(read("vscode/CHANGELOG.md"), append([]byte("\n## "), version...)) {
 		t.Errorf("vscode/CHANGELOG.md has no section for version %s", version)
+	}
+	icon, err := png.DecodeConfig(bytes.NewReader(read("vscode/images/icon.png")))
+	if err != nil || icon.Width != 128 || icon.Height != 128 || !bytes.Contains(read("vscode/package.json"), []byte(`"icon": "images/icon.png"`)) {
+		t.Errorf("the icon has %d by %d pixels (error %v)", icon.Width, icon.Height, err)
 	}
 	if !bytes.Contains(read("vscode/language-configuration.json"), []byte(`"open": "'", "close": "'"`)) {
 		t.Error("an opening ' is not closed")

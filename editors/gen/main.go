@@ -1,6 +1,7 @@
 // Command gen generates the word lists of editors: the TextMate grammar of VS Code and the word
 // lists of the other editors. It reads the lexer's table of kinds. For a new reserved word, it
-// fails until sorts contains the word.
+// fails until sorts contains the word. It also generates the JSON Schema of Concerto.toml from the
+// table of its keys.
 package main
 
 import (
@@ -31,6 +32,7 @@ func write(dir string) error {
 	}
 	for name, text := range map[string]func(words) ([]byte, error){
 		"vscode/syntaxes/concerto.tmLanguage.json": grammar,
+		"vscode/schemas/manifest.json":             schema,
 		"emacs/concerto-words.el":                  lisp,
 		"nvim/syntax/concerto.vim":                 vim,
 	} {

@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/andybalholm/brotli"
@@ -51,6 +52,7 @@ func run(root, out string, plain bool) error {
 		return err
 	}
 	files[server.Module] = module
+	files[server.Index] = bytes.Replace(files[server.Index], []byte("SIZE"), []byte(strconv.Itoa(len(module))), 1)
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return err
 	}
@@ -128,7 +130,7 @@ func pageFiles(root string) (map[string][]byte, error) {
 		}
 		files[name] = bytes.ReplaceAll(text, []byte("POLICY"), []byte(server.Policy))
 	}
-	all, err := samples.Read(root)
+	all, err := samples.Offered(root)
 	if err != nil {
 		return nil, err
 	}

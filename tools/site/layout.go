@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/evanw/esbuild/pkg/api"
@@ -30,15 +31,18 @@ var layout = template.Must(template.New("page").Parse(`<!DOCTYPE html>
 {{end}}{{with .Next}}<link rel="next" href="{{.Link}}" />
 {{end}}<script src="{{.Root}}assets/site.js" data-root="{{.Root}}" defer=""></script>
 </head>
-<body>
+<body{{if .Home}} class="home"{{end}}>
 <a class="skip" href="#content">Skip to the content</a>
 <header class="top">
 <a class="brand" href="{{.Root}}index.html">Concerto</a>
 <nav aria-label="Parts of the site"><ul>{{range .Sections}}<li><a href="{{.Link}}"{{if .Current}} aria-current="true"{{end}}>{{.Text}}</a></li>{{end}}</ul></nav>
-<div class="search" role="search" hidden=""><label class="unseen" for="search">Search the documentation</label><input id="search" type="search" data-testid="search" placeholder="Search ( / )" autocomplete="off" spellcheck="false" aria-controls="search-results" /><div id="search-results" class="results" data-testid="search-results" role="region" aria-label="Search results" aria-live="polite" hidden=""></div></div>
+<div class="search" role="search" hidden=""><label class="unseen" for="search">Search the documentation</label><input id="search" type="search" data-testid="search" placeholder="Search ( / )" autocomplete="off" spellcheck="false" aria-controls="search-results" /><div id="search-results" class="results" data-testid="search-results" role="region" aria-label="Search results" hidden=""></div><span class="unseen" role="status" data-testid="search-count"></span></div>
 </header>
 <div class="columns">
-{{if .Side}}<nav class="side" aria-label="Pages: {{.SideTitle}}"><details open=""><summary>{{.SideTitle}}</summary><ul>{{range .Side}}<li><a href="{{.Link}}"{{if .Current}} aria-current="page"{{end}}>{{.Text}}</a>{{if .Inner}}<ul>{{range .Inner}}<li><a href="{{.Link}}">{{.Text}}</a></li>{{end}}</ul>{{end}}</li>{{end}}</ul></details></nav>
+{{if .Side}}<nav class="side" aria-label="Pages: {{.SideTitle}}"><details open=""><summary>{{.SideTitle}}</summary>
+{{range .Side}}{{if .Text}}<details{{if .Current}} open=""{{end}}><summary>{{.Text}}</summary>{{end}}<ul>{{range .Inner}}<li><a href="{{.Link}}"{{if .Current}} aria-current="page"{{end}}>{{.Text}}</a></li>{{end}}</ul>{{if .Text}}</details>{{end}}
+{{end}}</details></nav>
+{{end}}{{if .Contents}}<nav class="contents" aria-label="On this page"><details open=""><summary>On this page</summary><ul>{{range .Contents}}<li><a href="{{.Link}}">{{.Text}}</a>{{if .Inner}}<ul>{{range .Inner}}<li><a href="{{.Link}}">{{.Text}}</a></li>{{end}}</ul>{{end}}</li>{{end}}</ul></details></nav>
 {{end}}<main id="content" tabindex="-1">
 <article>
 {{.Content}}</article>
@@ -62,14 +66,40 @@ type entry struct {
 type view struct {
 	Title, About, Root, Markdown, Version string
 	Prev, Next                            *entry
-	Sections, Side                        []entry
+	Sections                              []entry
+	Side                                  []entry // themes of the section, with their pages; a theme without a name has no heading
+	Contents                              []entry // headings of the page
 	SideTitle                             string
 	Content                               template.HTML
 	Home                                  bool
 }
 
-// maxSide is the number of pages of a section up to which each page lists all of them.
-const maxSide = 60
+// maxSide is the number of pages of a section up to which each page lists all of them. In a larger
+// section, each page lists those of its theme.
+const maxSide = 80
+
+// contentsOf returns the headings of a page, those of the third level below those of the second. A
+// page with one heading has no contents.
+func contentsOf(doc document) (all []entry) {
+	for _, h := range doc.Headings {
+		e := entry{Link: "#" + h.ID, Text: h.Text}
+		switch {
+		case h.Level == 2:
+			all = append(all, e)
+		case h.Level == 3 && len(all) > 0 && len(doc.Headings) <= maxContents:
+			last := &all[len(all)-1]
+			last.Inner = append(last.Inner, e)
+		}
+	}
+	if len(all) < 2 {
+		return nil
+	}
+	return all
+}
+
+// maxContents is the number of headings up to which the contents of a page have those of the third
+// level.
+const maxContents = 40
 
 // render returns a page as HTML.
 func (s *site) render(p *page) ([]byte, error) {
@@ -99,18 +129,17 @@ func (s *site) render(p *page) ([]byte, error) {
 		v.Sections = append(v.Sections, first)
 	}
 	v.Sections = append(v.Sections, entry{Link: v.Root + "playground/index.html", Text: "Playground", Current: p.Path == "playground/index"})
-	if p != s.home && p.Path != "playground/index" && len(p.Section.Pages) <= maxSide {
-		v.SideTitle = p.Section.Title
-		for _, x := range p.Section.Pages {
-			e := to(x)
-			if x == p && p.Section.Name == "manual" {
-				for _, h := range doc.Headings {
-					if h.Level == 2 {
-						e.Inner = append(e.Inner, entry{Link: "#" + h.ID, Text: h.Text})
-					}
-				}
+	if p != s.home && p.Path != "playground/index" {
+		v.SideTitle, v.Contents = p.Section.Title, contentsOf(doc)
+		for _, th := range s.themesOf(p.Section) {
+			e := entry{Text: th.name, Current: slices.Contains(th.pages, p)}
+			if len(p.Section.Pages) > maxSide && !e.Current && th.name != "" { // the list of the section has its pages
+				continue
 			}
-			v.Side = append(v.Side, *e)
+			for _, x := range th.pages {
+				e.Inner = append(e.Inner, *to(x))
+			}
+			v.Side = append(v.Side, e)
 		}
 	}
 	var b bytes.Buffer

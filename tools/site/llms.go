@@ -34,7 +34,7 @@ const maxAbout = 90
 // about returns a short description of a page, or "". It is that of the list of its section, or the
 // first sentence of the page.
 func (s *site) about(p *page) string {
-	text := strings.TrimSpace(s.descriptions()[p])
+	text := strings.TrimSpace(s.described(p))
 	if text == "" {
 		text = summary(p.Text)
 	}

@@ -7,12 +7,15 @@
 package main
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/concerto-lang/concerto/internal/playground/server"
 )
 
 func main() {
@@ -85,7 +88,11 @@ func addPlayground(files map[string][]byte, s *site, dir string) error {
 		if err != nil {
 			return err
 		}
-		files["playground/"+filepath.ToSlash(name)], err = os.ReadFile(file)
+		text, err := os.ReadFile(file)
+		if name == server.Index { // its links lead to the site
+			text = bytes.Replace(text, []byte(`data-docs=""`), []byte(`data-docs="../"`), 1)
+		}
+		files["playground/"+filepath.ToSlash(name)] = text
 		return err
 	})
 }

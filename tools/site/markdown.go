@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"html"
@@ -247,10 +248,22 @@ func (w *writer) block(out util.BufWriter, b *block) {
 	if b.Word == "toml" && caption == "" {
 		caption = "Concerto.toml"
 	}
-	if caption != "" {
+	isCode := caption == "" || caption != captions[b.Word] || b.Word == "console"
+	isFolded := w.page == w.site.home && x == nil && w.idOf(b) != ""
+	switch {
+	case isFolded: // the page shows the program first
+		fmt.Fprintf(out, `<details class="folded"><summary>%s</summary>`, html.EscapeString(caption))
+	case caption != "":
 		fmt.Fprintf(out, `<p class="caption">%s</p>`, html.EscapeString(caption))
 	}
-	fmt.Fprintf(out, "<pre%s%s><code>%s</code></pre>\n", attribute("id", w.idOf(b)), scrolls(b.Text), highlight(language, b.Text))
+	word := ""
+	if isCode {
+		word = attribute("data-word", cmp.Or(b.Word, "text"))
+	}
+	fmt.Fprintf(out, "<pre%s%s%s><code>%s</code></pre>\n", attribute("id", w.idOf(b)), word, scrolls(b.Text), highlight(language, b.Text))
+	if isFolded {
+		fmt.Fprint(out, "</details>\n")
+	}
 	if fixed, ok := w.page.fixes[b.Text]; ok && fixed != b.Text {
 		fmt.Fprintf(out, `<div class="fix"><pre hidden=""%s><code>%s</code></pre><button type="button" data-testid="apply-fix" hidden="">Apply the fix</button></div>`+"\n", scrolls(fixed), highlight(language, fixed))
 	}
@@ -308,8 +321,8 @@ func (w *writer) openSample(out util.BufWriter, x *sample) {
 
 // closeSample writes the buttons of a sample and the place of its output.
 func closeSample(out util.BufWriter) {
-	fmt.Fprintf(out, `<div class="do"><button type="button" data-testid="run-sample" hidden="">Run</button><span class="state" role="status"></span></div>`+"\n"+
-		`<pre data-testid="sample-output" hidden=""></pre><pre data-testid="sample-errors" hidden=""></pre>`+"\n</div>\n")
+	fmt.Fprintf(out, `<div class="do"><button type="button" data-testid="run-sample" hidden="">Run</button><span class="state" role="status"></span><span class="state" data-testid="loaded"></span></div><div class="questions"></div>`+"\n"+
+		`<pre data-testid="sample-output" tabindex="0" hidden=""></pre><pre data-testid="sample-errors" tabindex="0" hidden=""></pre>`+"\n</div>\n")
 }
 
 // word matches the words of a text for the search.

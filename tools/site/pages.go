@@ -35,14 +35,14 @@ type section struct {
 
 // site is all pages with their places in the repository.
 type site struct {
-	root      string
-	version   string
-	home      *page
-	sections  []*section
-	byPath    map[string]*page
-	bySource  map[string]*page  // by path in the repository
-	described map[*page]string  // descriptions of pages in lists, which descriptions sets
-	copied    map[string]string // files of the repository that pages link to, by their path in the site
+	root     string
+	version  string
+	home     *page
+	sections []*section
+	byPath   map[string]*page
+	bySource map[string]*page // by path in the repository
+	themes   map[*section][]theme
+	copied   map[string]string // files of the repository that pages link to, by their path in the site
 }
 
 // title matches the first heading of a text.
@@ -50,7 +50,7 @@ var title = regexp.MustCompile(`(?m)^# (.+)\n`)
 
 // read reads all pages from the repository.
 func read(root, version string) (*site, error) {
-	s := &site{root: root, version: version, byPath: map[string]*page{}, bySource: map[string]*page{}, copied: map[string]string{}}
+	s := &site{root: root, version: version, byPath: map[string]*page{}, bySource: map[string]*page{}, themes: map[*section][]theme{}, copied: map[string]string{}}
 	var err error
 	if s.home, err = s.open(&section{}, "index", "web/site/index.md"); err != nil {
 		return nil, err
@@ -215,7 +215,7 @@ func (s *site) files() (map[string][]byte, error) {
 	}
 	files["llms.txt"] = []byte(s.llms())
 	files["llms-full.txt"] = []byte(s.llmsFull())
-	if files["assets/search-index.js"], err = s.searchIndex(); err != nil {
+	if files["assets/search-index.js"], files["assets/search-texts.js"], err = s.searchIndex(); err != nil {
 		return nil, err
 	}
 	for at, source := range s.copied {

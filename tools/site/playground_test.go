@@ -62,7 +62,7 @@ func TestSamplesInPlayground(t *testing.T) {
 	for _, p := range s.pages() {
 		blocks := blocksOf(p.Text)
 		samples := samplesOf(p, blocks)
-		if len(samples) == 0 {
+		if len(samples) == 0 || p == s.home { // TestHome answers the question of the first page
 			continue
 		}
 		var want []string

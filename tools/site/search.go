@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -32,7 +31,8 @@ type passage struct {
 	id      string
 	heading string
 	words   map[string]float64
-	length  int // number of words
+	length  int    // number of words
+	text    string // without code and markup
 }
 
 // index is the index of the search, as the script of the pages reads it.
@@ -48,9 +48,10 @@ type index struct {
 	Lists []string `json:"lists"`
 }
 
-// searchIndex returns the script with the index. A script can be loaded from a file.
-func (s *site) searchIndex() ([]byte, error) {
-	out := index{Lists: []string{}}
+// searchIndex returns the scripts with the index and with the texts of its passages. A script can
+// be loaded from a file.
+func (s *site) searchIndex() (script, texts []byte, err error) {
+	out, prose := index{Lists: []string{}}, []string{}
 	postings := map[string][]byte{}
 	last := map[string]int{}
 	for i, p := range s.pages() {
@@ -61,10 +62,11 @@ func (s *site) searchIndex() ([]byte, error) {
 		out.Pages = append(out.Pages, [3]string{p.Path, p.Title, name})
 		passages, err := s.passages(i, p)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for _, x := range passages {
 			n := len(out.Passages)
+			prose = append(prose, strings.Join(strings.Fields(x.text), " "))
 			out.Passages = append(out.Passages, [3]any{x.page, x.id, x.heading})
 			for _, term := range slices.Sorted(maps.Keys(x.words)) {
 				weight := min(25, int(math.Round(4*math.Log2(1+x.words[term]))))
@@ -79,14 +81,21 @@ func (s *site) searchIndex() ([]byte, error) {
 	for _, t := range terms {
 		out.Lists = append(out.Lists, string(postings[t]))
 	}
+	if script, err = assignment("concertoSearch", out); err != nil {
+		return nil, nil, err
+	}
+	texts, err = assignment("concertoTexts", prose)
+	return script, texts, err
+}
+
+// assignment returns a script that assigns a value to a property of window.
+func assignment(name string, v any) ([]byte, error) {
 	var b bytes.Buffer
-	b.WriteString("window.concertoSearch = ")
+	fmt.Fprintf(&b, "window.%s = ", name)
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(out); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), nil
+	err := e.Encode(v)
+	return b.Bytes(), err
 }
 
 // passages returns the passages of a page.
@@ -96,7 +105,7 @@ func (s *site) passages(number int, p *page) ([]*passage, error) {
 		return nil, err
 	}
 	current := &passage{page: number, words: map[string]float64{}}
-	current.add(s.descriptions()[p], aboutWeight)
+	current.add(s.described(p), aboutWeight)
 	if p != s.home {
 		current.add(p.Section.Title, 2*textWeight)
 	}
@@ -125,6 +134,7 @@ func (s *site) passages(number int, p *page) ([]*passage, error) {
 			current.add(h.Text, headingWeight)
 		default:
 			current.add(plainText(l), textWeight)
+			current.text += " " + proseOf(l)
 		}
 	}
 	if len(headings) > 0 {
@@ -134,6 +144,14 @@ func (s *site) passages(number int, p *page) ([]*passage, error) {
 		x.normalize()
 	}
 	return all, nil
+}
+
+// tableMark matches the marks of tables, lists, quotes and comments in a line of Markdown.
+var tableMark = regexp.MustCompile(`^\|[\s|:-]+$|^\|\s*|\s*\|$|^\s*(?:[-*>]|\d+\.) +|<!--.*?-->`)
+
+// proseOf returns the text of a line of Markdown, as excerpts show it.
+func proseOf(line string) string {
+	return strings.ReplaceAll(plainText(tableMark.ReplaceAllString(line, "")), " | ", " · ")
 }
 
 // usualLength is the number of words of a passage of usual length.
@@ -148,29 +166,6 @@ func (x *passage) normalize() {
 			x.words[t] = w * factor
 		}
 	}
-}
-
-// listed matches a page and its description in the list of a section: a row of a table or an item.
-var listed = regexp.MustCompile(`(?m)^(?:\| |\d+\. )\[[^]]*\]\(([^)]+)\)(?: \| |: )([^|\n]+)|^\| \x60([\w-]+)/\x60 \| ([^|\n]+)`)
-
-// descriptions returns the descriptions of pages in the lists of their sections.
-func (s *site) descriptions() map[*page]string {
-	if s.described == nil {
-		s.described = map[*page]string{}
-		for _, sec := range s.sections {
-			list := sec.Pages[0]
-			for _, m := range listed.FindAllStringSubmatch(list.Text, -1) {
-				at := sec.Name + "/" + m[3]
-				if m[1] != "" {
-					at = strings.TrimSuffix(path.Join(path.Dir(list.Path), s.link(list, m[1], ".html")), ".html")
-				}
-				if p := s.byPath[at]; p != nil && p != list {
-					s.described[p] += " " + plainText(m[2]+m[4])
-				}
-			}
-		}
-	}
-	return s.described
 }
 
 var headingLine = regexp.MustCompile(`^#{1,6} `)

@@ -75,17 +75,36 @@ class Engine {
   }
 }
 
+// download fetches the module. onProgress receives the fetched bytes and their total, which are those
+// of the compressed module if the server compresses it. size is the size of the module.
+async function download(size, onProgress) {
+  const response = await fetch(new URL("./concerto.wasm", import.meta.url));
+  const sent = response.headers.has("Content-Encoding") && Number(response.headers.get("Content-Length"));
+  const total = sent || size;
+  const report = async (reader) => {
+    for (let bytes = 0; ;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      bytes += value.length;
+      onProgress(Math.min(total, Math.round((bytes / size) * total)), total);
+    }
+  };
+  if (response.ok && size) report(response.clone().body.getReader()).catch(() => {}); // compiling reports the error
+  return response;
+}
+
 // Engines starts the workers and owns the current run. listener receives {kind, data}: the events of
 // a run, and "stopped", "died" and "analysis-died".
 export class Engines {
-  constructor(listener) {
+  constructor(listener, size, onProgress) {
     this.listener = listener;
+    this.source = download(size, onProgress);
     this.ready = this.start();
   }
 
   async start() {
     // the workers load their script while the module is compiled
-    this.module = WebAssembly.compileStreaming(fetch(new URL("./concerto.wasm", import.meta.url)));
+    this.module = WebAssembly.compileStreaming(this.source);
     this.prepare();
     this.analyse();
     await this.module;

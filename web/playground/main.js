@@ -1,5 +1,5 @@
 // The playground's page.
-import { html, render } from "parts/base.js";
+import { effect, html, render } from "parts/base.js";
 import * as state from "./state.js";
 import { Page } from "./view.js";
 
@@ -23,6 +23,9 @@ window.playground = {
   files: () => ({ ...state.files.value }),
   run: () => ready.then(() => state.run()),
   stop: () => state.stop(),
+  answer: (number, value) => state.answer(number, value),
+  // watch calls f with the state of the page now and after each change, and returns a function that ends this
+  watch: (f) => effect(() => f({ status: state.status.value, output: state.output.value, asks: state.asks.value, loaded: state.progress() })),
   check: () => ready.then(state.check),
   complete: (name, offset) => ready.then(() => state.completeAt(name, offset)),
   hover: (name, offset) => ready.then(() => state.hoverAt(name, offset)),

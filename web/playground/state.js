@@ -9,18 +9,23 @@ export const files = signal(starter); // the page's files, by name
 export const temporary = signal({}); // files that the last run has written, by name
 export const open = signal("main.conc");
 export const status = signal({ state: "loading", text: "loading" });
+export const loaded = signal(null); // fetched bytes of the module {done, total}, until the page is ready
+export const progress = () => loaded.value && `${(loaded.value.done / 1e6).toFixed(1)} of ${(loaded.value.total / 1e6).toFixed(1)} MB`;
 export const notice = signal(null); // {text, more?}: more is {href, label}
 export const output = signal([]); // pieces of the output {kind: "stdout"|"stderr", text}
 export const problems = signal([]);
 export const tab = signal("output");
 export const graph = signal({}); // {value} or {error}
 export const ir = signal({});
-export const asks = signal([]); // awaited emits without an answer {number, prompt}
+// awaited emits and questions of hosts without an answer {number, prompt, choices?, closed?}; choices are
+// pairs of an answer and its label, and closed means that there are no other answers
+export const asks = signal([]);
 export const agents = signal([]); // requests of agents without an answer
 export const mode = signal("hand"); // who answers agents
 export const key = signal(""); // the provider's key: only here, never stored
 export const hostLines = signal([]); // lines of hosts
 export const played = signal([]); // running hosts that the user plays {host, proc}
+export const byHand = signal(false); // the user plays all hosts, also those with a recording
 export const acknowledge = signal(true); // init is acknowledged by the page
 export const stopped = signal(null); // the line at which the run has stopped, {file, line, variables}
 export const stepwise = signal(false); // the run stops before each line
@@ -31,6 +36,9 @@ export const theme = signal(readTheme());
 
 // explained maps notices to the places that explain them.
 const explained = [[/^commands are/, "commands"], [/^MCP servers are/, "mcp"], [/^the network is/, "network"], [/^git is/, "git"], [/^packages are/, "packages"]];
+
+const isRecording = (name) => name.endsWith(".host");
+export const hasRecording = () => Object.keys(files.value).some(isRecording);
 
 let engines;
 let current = null; // the run {resolve, stdout, stderr, emits}
@@ -55,10 +63,16 @@ export function start() {
     tell(missing);
     return Promise.reject(new Error(missing));
   }
-  engines = new Engines(receive);
+  const size = Number(document.getElementById("app").dataset.module);
+  engines = new Engines(receive, size, (done, total) => {
+    if (status.value.state !== "loading") return;
+    loaded.value = { done, total };
+    if (done === total) set("loading", "starting");
+  });
   const content = load();
   return Promise.all([engines.ready, content]).then(async () => {
     await engines.analysis.call("put", files.value);
+    loaded.value = null;
     set("ready", "ready");
     diagnose().then(() => engines.warm()).catch(() => {});
   }, (e) => {
@@ -123,6 +137,9 @@ export function put(all, first) {
     stopped.value = null;
     notice.value = null;
     example.value = "";
+    byHand.value = false;
+    tab.value = "output";
+    if (status.value.state !== "loading") set("ready", "ready");
   });
   changed();
 }
@@ -272,7 +289,7 @@ export function run(step = false) {
   before = null;
   steps = 0;
   const done = new Promise((resolve) => (current = { resolve, stdout: "", stderr: "", emits: [] }));
-  engines.run(files.value, { path: entry(), agents: mode.value, key: mode.value === "provider" ? key.value : "", step });
+  engines.run(byHand.value ? Object.fromEntries(Object.entries(files.value).filter(([name]) => !isRecording(name))) : files.value, { path: entry(), agents: mode.value, key: mode.value === "provider" ? key.value : "", step });
   return done;
 }
 
@@ -367,6 +384,7 @@ function receive({ kind, data }) {
       played.value = played.value.filter((p) => p.host !== data.host || p.proc !== data.proc);
       break;
     case "ask":
+      flush();
       asks.value = [...asks.value, data];
       reveal("output");
       set("waiting", `waiting for an answer: ${data.prompt}`);

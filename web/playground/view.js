@@ -35,9 +35,11 @@ function Head() {
       <button type="button" data-testid="stop" disabled=${!active} onClick=${state.stop}>Stop</button>
       <button type="button" data-testid="step" disabled=${name === "loading" || (active && !state.stepwise.value)} onClick=${state.step}>Step</button>
       <button type="button" onClick=${state.format} disabled=${name === "loading"}>Format</button>
+      ${state.hasRecording() && html`<label class="box"><input type="checkbox" data-testid="by-hand" checked=${state.byHand.value} disabled=${active} onChange=${(e) => (state.byHand.value = e.target.checked)} /> Play hosts yourself</label>`}
       <button type="button" data-testid="share" onClick=${state.share} disabled=${name === "loading"}>Share</button>
     </div>
     <p class=${`status ${name}`} role="status" data-testid="status" data-state=${name}>${plain(text)}</p>
+    ${state.loaded.value && html`<progress aria-label="Loading the compiler" max=${state.loaded.value.total} value=${state.loaded.value.done}></progress><span class="about" data-testid="loaded">${state.progress()}</span>`}
     <label class="theme"><span class="unseen">Theme</span><select value=${state.theme.value} onChange=${(e) => state.setTheme(e.target.value)}>
       <option value="">System</option><option value="light">Light</option><option value="dark">Dark</option><option value="contrast">Contrast</option>
     </select></label>
@@ -100,8 +102,14 @@ function Text() {
     onChange=${(text) => state.edit(name, text)} complete=${state.complete} describe=${state.describe} onApply=${state.apply} onRun=${() => (state.stopped.value ? state.proceed() : state.run().catch(() => {}))} />`;
 }
 
+const narrow = matchMedia("(max-width: 48rem)");
+
 function Results() {
   const selected = state.tab.value;
+  const isRunning = state.status.value.state === "running";
+  useEffect(() => {
+    if (isRunning && narrow.matches) document.querySelector(".right").scrollIntoView();
+  }, [isRunning]);
   const problems = state.problems.value.length;
   const all = tabs.map((name) => ({ name, props: { "data-testid": `tab-${name}` }, label: name === "problems" && problems ? `Problems (${problems})` : name === "agent" && state.agents.value.length ? "Agent (waiting)" : labels[name] }));
   const panel = (name, content) => html`<div class=${`view ${name}`} hidden=${selected !== name}>${content}</div>`;
@@ -130,11 +138,29 @@ function Output() {
   const asks = state.asks.value;
   const at = state.stopped.value;
   useEffect(() => {
-    box.current.scrollTop = box.current.scrollHeight;
+    if (box.current) box.current.scrollTop = box.current.scrollHeight;
   }, [pieces]);
+  if (["loading", "ready"].includes(state.status.value.state)) return html`<${Empty} />`;
   return html`<pre class="printed" ref=${box} data-testid="output" role="log" aria-label="Output" tabindex="0">${pieces.map((p, i) => (p.kind === "stderr" ? html`<span key=${i} class="stderr">${plain(p.text)}</span>` : plain(p.text)))}</pre>
     ${at && html`<section class="variables" aria-label="Variables"><p>Before line ${at.line} in <code>${plain(at.function)}</code></p>${at.variables.length > 0 && html`<table><tbody>${at.variables.map((v) => html`<tr key=${v.name}><th scope="row">${plain(v.name)}</th><td><code>${plain(v.value)}</code></td></tr>`)}</tbody></table>`}</section>`}
     ${asks.length > 0 && html`<${Question} key=${asks[0].number} ask=${asks[0]} />`}`;
+}
+
+// docs is the address of the site that contains the playground, or "".
+const docs = document.getElementById("app").dataset.docs;
+const Doc = ({ page, text, label }) => html`<a href=${docs ? `${docs}${page}.html` : `https://github.com/concerto-lang/concerto/tree/main/${text}`} target=${docs ? undefined : "_blank"} rel="noreferrer">${label}</a>`;
+
+// Empty is shown instead of the output before the first run of a program.
+function Empty() {
+  const x = state.examples.value.find((e) => e.name === state.example.value);
+  const offered = state.examples.value.filter((e) => e.about);
+  return html`<section class="empty" data-testid="empty" aria-label="Start" tabindex="0">
+    ${x && html`<h2>${plain(x.title)}</h2>${x.about && html`<p>${plain(sentence(x.about))}</p>`}`}
+    <p>Press Run, or Control Enter, to run the program. Its output appears here. You can change the program; errors appear while you type.</p>
+    ${state.hasRecording() && html`<p>A recording plays the host. With “Play hosts yourself”, you send its messages.</p>`}
+    <p>${x && html`<${Doc} page=${x.page} text=${x.text} label=${x.about ? "About this example" : "This page of the manual"} />, `}<${Doc} page="guide/index" text="docs/guide" label="The guide" />, <${Doc} page="manual/index" text="spec" label="The manual" /></p>
+    ${offered.length > 0 && html`<h2>Examples</h2>`}${groups(offered).map(([theme, all]) => html`<h3 key=${theme}>${theme}</h3><ul>${all.map((e) => html`<li key=${e.name}><button type="button" class="bare" aria-current=${e === x ? "true" : undefined} onClick=${() => state.choose(e.name)}>${e.title}</button> ${plain(e.about)}</li>`)}</ul>`)}
+  </section>`;
 }
 
 function Question({ ask }) {
@@ -145,7 +171,10 @@ function Question({ ask }) {
     event.preventDefault();
     state.answer(ask.number, value);
   };
-  return html`<form class="question" onSubmit=${send}><label>${plain(ask.prompt)}<input ref=${box} data-testid="answer-value" value=${value} autocomplete="off" onInput=${(e) => setValue(e.target.value)} /></label><button type="submit" class="primary" data-testid="answer-send">Answer</button></form>`;
+  const choices = ask.choices ?? [];
+  const buttons = choices.length > 0 && html`<span class="row">${choices.map(([answer, label], i) => html`<button key=${answer} type="button" ref=${ask.closed && i === choices.length - 1 ? box : undefined} class=${classes(ask.closed && i === 0 && "primary")} data-testid="answer-choice" onClick=${() => state.answer(ask.number, answer)}>${plain(label)}</button>`)}</span>`;
+  if (ask.closed) return html`<div class="question" role="group" aria-label="Approval"><p>${plain(ask.prompt)}</p>${buttons}</div>`;
+  return html`<form class="question" onSubmit=${send}><label>${plain(ask.prompt)}<input ref=${box} data-testid="answer-value" value=${value} autocomplete="off" onInput=${(e) => setValue(e.target.value)} /></label>${buttons}<button type="submit" class=${classes(!buttons && "primary")} data-testid="answer-send">Answer</button></form>`;
 }
 
 function Problems() {
@@ -181,8 +210,8 @@ function Host() {
     setProblem("");
     state.send(target.host, target.proc, text.replaceAll("\n", " ")).catch((e) => setProblem(sentence(e.message)));
   };
-  return html`<p class="about">Hosts are played: by the file <code>CONNECTOR.host</code>, or by you. You see each line that the program sends, and send the lines of the host.</p>
-    <ol class="lines" ref=${box} data-testid="host-log" role="log" aria-label="Lines of hosts" tabindex="0">${lines.map((l, i) => html`<li key=${i} class=${l.dir === ">" ? "to" : l.dir === "<" ? "from" : "other"}><span class="who">${plain(name(l))}</span> <span class="dir" aria-label=${directions[l.dir]} role="img">${l.dir}</span> <code>${plain(l.line)}</code></li>`)}</ol>
+  return html`<p class="about">${state.hasRecording() && !state.byHand.value ? html`The recordings in <code>CONNECTOR.host</code> play the hosts. With “Play hosts yourself”, you send their lines.` : "You play the hosts: you see each line that the program sends, and send the lines of the host."}</p>
+    <div class="lines" ref=${box} data-testid="host-log" role="log" aria-label="Lines of hosts" tabindex="0"><ol>${lines.map((l, i) => html`<li key=${i} class=${l.dir === ">" ? "to" : l.dir === "<" ? "from" : "other"}><span class="who">${plain(name(l))}</span> <span class="dir" aria-label=${directions[l.dir]} role="img">${l.dir}</span> <code>${plain(l.line)}</code></li>`)}</ol></div>
     <form class="say" onSubmit=${send}>
       <div class="row">
         ${hosts.length > 1 && html`<label>Host <select value=${target && name(target)} onChange=${(e) => setChosen(e.target.value)}>${hosts.map((p) => html`<option key=${name(p)} value=${name(p)}>${plain(name(p))}</option>`)}</select></label>`}

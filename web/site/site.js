@@ -52,18 +52,18 @@
   let index; // the index, with its terms as a list
 
   function load() {
-    load.done ??= new Promise((resolve, reject) => {
-      const script = create("script", { src: `${root}assets/search-index.js` });
-      script.onload = () => {
-        index = window.concertoSearch;
-        index.words = index.terms.split(" ");
-        resolve();
-      };
-      script.onerror = () => reject(new Error("the index of the search could not be loaded"));
-      document.head.append(script);
+    load.done ??= loadScript("search-index.js").then(() => {
+      index = window.concertoSearch;
+      index.words = index.terms.split(" ");
     });
     return load.done;
   }
+
+  const loadScript = (name) => new Promise((resolve, reject) => {
+    const script = create("script", { src: `${root}assets/${name}`, onload: resolve });
+    script.onerror = () => reject(new Error("the index of the search could not be loaded"));
+    document.head.append(script);
+  });
 
   // lowerBound returns the position of the first term that is not before w.
   function lowerBound(w) {
@@ -161,9 +161,44 @@
       const covered = p.words.filter(Boolean).length / words.length;
       const sum = p.words.reduce((a, b) => a + b, 0);
       const isList = path.endsWith("index") ? 0.6 : 1;
-      found.push({ path, title, section, id: index.passages[best][1], heading: index.passages[best][2], score: (0.5 * sum + bestScore) * covered ** 1.4 * (sections[section] ?? 1) * isList });
+      found.push({ path, title, section, passage: best, id: index.passages[best][1], heading: index.passages[best][2], score: (0.5 * sum + bestScore) * covered ** 1.4 * (sections[section] ?? 1) * isList });
     }
     return found.sort((a, b) => b.score - a.score || (a.path < b.path ? -1 : 1)).slice(0, 12);
+  }
+
+  // loadTexts loads the texts of the passages, which only excerpts need.
+  function loadTexts() {
+    loadTexts.done ??= loadScript("search-texts.js").catch(() => {});
+    return loadTexts.done;
+  }
+
+  const before = 50; // characters of an excerpt before its first match
+  const length = 170;
+
+  // excerptOf returns the part of a text with the most words of a query, which are marked.
+  function excerptOf(text, words) {
+    const stems = new Set(words.flatMap((w) => (w.exact ? w.pieces.map(stem) : [w.stem])));
+    const exact = words.filter((w) => w.exact).map((w) => w.exact);
+    const hits = [...text.matchAll(word)].filter(([w]) => {
+      const lower = w.toLowerCase();
+      return exact.includes(lower) || lower.split(/::|[._-]/).some((p) => stems.has(stem(p)));
+    });
+    let [from, most] = [0, 0];
+    hits.forEach((hit, i) => {
+      const seen = new Set();
+      for (let n = i; n < hits.length && hits[n].index < hit.index + length - before; n++) seen.add(stem(hits[n][0].toLowerCase()));
+      if (seen.size > most) [from, most] = [hit.index, seen.size];
+    });
+    from = from <= before ? 0 : text.indexOf(" ", from - before) + 1;
+    let to = text.length <= from + length ? text.length : text.lastIndexOf(" ", from + length);
+    if (to <= from) to = from + length;
+    const out = [from > 0 ? "… " : ""];
+    let at = from;
+    for (const hit of hits.filter((h) => h.index >= from && h.index + h[0].length <= to)) {
+      out.push(text.slice(at, hit.index), create("mark", { textContent: hit[0] }));
+      at = hit.index + hit[0].length;
+    }
+    return [...out, text.slice(at, to), to < text.length ? " …" : ""];
   }
 
   const input = find("search");
@@ -185,18 +220,26 @@
       return;
     }
     if (input.value.trim() !== query) return;
-    const links = search(query).map((r) => {
+    const found = search(query);
+    const excerpts = found.map(() => create("span", { className: "excerpt" }));
+    const links = found.map((r, i) => {
       const href = `${root}${r.path}.html${r.id ? `#${r.id}` : ""}`;
-      return create("a", { href }, r.heading && r.heading !== r.title ? `${r.title}: ${r.heading}` : r.title, create("span", { textContent: r.section }));
+      const name = r.heading && r.heading !== r.title ? `${r.title}: ${r.heading}` : r.title;
+      return create("a", { href }, create("b", { textContent: name }), create("span", { className: "place", textContent: r.section }), excerpts[i]);
     });
     if (links.length > 0) results.replaceChildren(...links);
     else results.replaceChildren(create("p", { textContent: `No page contains “${query}”.` }));
     results.hidden = false;
+    results.scrollTop = 0;
+    find("search-count").textContent = links.length === 0 ? "No results" : links.length === 1 ? "1 result" : `${links.length} results`;
+    await loadTexts();
+    const words = wordsOf(query);
+    found.forEach((r, i) => excerpts[i].replaceChildren(...excerptOf(window.concertoTexts?.[r.passage] ?? "", words)));
   }
 
   window.concertoSite = { search: (query) => load().then(() => search(query)) };
 
-  input.addEventListener("focus", () => load().catch(() => {}));
+  input.addEventListener("focus", () => load().then(loadTexts, () => {}));
   input.addEventListener("input", show);
   input.parentElement.addEventListener("keydown", (e) => {
     const links = [...results.querySelectorAll("a")];
@@ -226,8 +269,8 @@
   // ---- samples
 
   // The playground of the site runs the samples, in a frame. It provides `window.playground` with
-  // `ready`, `put(files)`, `run()` and `stop()`.
-  function playground() {
+  // `ready`, `put(files)`, `run()`, `stop()`, `watch(f)` and `answer(number, value)`.
+  function playground(onProgress) {
     playground.ready ??= new Promise((resolve, reject) => {
       const frame = create("iframe", { src: `${root}playground/index.html`, title: "Playground", hidden: true });
       frame.onload = () => {
@@ -236,7 +279,8 @@
           reject(new Error("This build of the site has no playground."));
           return;
         }
-        p.ready.then(() => resolve({ api: p, frame }), reject);
+        const end = p.watch?.((now) => now.loaded && onProgress(now.loaded));
+        p.ready.then(() => resolve({ api: p }), reject).finally(end);
       };
       document.body.append(frame);
     });
@@ -282,29 +326,65 @@
     running = sample;
     button.textContent = "Stop";
     state.textContent = "Loading…";
-    let watch;
+    output.textContent = errors.textContent = "";
+    output.hidden = errors.hidden = true;
+    const loaded = sample.querySelector('[data-testid="loaded"]');
+    const questions = sample.querySelector(".questions");
+    let end;
     try {
-      const { api, frame } = await playground();
+      const { api } = await playground((progress) => (loaded.textContent = progress));
+      loaded.textContent = "";
       api.put(filesOf(sample));
       state.textContent = "Running…";
-      watch = setInterval(() => {
-        const s = frame.contentDocument?.querySelector('[data-testid="status"]');
-        if (s?.dataset.state === "waiting") state.textContent = "The program waits for an answer. Open it in the playground to reply, or stop it.";
-      }, 250);
-      const result = await api.run();
-      output.textContent = result.stdout;
+      const result = api.run();
+      end = api.watch?.((now) => {
+        show(now);
+        ask(questions, now.asks[0], api);
+        if (now.status.state === "waiting") state.textContent = now.asks.length > 0 ? "The program waits for your answer." : "The program waits for an answer. Open it in the playground to reply, or stop it.";
+        else state.textContent = "Running…";
+      });
+      const { code, stdout, stderr } = await result;
+      end?.();
+      show({ output: [{ kind: "stdout", text: stdout }, { kind: "stderr", text: stderr }] });
       output.hidden = false;
-      errors.textContent = result.stderr;
-      errors.hidden = result.stderr === "";
-      state.textContent = result.code === 0 ? "Done." : `Exit code ${result.code}.`;
+      state.textContent = code === 0 ? "Done." : `Exit code ${code}.`;
     } catch (e) {
       state.textContent = e.message;
       playground.ready = undefined;
     } finally {
-      clearInterval(watch);
+      end?.();
+      loaded.textContent = "";
+      ask(questions, undefined);
       running = null;
       button.textContent = "Run";
     }
+
+    function show(now) {
+      for (const [place, kind] of [[output, "stdout"], [errors, "stderr"]]) {
+        place.textContent = now.output.filter((p) => p.kind === kind).map((p) => p.text).join("");
+        place.hidden = place.textContent === "";
+      }
+    }
+  }
+
+  // ask shows a question of the program, with its choices or a field for the answer.
+  function ask(place, question, api) {
+    if (Number(place.dataset.number) === question?.number) return;
+    place.dataset.number = question?.number ?? "";
+    place.replaceChildren();
+    if (!question) return;
+    const answer = (value) => api.answer(question.number, value);
+    const choices = (question.choices ?? []).map(([value, label]) => create("button", { type: "button", textContent: label, onclick: () => answer(value) }));
+    const text = create("p", { textContent: question.prompt });
+    if (question.closed) {
+      place.append(text, ...choices);
+      choices.at(-1).focus();
+      return;
+    }
+    const input = create("input", { autocomplete: "off" });
+    const form = create("form", { onsubmit: (e) => (e.preventDefault(), answer(input.value)) }, create("label", {}, text, input), ...choices, create("button", { textContent: "Answer" }));
+    place.append(form);
+    input.focus();
   }
 
   // linkOf returns the address that opens a sample in the playground: "#p1=" and the base64url of the
@@ -331,7 +411,7 @@
 
   for (const button of document.querySelectorAll('[data-testid="apply-fix"]')) {
     const fixed = button.previousElementSibling;
-    const wrong = button.parentElement.previousElementSibling;
+    const wrong = button.parentElement.previousElementSibling; // the buttons that copy come later
     button.hidden = false;
     button.addEventListener("click", () => {
       const text = wrong.innerHTML;
@@ -350,6 +430,43 @@
     h.append(" ", a);
   }
 
+  // ---- buttons that copy code: of a terminal, only its commands
+
+  const codeOf = (pre) => (pre.dataset.word === "console" ? [...pre.textContent.matchAll(/^\$ (.*(?:\\\n.*)*)\n?/gm)].map((m) => `${m[1]}\n`).join("") : pre.textContent);
+  if (navigator.clipboard) {
+    for (const pre of document.querySelectorAll("article pre[data-word]")) {
+      const button = create("button", { type: "button", className: "copy" });
+      const show = (label, drawing) => {
+        button.setAttribute("aria-label", label);
+        button.title = label;
+        button.innerHTML = `<svg viewBox="0 0 16 16" aria-hidden="true"><path d="${drawing}"/></svg>`;
+      };
+      const begin = () => show("Copy this code", "M5.5 5.5h8v8h-8zM3.5 10.5h-1v-8h8v1");
+      begin();
+      const box = create("div", { className: "code" });
+      pre.replaceWith(box);
+      box.append(pre, button);
+      button.addEventListener("click", async () => {
+        await navigator.clipboard.writeText(codeOf(pre)).then(() => show("Copied", "M3 8.5l3.5 3.5 6.5-8"), () => show("Not copied", "M4 4l8 8M12 4l-8 8"));
+        setTimeout(begin, 2000);
+      });
+    }
+  }
+
+  // ---- the contents mark the section that is read
+
+  const contents = new Map([...document.querySelectorAll(".contents a")].map((a) => [decodeURIComponent(a.hash.slice(1)), a]));
+  function mark() {
+    const headings = [...contents.keys()].map((id) => document.getElementById(id));
+    const current = headings.findLast((h) => h.getBoundingClientRect().top < 120) ?? headings[0];
+    for (const [id, a] of contents) a.toggleAttribute("data-current", id === current.id);
+  }
+  if (contents.size > 0) {
+    let frame = 0;
+    addEventListener("scroll", () => (frame ||= requestAnimationFrame(() => ((frame = 0), mark()))), { passive: true });
+    mark();
+  }
+
   // ---- versions: ../versions.json is a list of names of directories next to this one
 
   const versions = find("versions");
@@ -365,7 +482,22 @@
   // a site at the root of a server has no directory above it
   if (versions && !isFile && new URL(`${root}..`, location).href !== new URL(root || ".", location).href) listVersions().catch(() => {});
 
-  // ---- on a narrow screen the list of pages is closed
+  // ---- on a narrow screen the lists of pages and headings are closed
 
-  if (matchMedia("(max-width: 56rem)").matches) document.querySelector(".side details")?.removeAttribute("open");
+  for (const [query, place] of [["(max-width: 56rem)", ".side"], ["(max-width: 75rem)", ".contents"]]) {
+    const narrow = matchMedia(query);
+    const fit = () => document.querySelector(`${place} > details`)?.toggleAttribute("open", !narrow.matches);
+    narrow.addEventListener("change", fit);
+    fit();
+  }
+  for (const a of document.querySelectorAll(".contents a")) a.addEventListener("click", () => innerWidth <= 1200 && a.closest("details").removeAttribute("open"));
+
+  // ---- the current page is visible in its lists
+
+  for (const list of document.querySelectorAll(".top nav, .side")) {
+    const current = list.querySelector("[aria-current]");
+    if (!current) continue;
+    const [own, box] = [current.getBoundingClientRect(), list.getBoundingClientRect()];
+    list.scrollBy(own.right > box.right ? own.left - box.left - 48 : 0, own.bottom > box.bottom ? own.top - box.top - 96 : 0);
+  }
 })();

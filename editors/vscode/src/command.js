@@ -2,6 +2,9 @@
 "use strict";
 
 const { execFile } = require("node:child_process");
+const fs = require("node:fs");
+const os = require("node:os");
+const path = require("node:path");
 
 /** The oldest version whose language server and debugger this extension knows. */
 const oldest = [0, 1, 0];
@@ -28,6 +31,28 @@ function check(command, env = process.env) {
   });
 }
 
+/** The places where installers and Go install the command, for editors that were started with another PATH. */
+function places(env = process.env, home = os.homedir()) {
+  const name = process.platform === "win32" ? "concerto.exe" : "concerto";
+  const dirs = [env.GOBIN, env.GOPATH && path.join(env.GOPATH, "bin"), path.join(home, "go", "bin"), path.join(home, ".local", "bin"), "/opt/homebrew/bin", "/usr/local/bin"];
+  return dirs.filter(Boolean).map((d) => path.join(d, name));
+}
+
+/** The command to use: the configured one, or, when its name is not in PATH, one at a usual place. */
+function find(command, candidates = places()) {
+  if (command !== "concerto") return command;
+  const inPath = (process.env.PATH ?? "").split(path.delimiter).some((d) => isFile(path.join(d, path.basename(candidates[0] ?? command))));
+  return (!inPath && candidates.find(isFile)) || command;
+}
+
+function isFile(file) {
+  try {
+    return fs.statSync(file).isFile();
+  } catch {
+    return false;
+  }
+}
+
 function isOlder(version) {
   for (let i = 0; i < oldest.length; i++) {
     if (version[i] !== oldest[i]) return version[i] < oldest[i];
@@ -35,4 +60,4 @@ function isOlder(version) {
   return false;
 }
 
-module.exports = { check, install, oldest };
+module.exports = { check, find, install, oldest, places };

@@ -3,7 +3,7 @@
 
 const vscode = require("vscode");
 const { LanguageClient, TransportKind } = require("vscode-languageclient/node");
-const { check, install } = require("./command");
+const { check, find, install } = require("./command");
 const commands = require("./commands");
 const debug = require("./debug");
 const { Tests } = require("./tests");
@@ -12,7 +12,7 @@ let client;
 let tests;
 let runs; // how to start the server
 
-const command = () => vscode.workspace.getConfiguration("concerto").get("command", "concerto");
+const command = () => find(vscode.workspace.getConfiguration("concerto").get("command", "concerto"));
 
 async function activate(context) {
   debug.start(context, command);
@@ -45,13 +45,16 @@ async function changed(context) {
   return client ? restart() : begin(context);
 }
 
-/** Says what is missing, and offers to install it in a terminal. */
+/** Shows what is missing, and offers to install the command in a terminal or to choose its file. */
 async function missing(err) {
-  const chosen = await vscode.window.showErrorMessage(err.message, "Install", "Settings");
+  const chosen = await vscode.window.showErrorMessage(err.message, "Install", "Choose File…", "Settings");
   if (chosen === "Install") {
     const terminal = vscode.window.createTerminal("Concerto");
     terminal.show();
     terminal.sendText(install, false); // the user presses Enter
+  } else if (chosen === "Choose File…") {
+    const [file] = (await vscode.window.showOpenDialog({ title: "The command concerto", openLabel: "Use" })) ?? [];
+    if (file) await vscode.workspace.getConfiguration("concerto").update("command", file.fsPath, vscode.ConfigurationTarget.Global);
   } else if (chosen === "Settings") {
     await vscode.commands.executeCommand("workbench.action.openSettings", "concerto.command");
   }
@@ -85,4 +88,4 @@ async function deactivate() {
   await client?.stop();
 }
 
-module.exports = { activate, deactivate };
+module.exports = { activate, deactivate, missing };

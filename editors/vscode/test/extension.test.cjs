@@ -8,7 +8,8 @@ const { spawn } = require("node:child_process");
 const { test, beforeEach } = require("node:test");
 
 const { vscode, calls, answers } = require("./stub.cjs");
-const { check, install } = require("../src/command");
+const { check, find, install, places } = require("../src/command");
+const { missing } = require("../src/extension");
 const debug = require("../src/debug");
 const { Tests } = require("../src/tests");
 const commands = require("../src/commands");
@@ -32,6 +33,47 @@ const script = (name, text) => {
 
 test("a missing command is reported with the command that installs it", async () => {
   await assert.rejects(check(path.join(dir, "none")), (err) => err.message.includes("is not installed") && err.message.includes(install));
+});
+
+test("a command outside of PATH is found where installers put it", () => {
+  const bin = path.join(dir, "gobin");
+  fs.mkdirSync(bin);
+  const file = path.join(bin, process.platform === "win32" ? "concerto.exe" : "concerto");
+  const candidates = places({ GOBIN: bin }, dir);
+  assert.equal(candidates[0], file);
+  assert.ok(candidates.includes(path.join(dir, ".local", "bin", path.basename(file))));
+  const before = process.env.PATH;
+  process.env.PATH = dir;
+  try {
+    assert.equal(find("concerto", [file]), "concerto"); // there is none
+    fs.writeFileSync(file, "");
+    assert.equal(find("concerto", [file]), file);
+    assert.equal(find("/other/concerto", [file]), "/other/concerto"); // the setting
+    process.env.PATH = bin;
+    assert.equal(find("concerto", [file]), "concerto"); // PATH
+  } finally {
+    process.env.PATH = before;
+  }
+});
+
+test("without a command, the user installs one, chooses a file or opens the settings", async () => {
+  const err = new Error("`concerto` is not installed");
+  for (const [chosen, expected] of [
+    ["Install", [["terminal.show"], ["terminal.sendText", install, false]]],
+    ["Choose File…", [["configuration.update", "command", main, 1]]],
+    ["Settings", [["executeCommand", "workbench.action.openSettings", "concerto.command"]]],
+    [undefined, []],
+  ]) {
+    calls.length = 0;
+    Object.assign(answers, { chosen, file: main });
+    await missing(err);
+    assert.deepEqual(calls, [["showErrorMessage", err.message, "Install", "Choose File…", "Settings"], ...expected]);
+  }
+  Object.assign(answers, { chosen: "Choose File…", file: undefined });
+  calls.length = 0;
+  await missing(err); // the dialog was cancelled
+  assert.equal(calls.length, 1);
+  answers.chosen = undefined;
 });
 
 test("an older command is reported with the command that installs the newer", async () => {

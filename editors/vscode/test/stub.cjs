@@ -56,6 +56,7 @@ const vscode = {
   Position: record("line", "character"),
   Location: record("uri", "range"),
   TestMessage: record("message"),
+  ConfigurationTarget: { Global: 1 },
   TestRunProfileKind: { Run: 1, Debug: 2 },
   DebugAdapterExecutable: record("command", "args", "options"),
   DebugAdapterServer: record("port", "host"),
@@ -65,12 +66,13 @@ const vscode = {
     showInformationMessage: note("showInformationMessage"),
     showWarningMessage: note("showWarningMessage"),
     showTextDocument: note("showTextDocument"),
+    showOpenDialog: () => Promise.resolve(answers.file && [vscode.Uri.file(answers.file)]),
     showInputBox: () => Promise.resolve(answers.input),
     createTerminal: (name) => ({ show: note("terminal.show"), sendText: note("terminal.sendText"), name }),
   },
   workspace: {
     workspaceFolders: [],
-    getConfiguration: () => ({ get: (k, otherwise) => answers.configuration[k] ?? otherwise }),
+    getConfiguration: () => ({ get: (k, otherwise) => answers.configuration[k] ?? otherwise, update: note("configuration.update") }),
     openTextDocument: (d) => Promise.resolve(d),
     getWorkspaceFolder: () => vscode.workspace.workspaceFolders[0],
     onDidChangeConfiguration: note("onDidChangeConfiguration"),
@@ -93,6 +95,6 @@ const vscode = {
 };
 
 const load = Module._load;
-Module._load = (name, ...rest) => (name === "vscode" ? vscode : load(name, ...rest));
+Module._load = (name, ...rest) => (name === "vscode" ? vscode : name === "vscode-languageclient/node" ? { TransportKind: {} } : load(name, ...rest));
 
 module.exports = { vscode, calls, answers };

@@ -84,6 +84,9 @@ type Key struct {
 // Section returns the section that contains the key: Path without its last name.
 func (k *Key) Section() string { return k.Path[:strings.LastIndexByte(k.Path, '.')] }
 
+// IsShort reports whether the key's section may be written as the value of the key.
+func (k *Key) IsShort() bool { return k.short }
+
 // Name returns the last name of Path.
 func (k *Key) Name() string { return k.Path[strings.LastIndexByte(k.Path, '.')+1:] }
 

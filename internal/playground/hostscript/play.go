@@ -90,6 +90,15 @@ func (p *Player) step(s *step) error {
 			err = p.run(s.body)
 		}
 		return err
+	case "when", "unless":
+		want, err := decode(s.arg)
+		if err != nil {
+			return fmt.Errorf("the line of the script is not JSON: %w", err)
+		}
+		if fits(p.last, want, true) != (s.op == "when") {
+			return nil
+		}
+		return p.run(s.body)
 	case "serve":
 		for {
 			line, err := p.next()

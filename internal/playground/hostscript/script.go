@@ -18,6 +18,8 @@
 //	repeat N … end  runs the enclosed steps N times
 //	batch … end     writes the output of the enclosed steps in one piece
 //	serve … end     runs the enclosed steps until the input ends
+//	when JSON … end runs the enclosed steps if the last input line has at least these members;
+//	                unless JSON … end, if it has not
 //	--- spawn       begins the script of the next process that is started
 //
 // In written text, ${.a.b} is that member of the last input line as JSON (null if it is missing),
@@ -93,4 +95,4 @@ func Parse(text string, more map[string]Operation) (*Script, error) {
 }
 
 // blocks are the steps that enclose others.
-var blocks = []string{"repeat", "batch", "serve"}
+var blocks = []string{"repeat", "batch", "serve", "when", "unless"}

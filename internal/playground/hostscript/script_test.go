@@ -58,6 +58,8 @@ func TestPlay(t *testing.T) {
 		{name: "blocks", script: "repeat 2\nread\n< ${.}\nend\nserve\nbatch\nread\n< again\nend\nend\n< never", input: []string{"1", "2", "3", "4"}, out: "1\n2\nagain\nagain\n"},
 		{name: "no member", script: "read\n< ${.a.b}", input: []string{`{"a":1}`}, out: "null\n"},
 		{name: "no reference", script: "< ${pid}", code: ExitMismatch, err: "line 1: <: unknown reference ${pid}"},
+		{name: "cases", script: "read\nwhen {\"a\":1}\n< one\nend\nunless {\"a\":1}\n< other\nend\nread\nwhen {\"a\":1}\n< one\nend\nunless {\"a\":1}\n< other\nend", input: []string{`{"a":1,"b":2}`, `{"a":2}`}, out: "one\nother\n"},
+		{name: "invalid case", script: "read\nwhen x\nend", input: []string{"1"}, code: ExitMismatch, err: "line 2: when: the line of the script is not JSON: invalid character 'x' looking for beginning of value"},
 		{name: "second process", script: "< one\n--- spawn\n< two\n", n: 1, out: "two\n"},
 		{name: "third process", script: "< one\n--- spawn\n< two\nhang", n: 2, out: "two\n"},
 	} {
@@ -76,7 +78,7 @@ func TestPlay(t *testing.T) {
 
 func TestParseErrors(t *testing.T) {
 	for script, want := range map[string]string{
-		"> {}\nsend x": "line 2: unknown step \"send\"", "end": "line 1: `end` without", "repeat 2\n< x": "line 1: repeat without `end`",
+		"> {}\nsend x": "line 2: unknown step \"send\"", "end": "line 1: `end` without repeat, batch, serve, when, unless", "repeat 2\n< x": "line 1: repeat without `end`",
 		"serve\n--- spawn\nend": "line 2: `--- spawn` within serve",
 	} {
 		if _, err := Parse(script, nil); err == nil || !strings.HasPrefix(err.Error(), want) {

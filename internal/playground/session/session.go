@@ -3,6 +3,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/internal/playground/world"
 	"github.com/concerto-lang/concerto/runtime/llm"
 	"github.com/concerto-lang/concerto/runtime/world/emit"
@@ -162,6 +164,35 @@ func (s *Session) Ask(ctx context.Context, prompt string) (string, error) {
 	v, err := s.await(ctx, number, c)
 	s.send(Event{"asked", number})
 	return v, err
+}
+
+// AskHost lets the user answer a question or an approval of a host for which the program has no
+// handler. It implements emit.HostPrompter. The event "ask" then has choices: pairs of an answer
+// and its label.
+func (s *Session) AskHost(ctx context.Context, q effect.Asking, message json.RawMessage) (json.RawMessage, error) {
+	var m struct {
+		Question, Description, Tool string
+		Options                     []string
+	}
+	if err := json.Unmarshal(message, &m); err != nil {
+		return nil, err
+	}
+	prompt, choices := " asks: "+m.Question, [][2]string{}
+	for _, o := range m.Options {
+		choices = append(choices, [2]string{o, o})
+	}
+	isApproval := q.Type == effect.ToolApproval || hostmsg.Lookup(q.Type).Form == hostmsg.YesNo
+	if isApproval {
+		prompt, choices = " requests approval: "+cmp.Or(m.Description, m.Tool), [][2]string{{"yes", "Approve"}, {"no", "Deny"}}
+	}
+	number, c := s.expect()
+	s.send(Event{"ask", map[string]any{"number": number, "prompt": hostmsg.SenderName(q.Host, message) + prompt, "choices": choices, "closed": isApproval}})
+	v, err := s.await(ctx, number, c)
+	s.send(Event{"asked", number})
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(v)
 }
 
 // answerAgent lets the user answer for an agent.

@@ -137,7 +137,8 @@ func (o *Options) run(ctx context.Context, p *ir.Program) (err error) {
 		}
 		err = cleanError(w.secrets, err)
 	}()
-	m, err := vm.New(vm.Config{Program: p, Natives: stdlib.Native, Performer: w.Performer, Application: vm.Application{Run: w.id, Tools: len(p.AppTools) > 0}, Observer: o.Debugger})
+	_, asks := o.Prompter.(emit.HostPrompter)
+	m, err := vm.New(vm.Config{Program: p, Natives: stdlib.Native, Performer: w.Performer, AskPerson: asks, Application: vm.Application{Run: w.id, Tools: len(p.AppTools) > 0}, Observer: o.Debugger})
 	if err != nil {
 		return err
 	}

@@ -120,6 +120,14 @@ func addHosts(files map[string]string) {
 	}
 }
 
+// pageOf returns the page of the site for a page of the manual.
+func pageOf(page string) string {
+	if strings.HasPrefix(page, "std/") {
+		return page
+	}
+	return "manual/" + page
+}
+
 // addProgram reads a program, which has the files before it.
 func (r *reader) addProgram(marks []string, text string) {
 	files := r.files
@@ -149,5 +157,5 @@ func (r *reader) addProgram(marks []string, text string) {
 		at = fmt.Sprintf("%s (%d)", at, n)
 	}
 	r.open = true
-	r.samples = append(r.samples, Sample{Name: fmt.Sprintf("%s-%d", r.page, len(r.samples)+1), Title: at, Group: r.title, Files: files, Open: "main.conc"})
+	r.samples = append(r.samples, Sample{Name: fmt.Sprintf("%s-%d", r.page, len(r.samples)+1), Title: at, Group: r.title, Page: pageOf(r.page), Text: "spec/" + r.page + ".md", Files: files, Open: "main.conc"})
 }
