@@ -131,6 +131,19 @@ type PermissionResolved struct {
 	Reason       string          `json:"reason,omitempty"`
 }
 
+// Decided is the data of run.decision.
+type Decided struct {
+	RequestID string          `json:"request_id,omitempty" is:"id" doc:"of the request, if the relay has received it"`
+	Title     string          `json:"title" is:"required chars=500" doc:"what was requested, in one line, redacted"`
+	Line      string          `json:"line,omitempty" is:"chars=500" doc:"the first line of the request's body, redacted"`
+	Decision  string          `json:"decision" is:"required enum=approve|deny|answer|expired|withdrawn"`
+	Actor     string          `json:"actor" is:"required enum=human|application|flag|agent|rule|default|timeout|host"`
+	By        string          `json:"by,omitempty" doc:"the person, or the rule or the handler that decided"`
+	Reason    string          `json:"reason,omitempty" doc:"redacted"`
+	Answer    json.RawMessage `json:"answer,omitempty" is:"bytes=4096" doc:"as in run.permission_resolved"`
+	Host      string          `json:"host,omitempty" doc:"the program's host that made the request"`
+}
+
 // Exited is the data of run.exited.
 type Exited struct {
 	ExitCode int64  `json:"exit_code" is:"required" doc:"128 plus the number of the signal that terminated it; -1 if unknown"`
