@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -19,7 +20,10 @@ const historyPage = 100
 // historyRoute returns the route for the decisions on all requests, the newest first.
 func historyRoute(s *Server) auth.Route {
 	return auth.Route{Method: "GET", Path: "/decisions", Right: auth.Read, Handle: func(w http.ResponseWriter, r *http.Request, who *auth.Identity) {
-		q, f := historyQuery(r, who)
+		q, f := HistoryQuery(r.URL.Query())
+		if len(q.Runs) == 0 && !slices.ContainsFunc(who.Runs, isGlob) {
+			q.Runs = who.Runs // the store finds them by an index
+		}
 		if f != nil {
 			httpguard.Fail(w, f)
 			return
@@ -33,11 +37,13 @@ func historyRoute(s *Server) auth.Route {
 	}}
 }
 
-// historyQuery parses the parameters of GET /decisions.
-func historyQuery(r *http.Request, who *auth.Identity) (store.HistoryQuery, *Failure) {
-	params := r.URL.Query()
-	limit, f := number(r, "limit", historyPage, 1, historyPage)
-	q := store.HistoryQuery{Host: params.Get("host"), Decision: params.Get("decision"), By: params.Get("by"), Limit: int(limit)}
+// HistoryQuery parses the parameters of GET /decisions.
+func HistoryQuery(params url.Values) (q store.HistoryQuery, f *Failure) {
+	limit, f := numberIn(params, "limit", historyPage, 1, historyPage)
+	q = store.HistoryQuery{Host: params.Get("host"), Decision: params.Get("decision"), By: params.Get("by"), Limit: int(limit)}
+	if run := params.Get("run"); run != "" {
+		q.Runs = []string{run}
+	}
 	if q.Decision != "" && !slices.Contains(store.HistoryDecisions, q.Decision) {
 		f = firstFailure(f, refuse(protocol.BadMessage, "decision must be one of %s", strings.Join(store.HistoryDecisions, ", ")))
 	}
@@ -45,12 +51,6 @@ func historyQuery(r *http.Request, who *auth.Identity) (store.HistoryQuery, *Fai
 		if n, err := fmt.Sscanf(before, "%d-%d", &q.Before, &q.BeforeN); n < 2 || err != nil || q.Before < 1 {
 			f = firstFailure(f, refuse(protocol.BadMessage, "before must be the member next of another page"))
 		}
-	}
-	switch run := params.Get("run"); {
-	case run != "":
-		q.Runs = []string{run}
-	case !slices.ContainsFunc(who.Runs, isGlob):
-		q.Runs = who.Runs // the store finds them by an index
 	}
 	return q, f
 }
