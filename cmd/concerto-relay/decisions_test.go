@@ -65,7 +65,9 @@ func TestDecisions(t *testing.T) {
 	d := start(t, dir, nil)
 	over := []string{"--server", d.url, "--token-file", "viewer"}
 	for _, where := range [][]string{db, over} {
-		list := func(args ...string) string { return run(t, dir, "", append(append([]string{"decisions"}, where...), args...)...) }
+		list := func(args ...string) string {
+			return run(t, dir, "", append(append([]string{"decisions"}, where...), args...)...)
+		}
 		lines := strings.Split(list(), "\n")
 		if len(lines) != 21 || strings.Join(strings.Fields(lines[0]), " ") != "WHEN DECISION BY RUN WHAT" {
 			t.Fatalf("%v: %d lines: %s", where, len(lines), lines)

@@ -2,10 +2,12 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/concerto-lang/concerto/relay/protocol"
@@ -48,7 +50,11 @@ func HistoryQuery(params url.Values) (q store.HistoryQuery, f *Failure) {
 		f = firstFailure(f, refuse(protocol.BadMessage, "decision must be one of %s", strings.Join(store.HistoryDecisions, ", ")))
 	}
 	if before := params.Get("before"); before != "" {
-		if n, err := fmt.Sscanf(before, "%d-%d", &q.Before, &q.BeforeN); n < 2 || err != nil || q.Before < 1 {
+		at, n, _ := strings.Cut(before, "-")
+		var errs [2]error
+		q.Before, errs[0] = strconv.ParseInt(at, 10, 64)
+		q.BeforeN, errs[1] = strconv.ParseInt(n, 10, 64)
+		if errors.Join(errs[:]...) != nil || q.Before < 1 {
 			f = firstFailure(f, refuse(protocol.BadMessage, "before must be the member next of another page"))
 		}
 	}
