@@ -76,6 +76,28 @@ func (q *PermissionRequested) IsSecret() bool {
 	return slices.ContainsFunc(q.Questions, func(one Question) bool { return one.Secret })
 }
 
+// Unseen returns the reason why people at the relay cannot see everything that they would approve,
+// and what they can do instead. It returns "" if nothing is missing. Such a request can only be
+// denied there.
+func (q *PermissionRequested) Unseen() string {
+	var args struct {
+		Truncated json.RawMessage `json:"$truncated"`
+		Content   bool            `json:"content_truncated"`
+	}
+	_ = json.Unmarshal(q.OpArgs, &args) // arguments of another form are complete
+	switch {
+	case args.Truncated != nil:
+		return "only a part of the request's arguments was sent, because they are too large" + unseenHint
+	case args.Content && q.Diff == "":
+		return "only the beginning of the content was sent" + unseenHint
+	case strings.HasSuffix(q.Diff, cutNote):
+		return "the end of the diff was not sent, because it is longer than 64 KiB" + unseenHint
+	}
+	return ""
+}
+
+const unseenHint = ": deny it, or decide on the machine of the run"
+
 // ShortJSON returns v if it has at most most bytes. Otherwise it returns an object with the length
 // and the beginning of v.
 func ShortJSON(v json.RawMessage, most int) json.RawMessage {

@@ -68,12 +68,14 @@ type PermissionRequested struct {
 // maxDiff is the maximum size of PermissionRequested.Diff, in bytes.
 const maxDiff = 64 << 10
 
+// cutNote is the last line of a diff that CutDiff has shortened.
+const cutNote = "\\ the rest of the diff is left out: it is longer than 64 KiB\n"
+
 // CutDiff shortens a diff for PermissionRequested. Its last line then states that.
 func CutDiff(text string) string {
 	if len(text) <= maxDiff {
 		return text
 	}
-	const cutNote = "\\ the rest of the diff is left out: it is longer than 64 KiB\n"
 	text = text[:maxDiff-len(cutNote)]
 	return text[:strings.LastIndexByte(text, '\n')+1] + cutNote
 }
