@@ -35,8 +35,8 @@ export const granted = ({ decision }) => /^a(pprove|nswer)/.test(decision);
 // onDecide("approve"|"deny", {answers?, text?, scope?}). state is one of the names above, "open",
 // or {state, by?, decision?, error?, errors?}. now is the server's time in milliseconds. may
 // reports whether the user may decide. armed is the decision that Enter would confirm. typed
-// {load(), save(states)} stores drafts as in useForm. nth tells this request from others with the
-// same text, for screen readers. For half a second after the card appears, its
+// {load(), save(states)} stores drafts as in useForm. nth numbers requests with the same text,
+// for screen readers. For half a second after the card appears, its
 // arguments change or the page becomes visible, the card accepts no decision. Directly after the
 // card has moved, it accepts no click.
 export function ApprovalCard({ request: q, run, host, now = Date.now(), may = true, armed, onDecide, onOpen, typed, nth, state = "open" }) {
