@@ -8,13 +8,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto/internal/record/audit"
+	"github.com/concerto-lang/concerto/relay/server"
 	"github.com/concerto-lang/concerto/relay/server/accounts"
 	"github.com/concerto-lang/concerto/relay/server/auth"
 	"github.com/concerto-lang/concerto/relay/server/httpguard"
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// manager manages users, tokens and pairings, either in a server's database or through a server.
+// manager manages users, tokens and pairings, and reads decisions. It uses a server's database or
+// a server.
 type manager interface {
 	makeToken(ctx context.Context, user string, n auth.NewToken) (newToken, error)
 	tokens(ctx context.Context) ([]accounts.TokenInfo, error)
@@ -24,6 +26,7 @@ type manager interface {
 	removeUser(ctx context.Context, name string) error
 	lookPairing(ctx context.Context, code string) (name, fingerprint string, err error)
 	confirmPairing(ctx context.Context, code string) (host string, err error)
+	decisions(ctx context.Context, query url.Values) (*server.HistoryPage, error)
 	close()
 }
 
@@ -47,7 +50,7 @@ func (a *app) addManagerFlags(c *cobra.Command, w *managerFlags) {
 	f := c.PersistentFlags()
 	a.databaseFlag(f, &w.db)
 	f.StringVar(&w.server, "server", "", "call the server at `URL` instead of its database")
-	f.StringVar(&w.tokenFile, "token-file", "", "read an owner's access token from `FILE`")
+	f.StringVar(&w.tokenFile, "token-file", "", "read an access token from `FILE`")
 }
 
 // manager opens the database or the server that the flags select. If make is set, it creates a

@@ -23,6 +23,7 @@ const mostName, mostLink = 64, 2048
 func (a *app) pairCommand() *cobra.Command {
 	var s hostdSettings
 	var name string
+	var noQR bool
 	var format *cmdline.Format
 	c := a.group(&cobra.Command{
 		Use:   "pair",
@@ -37,15 +38,16 @@ retains its id. pair uses the settings of hostd. Exit code 1: not confirmed with
 	}, a.pairConfirmCommand())
 	c.RunE = func(*cobra.Command, []string) error {
 		s.complete(a)
-		return a.pair(&s, name, !format.IsText())
+		return a.pair(&s, name, !format.IsText(), noQR)
 	}
 	a.hostdPathFlags(c.Flags(), &s)
 	c.Flags().StringVar(&name, "name", "", "set the machine's `NAME` at the server (default: its hostname)")
+	noQRFlag(c.Flags(), &noQR)
 	format = cmdline.AddFormat(c, "text", "ndjson")
 	return c
 }
 
-func (a *app) pair(s *hostdSettings, name string, asJSON bool) error {
+func (a *app) pair(s *hostdSettings, name string, asJSON, noQR bool) error {
 	if s.server == "" {
 		return usage("add --server URL", "no server is set")
 	}
@@ -70,6 +72,9 @@ func (a *app) pair(s *hostdSettings, name string, asJSON bool) error {
 	}
 	if err := a.showPairing(b, s.server, asJSON); err != nil {
 		return err
+	}
+	if !asJSON && !noQR && displayText(b.Link, mostLink) == b.Link { // the code contains the link that is shown
+		printQR(a, a.stdout, b.Link)
 	}
 	pairing, err := b.Wait(ctx)
 	switch {

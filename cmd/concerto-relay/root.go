@@ -16,7 +16,7 @@ import (
 )
 
 // first lists the commands in the order of the help.
-var first = []string{"serve", "hostd", "pair", "doctor", "run", "runs", "attach", "approve", "deny", "user", "token", "audit"}
+var first = []string{"serve", "hostd", "pair", "doctor", "run", "runs", "attach", "approve", "deny", "decisions", "user", "token", "audit"}
 
 // root returns the root command with all subcommands. Each subcommand is in a file of its own.
 func (a *app) root() *cobra.Command {
@@ -38,7 +38,7 @@ func (a *app) root() *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.Flags().BoolVarP(&asked, "version", "v", false, "print the version")
 	root.PersistentFlags().StringVar(&a.config, "config", "", "read settings from `FILE` instead of relay.toml")
-	root.AddCommand(a.serveCommand(), a.hostdCommand(), a.runCommand(), a.runsCommand(), a.attachCommand(), a.approveCommand(), a.denyCommand(), a.shimCommand(), a.agentCommand(), a.doctorCommand(), a.pairCommand(), a.tokenCommand(), a.userCommand(), a.auditCommand())
+	root.AddCommand(a.serveCommand(), a.hostdCommand(), a.runCommand(), a.runsCommand(), a.attachCommand(), a.approveCommand(), a.denyCommand(), decisionsCommand(a), a.shimCommand(), a.agentCommand(), a.doctorCommand(), a.pairCommand(), a.tokenCommand(), a.userCommand(), a.auditCommand())
 	cmdline.AddAliases(root)
 	cmdline.SetHelp(root, first, topics, usage)
 	return root

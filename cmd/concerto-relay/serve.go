@@ -30,6 +30,7 @@ type serveFlags struct {
 	ready                  string
 	nats, engine           string
 	pushInsecure, withHost bool
+	noQR                   bool
 }
 
 func (a *app) serveCommand() *cobra.Command {
@@ -71,6 +72,7 @@ such as a proxy with HTTPS, set --public-url. By default it accepts new hosts on
 	f.StringVar(&s.urlToken, "url-token", "on", "accept tokens in WebSocket URLs: `MODE` is on or off (default on)")
 	f.StringVar(&s.ready, "ready-file", "", "write the server's URL to `FILE` when it is ready")
 	f.BoolVar(&s.withHost, "with-hostd", false, "also run hostd in this process, with the settings of hostd")
+	noQRFlag(f, &s.noQR)
 	return c
 }
 
@@ -201,7 +203,7 @@ const endWithin = 4 * time.Second
 func (a *app) setUpOwner(ctx context.Context, s *serveFlags, set serveConfig, users *auth.Auth) (later func(context.Context) error, err error) {
 	switch {
 	case s.admin == "":
-		return nil, a.setupLink(ctx, set, users)
+		return nil, a.setupLink(ctx, set, users, s.noQR)
 	case s.adminFile == "":
 		_, err := users.PutUser(ctx, commandLine, s.admin, auth.Owner, s.hash)
 		return nil, err
@@ -225,8 +227,9 @@ func (a *app) warnPublicURL(set serveConfig) {
 	}
 }
 
-// setupLink prints the link that creates the first owner. It prints nothing if a user exists.
-func (a *app) setupLink(ctx context.Context, set serveConfig, users *auth.Auth) error {
+// setupLink prints the link that creates the first owner, and its QR code. It prints nothing if a
+// user exists.
+func (a *app) setupLink(ctx context.Context, set serveConfig, users *auth.Auth, noQR bool) error {
 	code, err := users.Setup(ctx)
 	if err != nil || code == "" {
 		return err
@@ -235,7 +238,11 @@ func (a *app) setupLink(ctx context.Context, set serveConfig, users *auth.Auth) 
 	if set.guard.Public != nil {
 		at = strings.TrimSuffix(set.guard.Public.String(), "/")
 	}
-	fmt.Fprintf(a.stdout, "no user exists; open this link to create the first owner (it works once): %s/setup#%s\n", at, code)
+	link := at + "/setup#" + code
+	fmt.Fprintf(a.stdout, "no user exists; open this link to create the first owner (it works once): %s\n", link)
+	if !noQR {
+		printQR(a, a.stdout, link)
+	}
 	return nil
 }
 

@@ -35,6 +35,7 @@ func (a *app) tokenCreateCommand(w *managerFlags) *cobra.Command {
 	var n auth.NewToken
 	var role, user, public string
 	var ttl time.Duration
+	var noQR bool
 	var format *cmdline.Format
 	c := &cobra.Command{
 		Use:   "create",
@@ -72,6 +73,9 @@ with it. Without --ttl a token expires 30 days after its last use.` + whereHelp,
 				fmt.Fprintf(a.stderr, "token %s\n", made.ID)
 				if made.Link != "" {
 					fmt.Fprintf(a.stderr, "link  %s\n", made.Link)
+					if !noQR {
+						printQR(a, a.stderr, made.Link)
+					}
 				}
 				_, err = fmt.Fprintln(a.stdout, made.Token)
 				return err
@@ -85,6 +89,7 @@ with it. Without --ttl a token expires 30 days after its last use.` + whereHelp,
 	f.DurationVar(&ttl, "ttl", 0, "let the token expire after `DURATION`, such as 1h or 90m")
 	f.StringVar(&user, "user", "", "create the token for the user `NAME`, with --db (default: the first owner)")
 	f.StringVar(&public, "public-url", "", "use the server's `URL` in the link, with --db and --runs")
+	noQRFlag(f, &noQR)
 	format = cmdline.AddFormat(c, "text", "json")
 	return c
 }

@@ -116,7 +116,7 @@ var Policy = []Rule{
 	{Package: "internal/testkit/mutants"},
 	{Package: "internal/text/jcs"},
 	{Package: "internal/record/audit", Imports: "internal/process/lockfile internal/text/jcs internal/process/userfile internal/text/utf8cut internal/text/hexsum"},
-	{Package: "relay/protocol", Imports: "internal/text/jcs"},
+	{Package: "relay/protocol", Imports: "internal/text/jcs internal/text/utf8cut"},
 	{Package: "web"},
 	{Package: "relay/hostd/approvals", Imports: "internal/text/jcs relay/protocol internal/text/hexsum"},
 	{Package: "relay/hostd/workdirfs", Imports: "internal/process/procgroup relay/protocol internal/text/utf8cut internal/text/hexsum"},

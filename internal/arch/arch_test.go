@@ -23,6 +23,7 @@ var libraries = []struct{ path, by string }{
 	{"github.com/alecthomas/participle/v2", "parser"},
 	{"github.com/BurntSushi/toml", "internal/text/tomlkeys"}, // which checks what the library does not
 	{"github.com/creack/pty", "relay/ptyholder"},
+	{"rsc.io/qr", "cmd/concerto-relay"},
 	{"github.com/google/go-dap", "internal/editor/dap"},
 	{"github.com/google/go-dap", "internal/cli"}, // only in tests of the package
 	{"go.yaml.in/yaml/v4", "internal/compile/manifest"},

@@ -15,8 +15,9 @@ import (
 // requests contains the open requests to people and the lines about requests that must be written.
 type requests struct {
 	open    map[string]*openRequest
-	order   []string // ids of the open requests, oldest first
-	control [][]byte // lines to write to hostd
+	asked   map[string]string // ids of the requests that were reported, by decidedKey, until they are decided
+	order   []string          // ids of the open requests, oldest first
+	control [][]byte          // lines to write to hostd
 }
 
 // openRequest is a request that has no answer yet.
@@ -98,6 +99,7 @@ func (s *Source) Ask(ctx context.Context, id string, r effect.Request, alone boo
 	x := &openRequest{line: q.line(), answer: make(chan protocol.HostdMessage, 1)}
 	s.requests.open[id] = x
 	s.requests.order = append(s.requests.order, id)
+	s.requests.asked[askedKey(r)] = id
 	s.requests.control = append(s.requests.control, x.line)
 	s.mu.Unlock()
 	s.notifyWriter(true)

@@ -60,7 +60,7 @@ type Source struct {
 func New(o Options) *Source {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Source{o: o, ctx: ctx, cancel: cancel, stopped: make(chan struct{}), tried: make(chan struct{}), joined: make(chan struct{}), wake: make(chan struct{}, 1), urgent: make(chan struct{}, 1)}
-	s.requests.open = map[string]*openRequest{}
+	s.requests.open, s.requests.asked = map[string]*openRequest{}, map[string]string{}
 	s.places.init()
 	s.conversations.open, s.conversations.calls = map[string]conversation{}, map[int64]string{}
 	s.report(protocol.RunStarted, o.Started)

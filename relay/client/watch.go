@@ -44,16 +44,16 @@ var omitted = func() map[event.Kind]string {
 	return map[event.Kind]string{
 		event.Emit: "frequent; reported where the output is written", event.Print: "frequent; reported where the output is written",
 		event.Await: "the question is reported where it is asked", event.Log: "not part of the output", event.Error: "the end of the run contains it",
-		event.Exchange: requests, event.Message: requests, event.Question: requests, event.Approval: requests, event.Decision: requests, event.Agent: requests, event.Model: requests,
+		event.Exchange: requests, event.Message: requests, event.Question: requests, event.Approval: requests, event.Agent: requests, event.Model: requests,
 		event.Run: own, event.Task: own, event.Pipeline: own, event.Stage: own, event.Listen: own, event.Handler: own, event.Retry: own, event.Fallback: own,
 		event.Repair: own, event.Tool: own, event.MCP: own, event.HTTP: own, event.Command: own, event.Timer: own, event.Store: own, event.File: own,
 	}
 }()
 
 // Sink returns what receives the events of the run. It reports conversations with hosts and agents,
-// and the run's places.
+// decisions that users of the relay did not make, and the run's places.
 func (s *Source) Sink() event.Sink {
-	return event.Sink{Shows: map[event.Kind]func(*event.Event){event.Request: s.handleRequest, event.Work: s.handlePlaces}, Omits: omitted}
+	return event.Sink{Shows: map[event.Kind]func(*event.Event){event.Request: s.handleRequest, event.Work: s.handlePlaces, event.Decision: s.handleDecision}, Omits: omitted}
 }
 
 // handleRequest handles an effect of a conversation.

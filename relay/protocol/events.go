@@ -68,12 +68,14 @@ type PermissionRequested struct {
 // maxDiff is the maximum size of PermissionRequested.Diff, in bytes.
 const maxDiff = 64 << 10
 
+// cutNote is the last line of a diff that CutDiff has shortened.
+const cutNote = "\\ the rest of the diff is left out: it is longer than 64 KiB\n"
+
 // CutDiff shortens a diff for PermissionRequested. Its last line then states that.
 func CutDiff(text string) string {
 	if len(text) <= maxDiff {
 		return text
 	}
-	const cutNote = "\\ the rest of the diff is left out: it is longer than 64 KiB\n"
 	text = text[:maxDiff-len(cutNote)]
 	return text[:strings.LastIndexByte(text, '\n')+1] + cutNote
 }
@@ -129,6 +131,19 @@ type PermissionResolved struct {
 	Answer       json.RawMessage `json:"answer,omitempty" is:"bytes=4096" doc:"the value of a non-secret answer, redacted; for several questions an object. A longer value is {\"$truncated\": bytes, \"preview\": …}"`
 	AnswerSHA256 string          `json:"answer_sha256,omitempty" doc:"of the value of a non-secret answer, canonicalized as in RFC 8785"`
 	Reason       string          `json:"reason,omitempty"`
+}
+
+// Decided is the data of run.decision.
+type Decided struct {
+	RequestID string          `json:"request_id,omitempty" is:"id" doc:"of the request, if the relay has received it"`
+	Title     string          `json:"title" is:"required chars=500" doc:"what was requested, in one line, redacted"`
+	Line      string          `json:"line,omitempty" is:"chars=500" doc:"the first line of the request's body, redacted"`
+	Decision  string          `json:"decision" is:"required enum=approve|deny|answer|expired|withdrawn"`
+	Actor     string          `json:"actor" is:"required enum=human|application|flag|agent|rule|default|timeout|host"`
+	By        string          `json:"by,omitempty" doc:"the person, or the rule or the handler that decided"`
+	Reason    string          `json:"reason,omitempty" doc:"redacted"`
+	Answer    json.RawMessage `json:"answer,omitempty" is:"bytes=4096" doc:"as in run.permission_resolved"`
+	Host      string          `json:"host,omitempty" doc:"the program's host that made the request"`
 }
 
 // Exited is the data of run.exited.

@@ -8,6 +8,7 @@ const (
 	RunInput               = "run.input"
 	RunPermissionRequested = "run.permission_requested"
 	RunPermissionResolved  = "run.permission_resolved"
+	RunDecision            = "run.decision"
 	RunExited              = "run.exited"
 	RunMeta                = "run.meta"
 	RunEmit                = "run.emit"
@@ -51,6 +52,7 @@ var Messages = []Message{
 	{Type: RunInput, Kind: Event, From: []Peer{Host}, Data: Input{}, Since: 1, Doc: "Input was written to the run."},
 	{Type: RunPermissionRequested, Kind: Event, From: []Peer{Host}, Data: PermissionRequested{}, Since: 1, Doc: "A run requests a decision, or answers."},
 	{Type: RunPermissionResolved, Kind: Event, From: []Peer{Host}, Data: PermissionResolved{}, Since: 2, Doc: "The outcome of a request. Only the host's report is final."},
+	{Type: RunDecision, Kind: Event, From: []Peer{Host}, Data: Decided{}, Since: 2, Doc: "A decision that no user of the relay made: by a rule, a handler, or a person at the terminal."},
 	{Type: RunExited, Kind: Event, From: []Peer{Host}, Data: Exited{}, Since: 1, Doc: "A run has ended. It is the last event."},
 	{Type: RunMeta, Kind: Event, From: []Peer{Host}, Data: Meta{}, Since: 2, Doc: "Metadata of a run; each member replaces its previous value."},
 	{Type: RunEmit, Kind: Event, From: []Peer{Host}, Data: Emit{}, Since: 2, Doc: "A program emitted a value."},

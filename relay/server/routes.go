@@ -34,6 +34,7 @@ func (s *Server) Routes() []auth.Route {
 		{Method: "POST", Path: "/runs/{run}/stop", Right: auth.Stop, Handle: s.postStop},
 		{Method: "POST", Path: "/runs/{run}/permissions/{request}", Right: auth.Decide, Handle: s.postDecision},
 		{Method: "GET", Path: "/inbox", Right: auth.Read, Handle: s.inbox},
+		historyRoute(s),
 		{Method: "POST", Path: "/rpc", Right: auth.AskRun, Handle: s.postRPC},
 		{Method: "GET", Path: "/hosts", Right: auth.ReadHosts, Handle: s.hostList},
 	}, s.config.More...)

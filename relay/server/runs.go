@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -97,7 +98,11 @@ func requestRow(q *store.Request, more map[string]any) json.RawMessage {
 // number returns an integer parameter of a request. It returns otherwise if the parameter is
 // missing, and a Failure if it is not between from and to.
 func number(r *http.Request, name string, otherwise, from, to int64) (int64, *Failure) {
-	text := r.URL.Query().Get(name)
+	return numberIn(r.URL.Query(), name, otherwise, from, to)
+}
+
+func numberIn(params url.Values, name string, otherwise, from, to int64) (int64, *Failure) {
+	text := params.Get(name)
 	if text == "" {
 		return otherwise, nil
 	}

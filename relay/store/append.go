@@ -215,7 +215,8 @@ func (b *batch) advance(r *openRun, e *Event) error {
 	if r.exceedsRequests(e, r.requests) {
 		b.addViolation(&Incoming{HostID: r.HostID, Envelope: &protocol.Envelope{RunID: r.ID, Seq: e.Seq}}, protocol.RateLimited)
 	}
-	for _, c := range r.apply(e, r.requests) {
+	changes := r.apply(e, r.requests)
+	for _, c := range changes {
 		var err error
 		if c.data != nil {
 			_, err = b.tx.ExecContext(b.ctx, `INSERT INTO requests (run_id, request_id, seq, data_json, state) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING`,
@@ -226,6 +227,9 @@ func (b *batch) advance(r *openRun, e *Event) error {
 		if err != nil {
 			return b.s.wrapError("update a request", err)
 		}
+	}
+	if err := b.chronicle(r, e, changes); err != nil {
+		return err
 	}
 	return b.settle(r, e)
 }

@@ -69,7 +69,19 @@ CREATE TABLE starts (run_id TEXT PRIMARY KEY, user_name TEXT NOT NULL)
 `, `
 ALTER TABLE decisions ADD COLUMN answer TEXT NOT NULL DEFAULT '';
 ALTER TABLE decisions ADD COLUMN answer_sha256 TEXT NOT NULL DEFAULT ''
+`, `
+CREATE TABLE history (n {serial}, run_id TEXT NOT NULL, request_id TEXT NOT NULL, host_id TEXT NOT NULL, at BIGINT NOT NULL, title TEXT NOT NULL, line TEXT NOT NULL,
+	decision TEXT NOT NULL, by_name TEXT NOT NULL, actor TEXT NOT NULL, reason TEXT NOT NULL, answer TEXT NOT NULL);
+CREATE UNIQUE INDEX history_of_request ON history (run_id, request_id) WHERE request_id <> '';
+CREATE INDEX history_by_time ON history (at, n);
+CREATE INDEX history_by_run ON history (run_id, at, n);
+CREATE INDEX history_by_host ON history (host_id, at, n);
+CREATE INDEX history_by_decision ON history (decision, at, n);
+CREATE INDEX history_by_person ON history (by_name, at, n)
 `}
+
+// historySchema is the number of the schema with the table history, which the migration fills.
+const historySchema = 7
 
 // migrate updates the schema in one transaction. If the schema is newer than this program, migrate
 // changes nothing and returns ErrNewer.
@@ -95,6 +107,11 @@ func (s *Store) migrate(ctx context.Context) error {
 			for _, statement := range strings.Split(strings.ReplaceAll(migrations[has], "{serial}", s.dialect.Serial), ";") {
 				if _, err := tx.ExecContext(ctx, statement); err != nil {
 					return s.wrapError(fmt.Sprintf("make schema %d", has+1), err)
+				}
+			}
+			if has+1 == historySchema {
+				if err := (historyTable{ctx, s, tx}).fill(); err != nil {
+					return err
 				}
 			}
 		}

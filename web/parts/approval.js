@@ -35,10 +35,11 @@ export const granted = ({ decision }) => /^a(pprove|nswer)/.test(decision);
 // onDecide("approve"|"deny", {answers?, text?, scope?}). state is one of the names above, "open",
 // or {state, by?, decision?, error?, errors?}. now is the server's time in milliseconds. may
 // reports whether the user may decide. armed is the decision that Enter would confirm. typed
-// {load(), save(states)} stores drafts as in useForm. For half a second after the card appears, its
+// {load(), save(states)} stores drafts as in useForm. nth numbers requests with the same text,
+// for screen readers. For half a second after the card appears, its
 // arguments change or the page becomes visible, the card accepts no decision. Directly after the
 // card has moved, it accepts no click.
-export function ApprovalCard({ request: q, run, host, now = Date.now(), may = true, armed, onDecide, onOpen, typed, state = "open" }) {
+export function ApprovalCard({ request: q, run, host, now = Date.now(), may = true, armed, onDecide, onOpen, typed, nth, state = "open" }) {
   const s = typeof state === "string" ? { state } : state;
   const open = s.state === "open" || states[s.state]?.open;
   const box = useRef();
@@ -52,8 +53,10 @@ export function ApprovalCard({ request: q, run, host, now = Date.now(), may = tr
   const prompt = whole?.startsWith(head) ? whole.slice(head.length).trim() : whole;
   const args = shownArgs(q, head, run?.cwd);
   const body = useBody(q, [...(prompt ? [prompt] : []), ...args.map(([, v]) => v)]);
+  const unseen = unseenOf(q);
+  const blocked = body.hides ? `Show all ${count(body.lines, "line")} first.` : unseen;
   const decide = (decision) => (event) => {
-    if (!open || !ready(event) || (body.hides && decision === "approve")) return;
+    if (!open || !ready(event) || (blocked && decision === "approve")) return;
     const extra = { ...(more.text && { text: more.text }), ...(more.scope !== "once" && decision === "approve" && { scope: more.scope }) };
     if (yesNo) return onDecide("approve", { ...extra, answers: { [yesNo.id]: decision === "approve" } });
     if (decision === "deny" || !q.questions?.length) return onDecide(decision, extra);
@@ -61,14 +64,15 @@ export function ApprovalCard({ request: q, run, host, now = Date.now(), may = tr
     if (answers) onDecide(decision, { ...extra, answers });
     else focusWrong(box.current);
   };
+  const about = [head, firstLine(args[0]?.[1]), run?.title].filter(Boolean).join(", ") + (nth ? ` (${nth})` : "");
   const risk = Object.hasOwn(risks, q.risk ?? "") ? q.risk : null;
-  const button = (of, label) => html`<${Button} of=${of} label=${label} about=${head} ready=${ready.now && !(body.hides && of === "approve")} armed=${armed} act=${decide(of)} why=${of === "approve" && body.hides ? `${title}why` : null} />`;
+  const button = (of, label) => html`<${Button} of=${of} label=${label} about=${about} ready=${ready.now && !(blocked && of === "approve")} armed=${armed} act=${decide(of)} why=${of === "approve" && blocked ? `${title}why` : null} />`;
   return html`<section class=${classes("approval", !open && "over")} ref=${box} data-testid="approval-card" data-state=${s.state} data-risk=${risk} aria-labelledby=${title} tabindex="-1">
     <div class="approval-head"><h2 id=${title}>${plain(head)}</h2>${risk && html`<span class=${`chip ${risks[risk]}`}>${icon(risk === "low" ? "shield" : "alert")}${risk} risk</span>`}</div>
     <${Who} q=${q} run=${run} host=${host} onOpen=${onOpen} />
     <div class=${classes("approval-body", !body.all && "cut")} ref=${body.box} onFocusIn=${body.show}><div>
     ${prompt && (yesNo || !(open && may && q.questions?.some((x) => x.question === prompt))) && html`<div class="approval-prompt">${q.questions?.length ? html`<${Markdown} text=${prompt} />` : plain(prompt)}</div>`}
-    <${Args} q=${q} shown=${args} />
+    <${Args} shown=${args} />
     ${q.diff && html`<${Diff} text=${q.diff} all=${body.all} comments=${open && may && commentsOf(form)} />`}</div></div>
     ${body.hides && html`<button type="button" class="approval-all" data-testid="show-all" aria-label=${`Show all ${count(body.lines, "line")}: ${plain(head)}`} onClick=${body.show}>Show all ${count(body.lines, "line")}</button>`}
     ${q.redacted && html`<p class="approval-note" data-testid="redacted">Secrets are replaced by stars or [redacted].</p>`}
@@ -79,11 +83,22 @@ export function ApprovalCard({ request: q, run, host, now = Date.now(), may = tr
     ${open && may && html`<${More} q=${q} more=${more} set=${setMore} />
       <div class=${classes("approval-do", yesNo && "yes-no")}>${button("deny", yesNo ? "No" : q.questions?.length ? "Decline" : "Deny")}
         ${button("approve", yesNo ? "Yes" : q.questions?.length ? "Answer" : "Approve")}
-        ${body.hides && html`<span class="hint" id=${`${title}why`}>Show all ${count(body.lines, "line")} first.</span>`}
+        ${blocked && html`<span class="hint" id=${`${title}why`}>${blocked}</span>`}
         ${armed && html`<span class="hint" role="status">Press Enter to ${yesNo ? `say ${armed === "deny" ? "no" : "yes"}` : armed}, any other key to cancel.</span>`}</div>`}
     ${open && !may && html`<p class="approval-state muted">${icon("lock")}You are not allowed to decide this request.</p>`}
   </section>`;
 }
+
+// unseenOf returns why the request does not contain everything that an approval would cover; "" if
+// it does. The host refuses its approval, too.
+function unseenOf({ op_args: args, diff }) {
+  const what = args?.$truncated !== undefined ? `${bytes(args.$truncated)} of arguments` : args?.content_truncated === true && !diff ? "the content" : diff?.endsWith(cutNote) ? "the diff" : "";
+  return what && `Only a part of ${what} was sent, so it cannot be approved here. Deny it, or decide on the machine of the run.`;
+}
+
+const cutNote = "\\ the rest of the diff is left out: it is longer than 64 KiB\n";
+
+const firstLine = (value) => (typeof value === "string" ? plain(value.trim().split("\n")[0].slice(0, 80)) : "");
 
 const textOf = (value) => (typeof value === "string" ? value : JSON.stringify(value, null, 2));
 
@@ -146,13 +161,11 @@ function shownArgs({ op_args: args, diff }, head, cwd) {
 }
 
 // Args shows arguments: commands and long texts as blocks, short values in rows, and other values as
-// JSON. It also shows what the host has shortened.
-function Args({ q: { op_args: args, diff }, shown }) {
+// JSON.
+function Args({ shown }) {
   const short = shown.filter(([k, v]) => isShort(k, v));
   return html`${shown.filter(([k, v]) => !isShort(k, v)).map(([k, v]) => html`<${Arg} key=${k} name=${k} value=${v} />`)}
-    ${short.length > 0 && html`<dl class="approval-short">${short.map(([k, v]) => html`<div key=${k}><dt>${plain(k)}</dt><dd><code>${k === "bytes" ? bytes(v) : plain(String(v))}</code></dd></div>`)}</dl>`}
-    ${args?.content_truncated === true && !diff && html`<p class="approval-note">Only the first part of the file is shown.</p>`}
-    ${args?.$truncated !== undefined && html`<p class="approval-note">Only a part of the ${bytes(args.$truncated)} is shown.</p>`}`;
+    ${short.length > 0 && html`<dl class="approval-short">${short.map(([k, v]) => html`<div key=${k}><dt>${plain(k)}</dt><dd><code>${k === "bytes" ? bytes(v) : plain(String(v))}</code></dd></div>`)}</dl>`}`;
 }
 
 const isShort = (k, v) => v === null || typeof v === "number" || typeof v === "boolean" || (typeof v === "string" && !untold.includes(k) && v.length <= 60 && !/\n/.test(v) && !turning.test(v));

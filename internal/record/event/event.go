@@ -82,6 +82,8 @@ type Decided struct {
 	Asked   json.RawMessage
 	Answer  json.RawMessage // nil if there is none
 	Problem string          // why there is no answer, or why the answer was rejected
+	Channel string          // of an awaited emit; otherwise ""
+	By      string          // effect.ByHandler, …
 	Actor   effect.Actor
 	Path    []Participant // the participants in the decision, if a handler decided
 	// Handler means that a handler decided; At is its place, unless it belongs to the library.

@@ -44,7 +44,7 @@ func (d decisions) Decided(x *vm.Decision) error {
 	who, path := ledger.Decider(x)
 	clean := d.options.Secrets
 	shown := &event.Decided{Kind: x.Kind, Host: x.Host, ID: clean.JSON(x.ID), Asked: clean.JSON(x.Asked), Answer: clean.JSON(x.Answer), Problem: clean.Text(x.Problem),
-		Actor: effect.Actor{Type: who.Type, Name: who.Name}, Handler: x.By == effect.ByHandler, At: placeOf(x.At), Took: time.Duration(x.MS) * time.Millisecond, Call: x.Call}
+		Channel: x.Channel, By: x.By, Actor: effect.Actor{Type: who.Type, Name: who.Name}, Handler: x.By == effect.ByHandler, At: placeOf(x.At), Took: time.Duration(x.MS) * time.Millisecond, Call: x.Call}
 	for _, p := range path {
 		shown.Path = append(shown.Path, event.Participant{Actor: effect.Actor{Type: p.Type, Name: p.Name}, Effect: p.Effect, At: p.At})
 	}

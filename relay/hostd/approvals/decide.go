@@ -169,6 +169,9 @@ func (e *entry) checkDecision(dec Decision) error {
 	if dec.Decision == Deny || dec.Sent == Deny {
 		return nil
 	}
+	if why := e.Data.Unseen(); why != "" {
+		return errorf(protocol.Forbidden, "request %s cannot be approved here: %s", e.Data.RequestID, why)
+	}
 	if err := checkAnswers(e.Data.Questions, dec); err != nil {
 		return errorf(protocol.InvalidAnswer, "%v", err)
 	}

@@ -31,7 +31,7 @@ type run struct {
 }
 
 // sourceEvents contains the types of events that a program may send.
-var sourceEvents = []string{protocol.RunStarted, protocol.RunOutput, protocol.RunMeta, protocol.RunEmit, protocol.RunListen, protocol.RunGap, protocol.RunExited, protocol.ToolCall, protocol.ToolResult}
+var sourceEvents = []string{protocol.RunStarted, protocol.RunOutput, protocol.RunMeta, protocol.RunEmit, protocol.RunListen, protocol.RunDecision, protocol.RunGap, protocol.RunExited, protocol.ToolCall, protocol.ToolResult}
 
 // sourceConn is the connection of a run's program.
 type sourceConn struct {

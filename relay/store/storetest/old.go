@@ -8,8 +8,8 @@ import (
 )
 
 // Old checks a migrated database of schema 2. It contains a host with two runs, one of which has a
-// missing event, an open request with a decision, and an input that was not sent. The store must
-// handle it like a new database.
+// missing event, an open request with a decision, and an input that was not sent; the other has a
+// request that was denied. The store must handle it like a new database.
 func Old(t *testing.T, s *store.Store) {
 	t.Helper()
 	f := &fixture{T: t, Store: s, at: 1_700_000_000_000}
@@ -19,7 +19,10 @@ func Old(t *testing.T, s *store.Store) {
 	if all, err := f.Pending(ctx, "host_a", true); err != nil || len(all) != 2 || all[0].ID != "i1" || all[1].ID != "q1" || all[0].Payload == nil {
 		t.Errorf("pending commands = %+v, %v; want i1 and q1", all, err)
 	}
-	var err error
+	past, err := store.History(ctx, f.Store, store.HistoryQuery{Limit: 9})
+	if err != nil || len(past) != 1 || past[0].Title != "Run a command" || past[0].Line != "make" || past[0].Decision != "deny" || past[0].By != "olga" || past[0].HostID != "host_a" || past[0].At != 7 {
+		t.Errorf("history = %+v, %v; want the decision of run_b", past, err)
+	}
 	if f.gen, err = f.TakeOver(ctx, store.Takeover{Host: "host_a", Epoch: 7, At: 9}); err != nil || f.gen != 2 {
 		t.Fatal(f.gen, err)
 	}

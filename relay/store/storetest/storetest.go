@@ -28,6 +28,7 @@ func Run(t *testing.T, open Opener) {
 		"order": order, "holes": holes, "gaps": gaps, "begins late": beginsLate, "refused": refused, "fenced": fenced,
 		"status": status, "requests": requests, "quota": quota, "random": random, "inputs": inputs, "decisions": decisions,
 		"one decision": oneDecision, "writer": writer, "settled": settled, "own refused": ownRefused, "pages": pages, "lost": lost, "skipped": skipped, "overdue": overdue, "again": reopened, "hosts": hosts, "kept": unknownFields,
+		"history": history, "history pages": historyPages,
 		"people": users, "tickets": tickets, "audit": audits, "one chain": oneChain, "removed": removed, "forgotten": forgotten,
 		"replicas": replicas, "changes": changes, "sent": sent, "calls": calls,
 		"pairings": pairings, "paired once": pairedOnce, "subscriptions": subscriptions, "notices": notices,

@@ -3,7 +3,7 @@ import { html, icon } from "parts/base.js";
 
 const pictures = {
   inbox: "inbox", runs: "chat", hosts: "host", start: "play", audit: "shield", settings: "settings", more: "more", back: "back",
-  live: "link", offline: "offline", busy: "refresh", ask: "alert", wait: "wait", ok: "check", bad: "close", lost: "ask",
+  live: "link", offline: "offline", busy: "refresh", ask: "alert", history: "clock", wait: "wait", ok: "check", bad: "close", lost: "ask",
   send: "send", stop: "stop", key: "key", out: "right", gap: "minus",
 };
 

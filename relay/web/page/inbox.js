@@ -1,14 +1,12 @@
 // The inbox: all open requests. The user can decide them here.
-import { html, plain } from "parts/base.js";
-import { granted, outcome } from "parts/approval.js";
-import { can, requests, requestsState, settled } from "./data/index.js";
+import { html } from "parts/base.js";
+import { requests, requestsState } from "./data/index.js";
 import { Card } from "./card.js";
 import { Icon } from "./icons.js";
 import { useCards } from "./cards.js";
+import { Decisions, useDecisions } from "./history.js";
 import { hrefOf } from "./route.js";
 import { Head } from "./shell.js";
-import { When } from "./when.js";
-import { nameOf } from "./words.js";
 import { failure } from "./load.js";
 
 export function Inbox() {
@@ -24,10 +22,7 @@ export function Inbox() {
 
 // Over lists recent decisions, so that a card does not disappear without an explanation.
 function Over() {
-  const all = settled.value;
-  if (!all.length) return null;
-  return html`<section class="over" aria-label="Recent decisions"><h2>Recent decisions</h2><ul>${all.map((q) => html`<li key=${q.key} data-testid="settled">
-    <${Icon} name=${granted(q.resolution) ? "ok" : "bad"} />
-    <span class="grow"><a href=${hrefOf("runs", q.run_id)}>${plain(nameOf({ title: q.title, tool: q.tool, id: q.run_id }))}</a>: ${plain(q.op_args_summary || q.prompt || q.op_tool || "")}</span>
-    <span class="quiet">${outcome(q.resolution)} <${When} ts=${q.closed_at} /></span></li>`)}</ul></section>`;
+  const rows = useDecisions("limit=10").value?.decisions;
+  if (!rows?.length) return null;
+  return html`<section class="over" aria-label="Recent decisions"><div class="panel-head"><h2>Recent decisions</h2><a class="button" href=${hrefOf("history")}>All decisions</a></div><${Decisions} rows=${rows} /></section>`;
 }

@@ -17,6 +17,7 @@ const kinds = {
     <p class="by">${plain(outboxText(item.data))} <button type="button" onClick=${() => dropEntry(item.data.id)}>${item.data.done ? "Clear" : "Cancel"}</button></p></div>`,
   waiting: ({ item }) => html`<p class="event"><${Icon} name="wait" />waits for input${item.text ? ": " : ""}${plain(item.text)}</p>`,
   request: Request,
+  decision: ({ item: { data: d } }) => verdict(granted(d), `${outcome({ ...d, by: d.by || d.actor }).replace(/^./, (c) => c.toUpperCase())}: ${d.title} ${d.line ?? ""}${d.reason ? ` (${d.reason})` : ""}`),
   emit: Emit,
   tool: Tool,
   listen: Listen,

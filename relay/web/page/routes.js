@@ -4,6 +4,7 @@ import { can } from "./data/index.js";
 export const routes = [
   { name: "inbox", label: "Inbox", icon: "inbox", key: "i", needs: "read" },
   { name: "runs", label: "Runs", icon: "runs", key: "r", needs: "read" },
+  { name: "history", label: "History", icon: "history", key: "d", needs: "read", seldom: true },
   { name: "hosts", label: "Hosts", icon: "hosts", key: "h", needs: "hosts" },
   { name: "start", label: "Start", icon: "start", key: "s", needs: "start" },
   { name: "audit", label: "Audit", icon: "audit", key: "a", needs: "audit", seldom: true },

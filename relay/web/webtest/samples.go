@@ -38,6 +38,10 @@ func (r *Relay) Samples() {
 
 	done := Begin(ci, "run_done", Data{"tool": "codex", "command": "codex exec 'update the changelog'", "cwd": "/srv/build", "title": "changelog"})
 	done.Write("Wrote CHANGELOG.md\n")
+	done.Ask("e1", Data{"prompt": "Edit CHANGELOG.md", "op_tool": "apply_patch", "diff": "--- a/CHANGELOG.md\n+++ b/CHANGELOG.md\n@@ -1 +1,2 @@\n # Changes\n+- Taxes are rounded once.\n"})
+	done.Send(protocol.RunPermissionResolved, Data{"request_id": "e1", "decision": "approve", "by": "olga", "actor": "web"})
+	done.Ask("e2", Data{"prompt": "Run a command", "op_tool": "bash", "op_args": Data{"command": "git push --force origin main"}})
+	done.Send(protocol.RunPermissionResolved, Data{"request_id": "e2", "decision": "deny", "by": "ann", "actor": "web", "reason": "never to main"})
 	done.Send(protocol.RunExited, Data{"exit_code": 0, "reason": "exited"})
 	done.Stored()
 
@@ -54,6 +58,7 @@ func (r *Relay) Samples() {
 	concerto.Send(protocol.RunEmit, Data{"channel": "plan", "payload": Data{"steps": []string{"dump", "migrate", "verify"}, "rows": 184200}, "awaited": false})
 	concerto.Send(protocol.RunListen, Data{"listen_id": "l1", "host": "Coder", "phase": "start"})
 	concerto.Send(protocol.RunListen, Data{"listen_id": "l1", "host": "Coder", "phase": "message", "message_type": "progress", "message_id": "m1", "value": Data{"message": "dumped 12 tables"}})
+	concerto.Send(protocol.RunDecision, Data{"title": "Read .env", "decision": "deny", "actor": "rule", "by": "[hosts.coder.permissions]", "host": "Coder"})
 	concerto.Send(protocol.RunListen, Data{"listen_id": "l1", "host": "Coder", "phase": "complete", "duration_ms": 5230})
 	concerto.Send(protocol.RunEmit, Data{"channel": "pipeline:stage_complete", "payload": Data{"name": "Migrate", "stage": "dump", "duration_ms": 5233}, "awaited": false})
 	concerto.Send(protocol.RunEmit, Data{"channel": "pipeline:stage_start", "payload": Data{"name": "Migrate", "stage": "verify"}, "awaited": false})
@@ -109,6 +114,7 @@ func (r *Relay) Hostile() *Run {
 	run.Send(protocol.ToolCall, Data{"request_id": "t1", "tool": Harm, "actor": "web", "args": Data{"path": Harm}})
 	run.Send(protocol.RunListen, Data{"listen_id": "l1", "host": Harm, "phase": "message", "message_type": Harm, "value": Harm})
 	run.Send(protocol.RunMeta, Data{"title": Harm, "labels": Data{Harm: Harm}, "line": Data{"file": Harm, "line": 1}})
+	run.Send(protocol.RunDecision, Data{"title": Harm, "line": Harm, "decision": "deny", "actor": Harm, "by": Harm, "reason": Harm, "host": Harm})
 	run.Send("run.of_the_future", Data{"text": Harm})
 	run.Ask("q1", Data{"prompt": Harm, "op_tool": Harm, "op_args": Data{"cmd": Harm}, "op_args_summary": Harm, "diff": "--- a\n+++ b\n@@ -1 +1 @@\n-" + Harm + "\n+" + Harm + "\n", "questions": []Data{
 		{"id": "q", "question": Harm, "header": Harm, "kind": "choice", "options": []Data{{"value": Harm, "label": Harm, "description": Harm}}}}})

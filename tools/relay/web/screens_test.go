@@ -36,6 +36,7 @@ var screens = []struct {
 	{"diff", "#/runs/run_claude/diff", "rounded once", nil},
 	{"structure", "#/runs/run_concerto/structure", "Architect", nil},
 	{"run-hostile", "#/runs/run_hostile", "onerror", nil},
+	{"history", "#/history", "never to main", nil},
 	{"hosts", "#/hosts", "ci-runner", nil},
 	{"host", "#/hosts/desk", "ripgrep", func(b *browser.Tab) { b.Click("=Show the last lines"); b.See("connected to") }},
 	{"pair", "#/hosts/pair", "Pair a host", nil},

@@ -186,7 +186,7 @@ func TestApprovalIgnoresEarlyInput(t *testing.T) {
 	if got := b.Spoken(first + " section"); got != "region Run a command" {
 		t.Errorf("Spoken of the card = %q", got)
 	}
-	if got := b.Spoken(first + " [data-testid=approve]"); got != "button Approve: Run a command" {
+	if got := b.Spoken(first + " [data-testid=approve]"); got != "button Approve: Run a command, git push --force-with-lease origin fix/rounding && gh pr create --fill, Fix the billing rounding" {
 		t.Errorf("Spoken of the button = %q", got)
 	}
 	for state, want := range map[string]string{

@@ -134,16 +134,19 @@ INSERT INTO public.events OVERRIDING SYSTEM VALUE VALUES (2, 'run_a', 2, 2, '202
 INSERT INTO public.events OVERRIDING SYSTEM VALUE VALUES (3, 'run_a', 3, 3, '2025-01-01T00:00:00Z', 'run.permission_requested', '', '{"request_id":"q1","reason":"permission","prompt":"?"}', '', 6);
 INSERT INTO public.events OVERRIDING SYSTEM VALUE VALUES (4, 'run_a', 6, 6, '2025-01-01T00:00:00Z', 'run.output', '', '{"stream":"stdout","text":"held back"}', '', 9);
 INSERT INTO public.events OVERRIDING SYSTEM VALUE VALUES (5, 'run_b', 1, 1, '2025-01-01T00:00:00Z', 'run.started', '', '{"tool":"codex","cwd":"/w","command":"codex"}', '', 4);
-INSERT INTO public.events OVERRIDING SYSTEM VALUE VALUES (6, 'run_b', 2, 2, '2025-01-01T00:00:00Z', 'run.exited', '', '{"exit_code":0}', '', 5);
+INSERT INTO public.events OVERRIDING SYSTEM VALUE VALUES (6, 'run_b', 2, 2, '2025-01-01T00:00:00Z', 'run.permission_requested', '', '{"request_id":"q0","reason":"permission","prompt":"Run a command","op_tool":"bash","op_args":{"cmd":"make"}}', '', 6);
+INSERT INTO public.events OVERRIDING SYSTEM VALUE VALUES (7, 'run_b', 3, 3, '2025-01-01T00:00:00Z', 'run.permission_resolved', '', '{"request_id":"q0","decision":"deny","actor":"web","by":"olga"}', '', 7);
+INSERT INTO public.events OVERRIDING SYSTEM VALUE VALUES (8, 'run_b', 4, 4, '2025-01-01T00:00:00Z', 'run.exited', '', '{"exit_code":0}', '', 8);
 INSERT INTO public.hosts VALUES ('host_a', 'a', 'x', '', 7, 1, '', 2, 0);
 INSERT INTO public.meta VALUES (1, 2, 1);
 INSERT INTO public.requests VALUES ('run_a', 'q1', 3, '{"request_id":"q1","reason":"permission","prompt":"?"}', 'decided');
+INSERT INTO public.requests VALUES ('run_b', 'q0', 2, '{"request_id":"q0","reason":"permission","prompt":"Run a command","op_tool":"bash","op_args":{"cmd":"make"}}', 'resolved');
 INSERT INTO public.runs VALUES ('run_a', 'host_a', 'codex', '/w', 'codex', '', 'awaiting_approval', 0, '{}', 4, 6, 0, NULL, 3, 6);
-INSERT INTO public.runs VALUES ('run_b', 'host_a', 'codex', '/w', 'codex', '', 'exited', 0, '{}', 4, 5, 5, 0, 2, 2);
+INSERT INTO public.runs VALUES ('run_b', 'host_a', 'codex', '/w', 'codex', '', 'exited', 0, '{}', 4, 8, 8, 0, 4, 4);
 INSERT INTO public.tokens VALUES ('t1', 'th', 'ann', 'owner', '', 'token', 1125899906842624, 'mine', '', 0, 1);
 INSERT INTO public.users VALUES ('ann', 'owner', 'h');
 SELECT pg_catalog.setval('public.commands_n_seq', 2, true);
-SELECT pg_catalog.setval('public.events_id_seq', 6, true);
+SELECT pg_catalog.setval('public.events_id_seq', 8, true);
 ALTER TABLE ONLY public.audit
     ADD CONSTRAINT audit_pkey PRIMARY KEY (seq);
 ALTER TABLE ONLY public.commands

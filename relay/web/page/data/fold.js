@@ -23,9 +23,10 @@ export const folds = {
   "run.input": { update: (f, e, d) => f.find("request " + d.input_id) !== undefined, add: (f, e, d) => f.replacesEarlier(e, f.push(e, "input", "user", { text: d.text_redacted ?? "", data: d })) },
   "run.permission_requested": { update: isOpenRequest, add: ask },
   "run.permission_resolved": { update: (f, e, d) => f.find("request " + d.request_id) !== undefined, add: () => {} },
+  "run.decision": { update: (f, e, d) => !!d.request_id && f.settle({ ...d, by: d.by || d.actor }), add: (f, e, d) => { f.decides = true; f.push(e, "decision", "system", { title: d.title, data: d }); } },
   "run.exited": { add: (f, e, d) => f.push(e, "exited", "system", { text: exitText(d), data: d }) },
   "run.meta": { add: (f, e, d) => { f.meta = { ...f.meta, ...d }; } },
-  "run.emit": { add: (f, e, d) => f.push(e, "emit", "assistant", { title: d.channel, data: d }) },
+  "run.emit": { add: (f, e, d) => (f.decides && d.channel === "host:decided") || f.push(e, "emit", "assistant", { title: d.channel, data: d }) },
   "run.listen": { update: moreListen, add: listen },
   "run.resized": { add: (f, e, d) => { f.size = { cols: d.cols, rows: d.rows }; } },
   "run.refused": { add: (f, e, d) => f.push(e, "gap", "system", { text: `Refused to ${d.action}: ${d.reason}`, data: d }) },
@@ -48,6 +49,7 @@ export class Fold {
   meta = {};
   size = null;
   changed = false;
+  decides = false; // the run reports its decisions, so that host:decided would show them twice
   block = null; // the output item to which output is appended: {at, stream, screen}; null if there is none
   early = new Map(); // events about items before this fold, by the index of the item that replaces them
   #at = new Map(); // indexes of the items that later events may change, by subject
@@ -94,14 +96,14 @@ export class Fold {
     this.changed = true;
   }
 
-  // settle records the outcome of a request and reports whether the request is in this fold. An
-  // outcome that the host reports replaces one that was derived from an input or a result.
+  // settle records the outcome of a request and reports whether the request is in this fold. A
+  // decision replaces an outcome that was derived from an input or a result, and a withdrawal.
   settle({ request_id, ...resolution }) {
     const at = this.find("request " + request_id);
     if (at === undefined) return false;
     const { data } = this.items[at];
     const was = data.resolution?.decision;
-    if (was === undefined || (was === "answered" && resolution.decision !== "answered")) this.change(at, { data: { ...data, state: "resolved", resolution } });
+    if (was === undefined || (/^(answered|withdrawn)$/.test(was) && resolution.decision !== was)) this.change(at, { data: { ...data, state: "resolved", resolution } });
     return true;
   }
 

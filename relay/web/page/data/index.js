@@ -15,7 +15,7 @@ export { conn, login, logout, onNotice, retryNow, setUp, start, stop, useToken }
 export { clearDone, decide, dropEntry, hasSecret, outbox, sendInput } from "./outbox.js";
 export { push, pushOff, pushOn } from "./push.js";
 export { rpc } from "./rpc.js";
-export { loadMoreRuns, newRequest, requests, requestsState, run, runs, runsState, settled } from "./store.js";
+export { loadMoreRuns, newRequest, onEvent, requests, requestsState, run, runs, runsState, settled } from "./store.js";
 export { can, session } from "./who.js";
 export { applyUpdate, onOpen, update } from "./worker.js";
 
