@@ -91,3 +91,27 @@ func start(t *testing.T, c *exec.Cmd, text string) string {
 	t.Fatalf("%v exits without printing %q", c.Args, text)
 	return ""
 }
+
+// photographReport returns a PNG of the report of a run of the example, with one approval opened.
+func photographReport(t *testing.T) []byte {
+	t.Helper()
+	browser.Need(t)
+	concerto, err := testproc.Command()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := exec.Command(concerto, "run", "--no-input", "--report", "report.html")
+	run.Dir = copyExample(t)
+	run.Env = append(os.Environ(), "XDG_STATE_HOME="+t.TempDir())
+	if out, err := run.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	b := browser.Open(t)
+	b.Emulate(browser.Desk, browser.Light)
+	b.Go("file://" + filepath.Join(run.Dir, "report.html"))
+	b.Wait(`document.documentElement.dataset.ready === "1"`)
+	b.Eval(`location.hash = "#item-" + [...document.querySelectorAll("#rows tbody tr")].map((r) => r.cells).find((c) => c[4].textContent.includes("git push")).item(0).textContent`)
+	b.Wait(`document.querySelector("#detail pre")?.textContent.includes("git push")`)
+	b.Eval(`document.getElementById("timeline").scrollIntoView()`)
+	return b.Screenshot("")
+}

@@ -23,6 +23,7 @@ const (
 	terminalFile = "../../docs/terminal.svg"
 	fleetFile    = "../../docs/fleet.svg"
 	phoneFile    = "../../docs/phone.png"
+	reportFile   = "../../docs/report.png"
 	example      = "../../examples/coder"
 	mostBytes    = 150_000
 )
@@ -120,6 +121,19 @@ func TestPhone(t *testing.T) {
 	p, err := png.DecodeConfig(bytes.NewReader(picture))
 	if err != nil || int64(p.Width) != int64(float64(browser.Phone.Width)*browser.Phone.Scale) || p.Height < p.Width {
 		t.Errorf("%s has %d by %d pixels (%v), want the width of a phone; run `make pictures`", phoneFile, p.Width, p.Height, err)
+	}
+}
+
+// TestReport checks the size of the stored picture of a report. With -update it first takes the
+// picture.
+func TestReport(t *testing.T) {
+	if golden.Updating() {
+		write(t, reportFile, photographReport(t))
+	}
+	picture := read(t, reportFile)
+	p, err := png.DecodeConfig(bytes.NewReader(picture))
+	if err != nil || int64(p.Width) != browser.Desk.Width || int64(p.Height) != browser.Desk.Height {
+		t.Errorf("%s has %d by %d pixels (%v), want those of a desk; run `make pictures`", reportFile, p.Width, p.Height, err)
 	}
 }
 

@@ -12,9 +12,9 @@ export class Grid {
   constructor(box, items, { moved, opened, zoomed }) {
     Object.assign(this, { box, items, moved, opened, shown: [], at: 0, open: null, pool: [], isPrinting: false });
     this.columns = [
-      ["Item", (x) => String(x.n)], ["Kind", (x) => x.kind], ["Name", (x) => line(plain(x.name), 80)], ["Status", (x) => x.status],
+      ["Item", (x) => String(x.n)], ["Kind", (x) => x.kind], ["Name", (x) => line(plain(x.name), 80)], ["Status", (x) => x.status], ["Text", (x) => plain(items.summary(x))],
       ["Start", (x) => took(x.start)], ["Time", (x) => (x.end === null || x.start === null ? "" : took(Math.max(0, x.end - x.start)))],
-      ["Place", (x) => x.at ?? ""], ["Text", (x) => plain(items.summary(x))],
+      ["Place", (x) => x.at ?? ""],
     ];
     this.space = element("div", undefined, { className: "space" });
     this.grid = element("table", undefined, { tabIndex: 0, role: "grid", ariaLabel: "Items" });

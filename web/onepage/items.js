@@ -80,6 +80,8 @@ export class Items {
 
   // summary returns the text of an item for a table.
   summary(x) {
+    const view = this.report.views?.[x.n];
+    if (view) return line([view.title, view.body, view.verdict].filter(Boolean).join(" · "));
     for (const name of ["error", "text", "message", "reply", "result", "answer", "prompt", "payload", "request", "args"]) {
       const s = shown(x[name]);
       if (s !== "") return line(s);
