@@ -19,7 +19,7 @@ import (
 
 // mostNames is the number of exported types, functions, methods, constants and variables of this
 // package. Fields of structs are not counted.
-const mostNames = 121
+const mostNames = 122
 
 // TestAPIIsSmall compares the number of exported names with mostNames.
 func TestAPIIsSmall(t *testing.T) {
@@ -123,7 +123,7 @@ func TestOptionsAreOpen(t *testing.T) {
 // TestNamesOfTheEngine compares the names of states, settings and kinds of permissions with those
 // of the engine.
 func TestNamesOfTheEngine(t *testing.T) {
-	for ours, engines := range map[RunState]string{RunRunning: durable.Running, RunSuspended: durable.Suspend, RunWaiting: durable.Waiting,
+	for ours, engines := range map[RunState]string{RunRunning: durable.Running, RunSuspended: durable.Suspend, RunKilled: durable.Killed, RunWaiting: durable.Waiting,
 		RunFinished: durable.Finished, RunFailed: durable.Failed, RunDamaged: durable.IsDamaged} {
 		if string(ours) != engines {
 			t.Errorf("state = %q, but the engine uses %q", ours, engines)

@@ -65,8 +65,10 @@ type RunState string
 const (
 	// RunRunning means that a process executes the run.
 	RunRunning RunState = "running"
-	// RunSuspended means that no process executes the run.
+	// RunSuspended means that the process that executed the run has suspended it.
 	RunSuspended RunState = "suspended"
+	// RunKilled means that the process that executed the run has neither ended nor suspended it.
+	RunKilled RunState = "killed"
 	// RunWaiting means that the run is suspended until a question is answered or until a certain
 	// time.
 	RunWaiting RunState = "waiting"

@@ -159,7 +159,7 @@ func (s *stormed) checkReport() {
 	if err != nil {
 		s.Fatalf("seed %d, after %d kills: %v", s.seed, s.kills, err)
 	}
-	r, err := report.Of(s.Context(), source, durable.Suspend)
+	r, err := report.Of(s.Context(), source, durable.Killed)
 	if err != nil {
 		s.Fatalf("seed %d, after %d kills: %v", s.seed, s.kills, err)
 	}

@@ -60,9 +60,9 @@ func TestFleetKilled(t *testing.T) {
 		job := "job" + round
 		var out strings.Builder
 		for attempt := 0; ; attempt++ {
-			args := []string{"run", "--journal", job, "main.conc", "--", round}
+			args := []string{"run", "--emit", "ndjson", "--journal", job, "main.conc", "--", round}
 			if begun, _ := os.ReadFile(filepath.Join(r.dir, job, "journal-000001.ndjson")); bytes.Contains(begun, []byte("\n")) { // it has a start record
-				args = []string{"runs", "resume", job}
+				args = []string{"runs", "resume", "--emit", "ndjson", job}
 			} else if err := os.RemoveAll(filepath.Join(r.dir, job)); err != nil {
 				t.Fatal(err)
 			}
@@ -93,6 +93,7 @@ func TestFleetKilled(t *testing.T) {
 		printed, landed := "", ""
 		last := map[bool]string{} // last print and last emit: at the moment of a kill, one may be printed twice
 		for line := range strings.Lines(out.String()) {
+			line = asText(line) + "\n"
 			isEmit := strings.HasPrefix(line, "[")
 			if line == last[isEmit] {
 				continue

@@ -43,7 +43,7 @@ func TestKilled(t *testing.T) {
 				"Concerto.toml": "[hosts.w]\ncommand = \"testhost\"\nargs = [\"w.host\"]\noutput_format = \"json\"\n",
 				"w.host":        c.host, "main.conc": "host W { connector: w }\n" + c.program,
 			})
-			p := command(dir, "run", "main.conc")
+			p := command(dir, "run", "--emit", "ndjson", "main.conc")
 			out, err := p.StdoutPipe()
 			if err != nil {
 				t.Fatal(err)

@@ -164,7 +164,7 @@ func (m *misdeed) run(o *came) error {
 			return err
 		}
 	}
-	c := exec.CommandContext(ctx, program, "run", "main.conc")
+	c := exec.CommandContext(ctx, program, "run", "--emit", "ndjson", "main.conc")
 	c.Args[0], c.Dir = "concerto", o.dir
 	if m.user {
 		if err := asUnprivileged(c, o.dir); err != nil {
@@ -184,7 +184,7 @@ func (m *misdeed) run(o *came) error {
 	lines := bufio.NewScanner(stdout)
 	lines.Buffer(nil, 64<<20)
 	for lines.Scan() {
-		if err := o.addLine(lines.Text()); err != nil {
+		if err := o.addLine(asText(lines.Text())); err != nil {
 			return err
 		}
 	}
@@ -241,6 +241,28 @@ var (
 	loopLine   = regexp.MustCompile(`^\[listen:(start|complete|error)\]`)
 	errPattern = regexp.MustCompile(`^\[err\] (\{.*)$`)
 )
+
+// asText returns a line of --emit ndjson in the form of --emit text. Other lines are not changed.
+func asText(line string) string {
+	var e struct {
+		Channel string
+		Payload json.RawMessage
+	}
+	if json.Unmarshal([]byte(line), &e) != nil || e.Channel == "" {
+		return line
+	}
+	payload, text := string(e.Payload), ""
+	if json.Unmarshal(e.Payload, &text) == nil {
+		payload = text
+	}
+	switch {
+	case e.Channel == "print":
+		return payload
+	case payload == "":
+		return "[" + e.Channel + "]"
+	}
+	return "[" + e.Channel + "] " + payload
+}
 
 // addLine records a line of the program's output.
 func (o *came) addLine(line string) error {

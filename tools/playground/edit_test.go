@@ -147,6 +147,7 @@ func TestGraphAndIR(t *testing.T) {
 	b.Click("@tab-ir")
 	b.Wait("document.querySelector('[data-testid=ir]').textContent.includes('main')")
 	b.Eval("playground.put({'main.conc': 'fn main() {'})")
+	b.Click("@tab-ir")
 	b.See("The program does not compile")
 }
 

@@ -147,7 +147,7 @@ fn main() {
 	b.Paste(`{"type":"result","text":"all tidy"}`)
 	b.Click("@host-send")
 	awaitState(b, "done")
-	if got := b.Text("@output"); !strings.Contains(got, "\nTabs or spaces?\n") || !strings.HasSuffix(got, "\nall tidy\n") {
+	if got := b.Text("@output"); !strings.HasPrefix(got, "Tabs or spaces?\n") || !strings.HasSuffix(got, "\nall tidy\n") {
 		t.Errorf("output = %q", got)
 	}
 	// without the acknowledgement the host must acknowledge init itself

@@ -225,8 +225,13 @@ export class Engines {
     this.finish(kind);
   }
 
+  // send passes the run what it waits for. It is dropped if the run ends meanwhile.
+  send(name, args) {
+    this.engine.call(name, args).catch(() => {});
+  }
+
   answer(number, value) {
-    return this.engine.call("answer", { number, value });
+    this.send("answer", { number, value });
   }
 
   host(host, proc, line) {
@@ -234,6 +239,6 @@ export class Engines {
   }
 
   step(toEnd) {
-    return this.engine.call("step", toEnd);
+    this.send("step", toEnd);
   }
 }

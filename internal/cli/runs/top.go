@@ -115,7 +115,7 @@ func (cmd *topCommand) states() ([]live.State, error) {
 		}
 		for _, r := range stored {
 			isLive := slices.ContainsFunc(all, func(s live.State) bool { return s.Run == r.Run })
-			if !isLive && (r.State == durable.Waiting || r.State == durable.Suspend && len(r.Pending) > 0) {
+			if !isLive && (r.State == durable.Waiting || (r.State == durable.Suspend || r.State == durable.Killed) && len(r.Pending) > 0) {
 				all = append(all, storedState(r))
 			}
 		}

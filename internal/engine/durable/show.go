@@ -15,6 +15,7 @@ import (
 const (
 	Running   = "running"
 	Suspend   = "suspended"
+	Killed    = "killed" // its process has neither ended nor suspended it
 	Waiting   = "waiting"
 	Finished  = "finished"
 	Failed    = "failed"
@@ -223,8 +224,10 @@ func stateOf(h *journal.History, running bool) string {
 		return Running
 	case last.RecordKind == journal.KPark:
 		return Waiting
+	case last.RecordKind == journal.KStop, last.By == journal.BySuspending:
+		return Suspend
 	}
-	return Suspend
+	return Killed
 }
 
 func (e *Effects) countEffect(x string) {

@@ -14,10 +14,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/otlp"
 )
 
-// States of a run that its journal alone does not have.
-const (
-	Killed = "killed" // the journal ends without an end, and no process owns it
-)
+// Killed is the state of a run whose journal, tape or transcript ends without an end, and that no
+// process owns.
+const Killed = durable.Killed
 
 // Of returns the report of a recorded run. state is the state of a stored run (package durable), or
 // "" for a tape. The error is that of timetravel.Source.Events.
@@ -47,9 +46,6 @@ func Of(ctx context.Context, s *timetravel.Source, state string) (*Report, error
 		r.Run.Started = date(first)
 		if r.Run.Exit != nil {
 			r.Run.Ended = date(last)
-		}
-		if state == durable.Suspend && s.WasKilled() {
-			r.Run.State = Killed
 		}
 	}
 	if r.Run.State == Killed {

@@ -149,19 +149,6 @@ func (s *Source) Times() (first, last time.Time, ok bool) {
 // or Pending, and "" for other effects.
 func (s *Source) Outcome(effect int64) string { return s.under[effect] }
 
-// WasKilled reports whether the journal ends without the end of a process that has run it.
-func (s *Source) WasKilled() bool {
-	if len(s.records) == 0 {
-		return false
-	}
-	switch last := s.records[len(s.records)-1]; last.RecordKind {
-	case journal.KFinish, journal.KPark, journal.KStop:
-		return false
-	default: // an out record, if the process has suspended the run
-		return last.By != journal.BySuspending
-	}
-}
-
 // Run opens a stored run. The run may still be in progress. environ ("NAME=value") contains the
 // secrets that the journal omits; a missing secret is shown as its placeholder. The error is
 // journal.ErrNoRun, a *journal.DamagedError, a *journal.NewerFormatError, or an error of the store.

@@ -77,7 +77,7 @@ func TestProxied(t *testing.T) {
 	b.Eval("location.hash = '#/inbox'")
 	b.Wait("__see.text('@approval-card').includes('Go on?') && document.querySelector('[data-testid=approve]').ariaDisabled === 'false'")
 	b.Tap("@approve")
-	b.Wait("__see.text('@settled').includes('approved by ann')")
+	b.Wait("__see.text('@settled').includes('answered by ann')")
 	if over, _ := phone.Next(); !over.Withdrawn || over.RequestID != note.RequestID {
 		t.Errorf("notification after the decision = %+v", over)
 	}
