@@ -109,6 +109,8 @@ type Origin struct {
 	Host    string `json:"host,omitempty"`
 	File    string `json:"file,omitempty"`
 	Line    *int64 `json:"line,omitempty"`
+	// MessageID is the id under which run.listen has the host's message.
+	MessageID string `json:"message_id,omitempty" doc:"of the host's message in run.listen"`
 }
 
 // Kinds of Origin for the requests of a run. A host's message has the kind FromQuestion or
@@ -144,6 +146,7 @@ type Decided struct {
 	Reason    string          `json:"reason,omitempty" doc:"redacted"`
 	Answer    json.RawMessage `json:"answer,omitempty" is:"bytes=4096" doc:"as in run.permission_resolved"`
 	Host      string          `json:"host,omitempty" doc:"the program's host that made the request"`
+	MessageID string          `json:"message_id,omitempty" doc:"of the host's message in run.listen"`
 }
 
 // Exited is the data of run.exited.
@@ -188,9 +191,9 @@ type Listen struct {
 	ListenID    string          `json:"listen_id" is:"required"`
 	Host        string          `json:"host" is:"required"`
 	Phase       string          `json:"phase" is:"required enum=start|message|reply|complete|error"`
-	MessageType string          `json:"message_type,omitempty"`
+	MessageType string          `json:"message_type,omitempty" doc:"of the start: prompt, if the value is the prompt"`
 	MessageID   string          `json:"message_id,omitempty"`
-	Value       json.RawMessage `json:"value,omitempty"`
+	Value       json.RawMessage `json:"value,omitempty" doc:"the message; of the start the prompt, a text"`
 	Error       string          `json:"error,omitempty"`
 	DurationMS  *int64          `json:"duration_ms,omitempty"`
 }
