@@ -7,6 +7,7 @@ import { Markdown } from "parts/markdown.js";
 import { dropEntry, outboxText } from "./data/index.js";
 import { Card } from "./card.js";
 import { Icon } from "./icons.js";
+import { Talk, took } from "./talk.js";
 
 // kinds contains a function for each kind of item that renders the item.
 const kinds = {
@@ -20,7 +21,7 @@ const kinds = {
   decision: ({ item: { data: d } }) => verdict(granted(d), `${outcome({ ...d, by: d.by || d.actor }).replace(/^./, (c) => c.toUpperCase())}: ${d.title} ${d.line ?? ""}${d.reason ? ` (${d.reason})` : ""}`),
   emit: Emit,
   tool: Tool,
-  listen: Listen,
+  listen: Talk,
   gap: ({ item }) => html`<p class="event gap" role="note"><${Icon} name="ask" />${plain(item.text)}</p>`,
   exited: ({ item }) => verdict(item.data?.exit_code === 0, item.text),
   encrypted: () => html`<p class="event"><${Icon} name="key" />Encrypted: this page cannot show it.</p>`,
@@ -63,12 +64,3 @@ function Tool({ item }) {
 }
 
 const summary = (args) => (args == null ? "" : typeof args === "string" ? args : String(args.cmd ?? args.path ?? args.q ?? JSON.stringify(args)));
-const took = (ms) => (ms == null ? "done" : ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`);
-
-function Listen({ item }) {
-  const l = item.data;
-  return html`<details class="listen" open=${l.state === "open"}><summary><${Icon} name=${{ open: "busy", complete: "ok", error: "bad" }[l.state] ?? "wait"} spin=${l.state === "open"} />
-      <span class="grow">${plain(item.title)} <span class="quiet">${l.count ?? l.entries.length} messages</span></span><span class="quiet nowrap">${l.state === "open" ? "listening" : took(l.duration_ms)}</span></summary>
-    ${l.error && html`<p class="failed">${plain(l.error)}</p>`}
-    <ul>${l.entries.slice(-50).map((e, i) => html`<li key=${i}><span class="label">${plain(e.message_type ?? e.phase)}</span> ${e.error ? html`<span class="failed">${plain(e.error)}</span>` : typeof e.value === "string" ? html`<${Markdown} text=${e.value} />` : e.value !== undefined && html`<${JsonTree} value=${e.value} />`}</li>`)}</ul></details>`;
-}

@@ -19,7 +19,7 @@ var screens = []struct {
 	{"inbox", "#/inbox", "git push", nil},
 	{"runs", "#/runs", "nightly migration", nil},
 	{"run-pty", "#/runs/run_claude", "git push", nil},
-	{"run-concerto", "#/runs/run_concerto", "184200", nil},
+	{"run-concerto", "#/runs/run_concerto", "All tables are in the new schema", nil},
 	{"run-ndjson", "#/runs/run_ndjson", "two remarks", nil},
 	{"run-over", "#/runs/run_over", "exit code 2", nil},
 	{"terminal", "#/runs/run_claude/terminal", "", func(b *browser.Tab) {
