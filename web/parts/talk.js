@@ -52,7 +52,8 @@ const idOf = (b) => b.tool_use_id ?? b.toolCallId ?? b.id;
 //   thought  {text, ms}
 //   call     {title, about, state, ms, input, output}   state is running, done or failed
 //   progress {all, percent}    the progress of the whole exchange; all contains its messages
-//   asks     {type, id, value, answer, error}   a question, or a request for approval with title and about
+//   asks     {type, id, value, answer, error}   a question, or a request for approval with title and about;
+//                              isOfCall means that the row of a call has both
 //   failed   {text}
 //   note     {title, text}
 //   other    {}                a message that the caller shows
@@ -116,8 +117,9 @@ export function rowsOf(messages) {
     other: (m) => add(m, { kind: "other" }),
   };
   function ask(m, v) {
-    const id = m.id ?? v.id;
-    asked.set(id, add(m, { kind: "asks", type: m.type, id, call: v.call, value: v, ...(m.type === "approval" && titleOf(sentence(v.description ?? v))) }));
+    const id = m.id ?? v.id, about = m.type === "approval" && titleOf(sentence(v.description ?? v));
+    const of = about && (calls.get(v.call) ?? [...calls.values()].find((c) => c.state === "running" && c.title === about.title && c.about === about.about));
+    asked.set(id, add(m, { kind: "asks", type: m.type, id, call: v.call, value: v, ...about, isOfCall: !!of }));
   }
   function begin(m, v) {
     const b = block(v.payload, (id) => !calls.has(id)), id = idOf(b) ?? `call ${calls.size}`, row = calls.get(id);

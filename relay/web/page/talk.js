@@ -43,7 +43,7 @@ const Cut = ({ value }) => value?.$truncated && html`<p class="quiet">Only the f
 const kinds = {
   prompt: ({ row }) => html`<div class="bubble" data-testid="prompt"><pre>${plain(row.text)}</pre><${Cut} value=${row.value} /></div>`,
   text: ({ row }) => html`<div class="said" data-testid="said"><${Markdown} text=${row.text} /></div>`,
-  thought: ({ row, open }) => html`<${Fold} kind="thought" head=${html`<span class="quiet">${open && !row.ms ? "Thinking" : `Thought for ${duration(row.ms)}`}</span>`} fill=${() => html`<${Markdown} text=${row.text} />`} />`,
+  thought: ({ row, open }) => html`<${Fold} kind="thought" head=${html`<span class="quiet">${open && !row.ms ? "Thinking" : `Thought for ${row.ms < 1000 ? "a moment" : duration(row.ms)}`}</span>`} fill=${() => html`<${Markdown} text=${row.text} />`} />`,
   call: Call,
   progress: Progress,
   asks: Asks,
@@ -72,7 +72,7 @@ function Asks({ row, outcome: how }) {
   const { value: v, answer, error } = row, all = v.questions?.length ? v.questions : [v];
   const result = how ? outcome({ ...how, by: how.by || how.actor }) : error ? error : answer === undefined ? "" : `answered ${typeof answer === "string" ? answer : JSON.stringify(answer)}`;
   const good = how ? granted(how) : !error && !/^(no|deny)$|"deny"/.test(answer?.decision ?? answer ?? "");
-  return html`<div class="asked" data-testid="asked">${row.title ? html`<p><b>${plain(row.title)}</b> <code>${plain(row.about)}</code></p>` : all.map((q, i) => html`<div key=${i}><${Markdown} text=${sentence(q.question ?? q)} />
+  return html`<div class="asked" data-testid="asked">${row.isOfCall ? null : row.title ? html`<p><b>${plain(row.title)}</b> <code>${plain(row.about)}</code></p>` : all.map((q, i) => html`<div key=${i}><${Markdown} text=${sentence(q.question ?? q)} />
         ${q.context && html`<p class="quiet">${plain(q.context)}</p>`}${q.options?.length > 0 && html`<ul>${q.options.map((o) => html`<li>${plain(o.label ?? o)}${o.description && html` <span class="quiet">${plain(o.description)}</span>`}</li>`)}</ul>`}</div>`)}
     ${result && html`<p class=${`event tone-${good ? "done" : "bad"}`}><${Icon} name=${good ? "ok" : "bad"} />${plain(result.replace(/^./, (c) => c.toUpperCase()))}${how?.reason && `: ${plain(how.reason)}`}</p>`}</div>`;
 }
