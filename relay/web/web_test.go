@@ -88,8 +88,8 @@ func TestPageIsServed(t *testing.T) {
 
 // mostScript is the maximum size in bytes of the gzip-compressed scripts, without the terminal. The
 // conversations need 3,300 bytes: the builder of their rows, which the report has too, and a
-// component for each kind of row.
-const mostScript = 65_000
+// component for each kind of row. The tab Fleet needs 900.
+const mostScript = 66_000
 
 // TestScriptSize measures the scripts that the page loads at its start and later, except the script
 // of the terminal.

@@ -6,6 +6,7 @@ import { JsonTree } from "parts/jsontree.js";
 import { Markdown } from "parts/markdown.js";
 import { rowsOf, sentence } from "parts/talk.js";
 import { Icon } from "./icons.js";
+import { costOf } from "./words.js";
 
 // took formats a duration in milliseconds.
 export const took = (ms) => (ms == null ? "done" : ms < 1000 ? `${ms} ms` : ms < 60_000 ? `${(ms / 1000).toFixed(1)} s` : duration(ms));
@@ -79,6 +80,6 @@ function Asks({ row, outcome: how }) {
 
 function Facts({ row }) {
   const { usage, cost, session, turns, all } = row, n = (x) => (x ?? 0).toLocaleString("en");
-  const parts = [usage && `${n(usage.tokens_in)} tokens in, ${n(usage.tokens_out)} out`, cost && `$${cost.toFixed(cost < 1 ? 4 : 2)}`, turns && count(turns, "turn"), session && `session ${session}`];
+  const parts = [usage && `${n(usage.tokens_in)} tokens in, ${n(usage.tokens_out)} out`, cost && costOf(cost), turns && count(turns, "turn"), session && `session ${session}`];
   return html`<${Fold} kind="facts" head=${html`<span class="grow quiet">${plain(parts.filter(Boolean).join(" · ") || count(all.length, "further message"))}</span>`} fill=${() => html`<${JsonTree} value=${all.map((m) => ({ type: m.type, value: m.value }))} open=${3} />`} />`;
 }

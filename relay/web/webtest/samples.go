@@ -2,11 +2,14 @@ package webtest
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/concerto-lang/concerto/internal/compile/graph"
 	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/server/servertest"
 )
 
 // sampleDiff is the diff of a write.
@@ -74,6 +77,34 @@ func (r *Relay) Samples() {
 		"args_sha256": "c41d00e9" + strings.Repeat("cd", 28), "risk": "high", "approve_text": "y\n", "deny_text": "n\n", "from": Data{"kind": "pty"}})
 	Answer(desk)
 	Answer(ci)
+}
+
+// Fleet starts a run with 14 tasks and two merge queues on the host desk, whose connection is host.
+// One of its hosts waits for an approval.
+func Fleet(host *servertest.Peer) *Run {
+	host.T.Helper()
+	run := Begin(host, "run_fleet", Data{"tool": "concerto", "source": "concerto", "command": "concerto run fleet", "cwd": "/home/ann/shop", "title": "port the shop to v3"})
+	run.Send(protocol.RunMeta, Data{"usage": Data{"tokens_in": 918210, "tokens_out": 48120, "cost_usd": 7.31}, "fleet": FleetOf("7 merged")})
+	run.Ask("f1", Data{"prompt": "Run a command", "op_tool": "Bash", "op_args": Data{"command": "npm publish --dry-run"}, "from": Data{"kind": "approval", "host": "Coder3", "message_id": "m1"}})
+	return run
+}
+
+// FleetOf returns the data of a fleet with 14 tasks. note is the note of its last task.
+func FleetOf(note string) Data {
+	since := func(minutes int) string {
+		return time.Now().Add(-time.Duration(minutes) * time.Minute).UTC().Format(time.RFC3339)
+	}
+	tasks := []Data{}
+	for i, name := range []string{"cart", "catalog", "checkout", "coupons", "customers", "invoices", "login"} {
+		tasks = append(tasks, Data{"task": name, "agent": "Coder1", "state": "merged", "since": since(40 - i), "cost_usd": 0.31 + float64(i)/100, "last": "All tests pass."})
+	}
+	for i, name := range []string{"mail", "orders", "payments", "search", "shipping"} {
+		tasks = append(tasks, Data{"task": name, "agent": fmt.Sprintf("Coder%d", i+1), "state": "working", "since": since(9 - i), "cost_usd": 0.2 + float64(i)/10, "last": "Bash: go test ./" + name + "/... -run TestRounding -count=1"})
+	}
+	tasks = append(tasks, Data{"task": "reports", "agent": "Coder1", "state": "failed", "note": "red", "since": since(12), "cost_usd": 1.204, "last": "TestTotals fails: want 12.50, got 12.49"},
+		Data{"task": "stock", "agent": "Coder2", "state": "submitted", "note": note, "since": since(2), "last": "Stock is counted per warehouse now."})
+	return Data{"working": 5, "merged": 7, "failed": 1, "total": 14, "tasks": tasks, "queues": []Data{
+		{"name": "main", "queued": 1, "tested": 1, "batch": 3, "merged": 7, "failed": 1}, {"name": "docs", "queued": 0, "tested": 0, "batch": 0, "merged": 0, "failed": 0}}}
 }
 
 // sampleTalk sends a conversation with a host.

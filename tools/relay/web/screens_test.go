@@ -35,6 +35,7 @@ var screens = []struct {
 	{"search", "#/runs/run_claude/files?q=Money", "matching lines", nil},
 	{"diff", "#/runs/run_claude/diff", "rounded once", nil},
 	{"structure", "#/runs/run_concerto/structure", "Architect", nil},
+	{"fleet", "#/runs/run_fleet/fleet", "TestTotals fails", nil},
 	{"run-hostile", "#/runs/run_hostile", "onerror", nil},
 	{"history", "#/history", "never to main", nil},
 	{"hosts", "#/hosts", "ci-runner", nil},
@@ -66,6 +67,7 @@ func TestScreens(t *testing.T) {
 	t.Parallel()
 	r := webtest.Start(t)
 	r.Samples()
+	webtest.Fleet(r.Host("laptop"))
 	r.Hostile()
 	l := &screenCheck{Tab: browser.Open(t), t: t, dir: os.Getenv("CONCERTO_SCREENSHOTS"), device: browser.Desk}
 	themes := []browser.Theme{browser.Light}
