@@ -3,7 +3,6 @@ package client
 import (
 	"encoding/json"
 	"errors"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -141,8 +140,8 @@ func (f *fleet) beginWork(q *effect.ExchangeOpen, e *event.Event) {
 	f.set(t, taskWorking, "")
 }
 
-// bookkeeping matches the stages of progress that are no line of a task.
-var bookkeeping = regexp.MustCompile(`^(start|usage|turn|other|system)$`)
+// bookkeeping contains the stages of progress that are no line of a task.
+var bookkeeping = []string{"start", "usage", "turn", "other", "system"}
 
 // handleMessages reads the cost and the last line from the messages of a host.
 func (f *fleet) handleMessages(w *work, e *event.Event) {
@@ -175,7 +174,7 @@ func (f *fleet) handleMessages(w *work, e *event.Event) {
 			continue
 		}
 		line, _, _ := strings.Cut(strings.TrimSpace(data.Message+data.Text), "\n")
-		if line != "" && !bookkeeping.MatchString(data.Stage) {
+		if line != "" && !slices.Contains(bookkeeping, data.Stage) {
 			w.task.Last, f.changed = firstChars(line, maxLast), true
 		}
 	}

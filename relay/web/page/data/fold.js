@@ -26,7 +26,7 @@ export const folds = {
   "run.decision": { update: decided, add: (f, e, d) => { const at = f.push(e, "decision", "system", { title: d.title, data: d }); if (d.message_id) f.replacesEarlier(e, at); } },
   "run.exited": { add: (f, e, d) => f.push(e, "exited", "system", { text: exitText(d), data: d }) },
   "run.meta": { add: (f, e, d) => { f.meta = { ...f.meta, ...d }; } },
-  "run.emit": { add: (f, e, d) => (f.decides && d.channel === "host:decided") || (f.talks && told.test(d.channel)) || f.push(e, "emit", "assistant", { title: d.channel, data: d }) },
+  "run.emit": { add: (f, e, d) => (f.decides && d.channel === "host:decided") || (f.talks && ofConversation.test(d.channel)) || f.push(e, "emit", "assistant", { title: d.channel, data: d }) },
   "run.listen": { update: moreListen, add: listen },
   "run.resized": { add: (f, e, d) => { f.size = { cols: d.cols, rows: d.rows }; } },
   "run.refused": { add: (f, e, d) => f.push(e, "gap", "system", { text: `Refused to ${d.action}: ${d.reason}`, data: d }) },
@@ -35,8 +35,8 @@ export const folds = {
   "run.gap": { add: (f, e, d) => f.push(e, "gap", "system", { text: gapText(d), data: d }) },
 };
 
-// told matches the channels of events that a run's conversations show.
-const told = /^(listen:(start|complete|error|unhandled)|host:(progress|log|plan_limit|question|approval))$/;
+// ofConversation matches the channels of events that a run's conversations show.
+const ofConversation = /^(listen:(start|complete|error|unhandled)|host:(progress|log|plan_limit|question|approval))$/;
 
 // isRead reports whether a tool call only read files of the run. Threads do not show such calls.
 const isRead = (d) => /^rpc\.(git|fs\.[^w])/.test(d.tool);
