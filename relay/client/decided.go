@@ -47,6 +47,7 @@ func (s *Source) handleDecision(e *event.Event) {
 	if d.Handler && d.At.File != "" && (out.By == "" || d.Actor.Type == effect.ActorRule) {
 		out.By = fmt.Sprintf("%s:%d", d.At.File, d.At.Line)
 	}
+	out.MessageID = q.From.MessageID
 	out.Title, out.Line = q.Headline()
 	out.Decision, out.Reason, out.Answer = outcomeOf(q, d)
 	s.report(protocol.RunDecision, out)

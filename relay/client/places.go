@@ -24,6 +24,7 @@ type places struct {
 	changes map[change]string  // names of workspaces by their changes
 	timer   *time.Timer        // ends placesPause after a report; nil if a report may follow now
 	changed bool               // since the last report
+	fleet   fleet
 }
 
 // occupant is a host that works in a workspace.
@@ -54,6 +55,7 @@ const (
 )
 
 func (p *places) init() {
+	p.fleet.init()
 	p.working, p.queues, p.changes = map[int64]occupant{}, map[int64]string{}, map[change]string{}
 }
 
@@ -99,14 +101,20 @@ func (p *places) structure() json.RawMessage {
 	return out
 }
 
-// handlePlaces updates the places for an effect that has ended successfully.
+// hasNews reports whether there is something to report.
+func (p *places) hasNews() bool { return p.changed || p.fleet.isFleet && p.fleet.changed }
+
+// handlePlaces updates the places for an effect that has ended.
 func (s *Source) handlePlaces(e *event.Event) {
-	if e.Phase != event.End || e.Err != nil {
+	if e.Phase != event.End {
 		return
 	}
 	s.mu.Lock()
-	s.places.handle(e)
-	pending := s.places.changed && s.places.timer == nil
+	s.places.fleet.handle(e)
+	if e.Err == nil {
+		s.places.handle(e)
+	}
+	pending := s.places.hasNews() && s.places.timer == nil
 	s.mu.Unlock()
 	if pending {
 		s.reportPlaces()
@@ -116,15 +124,21 @@ func (s *Source) handlePlaces(e *event.Event) {
 // reportPlaces reports the changed places, and then none for placesPause.
 func (s *Source) reportPlaces() {
 	s.mu.Lock()
-	if s.places.timer = nil; !s.places.changed {
+	if s.places.timer = nil; !s.places.hasNews() {
 		s.mu.Unlock()
 		return
 	}
-	s.places.changed = false
-	text := s.places.structure()
+	var meta protocol.Meta
+	if s.places.changed {
+		meta.Structure = s.places.structure()
+	}
+	if s.places.fleet.changed {
+		meta.Fleet = s.places.fleet.report()
+	}
+	s.places.changed, s.places.fleet.changed = false, false
 	s.places.timer = time.AfterFunc(placesPause, s.reportPlaces)
 	s.mu.Unlock()
-	s.report(protocol.RunMeta, protocol.Meta{Structure: text})
+	s.report(protocol.RunMeta, meta)
 }
 
 // endPlaces reports the changed places at the end of the run.
@@ -141,8 +155,10 @@ func (p *places) handle(e *event.Event) {
 	switch q := e.Request.(type) {
 	case *effect.WorkOpen:
 		p.set(placeWorkspace, q.Name, "open")
+		p.fleet.set(p.fleet.find(q.Name), taskOpen, "")
 	case *effect.WorkRemove:
 		p.removeWorkspace(q.Name)
+		p.fleet.end(q.Name, taskRemoved)
 	case *effect.ExchangeOpen:
 		if at, ok := e.Result.(*effect.ExchangeOpened); ok && q.Workspace != "" {
 			p.working[at.ID] = occupant{q.Host, q.Workspace}
@@ -154,11 +170,13 @@ func (p *places) handle(e *event.Event) {
 		if done, ok := e.Result.(*effect.MergeSubmitted); ok {
 			p.changes[change{q.Queue, done.ID}] = q.Name
 			p.set(placeWorkspace, q.Name, "submitted to "+q.Queue)
+			p.fleet.set(p.fleet.find(q.Name), taskSubmitted, q.Queue)
 		}
 	case *effect.MergeOpen:
 		if at, ok := e.Result.(*effect.MergeOpened); ok && q.Queue != "" {
 			p.queues[at.ID] = q.Queue
 			p.set(placeQueue, q.Queue, effect.QueueState{}.String())
+			p.fleet.setQueue(q.Queue, effect.QueueState{})
 		}
 	case *effect.MergeNext:
 		if m, ok := e.Result.(*effect.MergeEvent); ok && p.queues[q.ID] != "" {
@@ -198,13 +216,17 @@ func (p *places) handleMerge(queue string, m *effect.MergeEvent) {
 	switch {
 	case m.Kind == effect.MergeProgress:
 		p.set(placeQueue, queue, data.QueueState.String())
+		p.fleet.setQueue(queue, data.QueueState)
 	case m.Channel == effect.ChannelLanded:
 		for _, id := range data.Changes {
-			p.removeWorkspace(p.changes[change{queue, id}])
+			name := p.changes[change{queue, id}]
+			p.removeWorkspace(name)
+			p.fleet.end(name, taskMerged)
 		}
 	case m.Channel == effect.ChannelFailed:
 		if name := p.changes[change{queue, data.Change}]; name != "" {
 			p.set(placeWorkspace, name, "not merged: "+data.Kind)
+			p.fleet.set(p.fleet.find(name), taskFailed, data.Kind)
 		}
 	}
 }

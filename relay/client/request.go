@@ -125,7 +125,7 @@ func (q *request) setReason() {
 // fillHost fills in a host's request from the host's message.
 func (q *request) fillHost(asks *effect.Asking, message json.RawMessage, now time.Time) {
 	q.setExpiry(time.Duration(asks.Within)*time.Millisecond, now)
-	q.From = &protocol.Origin{Kind: protocol.FromQuestion, Host: hostmsg.SenderName(asks.Host, message)}
+	q.From = &protocol.Origin{Kind: protocol.FromQuestion, Host: hostmsg.SenderName(asks.Host, message), MessageID: messageID(message)}
 	if hostmsg.Lookup(asks.Type).Form == hostmsg.YesNo {
 		q.From.Kind = protocol.FromApproval
 		var m approval
@@ -135,6 +135,17 @@ func (q *request) fillHost(asks *effect.Asking, message json.RawMessage, now tim
 	}
 	q.Questions, q.Prompt = hostQuestions(message)
 	q.setReason()
+}
+
+// messageID returns the id of a host's message as plain text; "" if it has none.
+func messageID(message json.RawMessage) string {
+	var m struct {
+		ID json.RawMessage `json:"id"`
+	}
+	if json.Unmarshal(message, &m) != nil {
+		return ""
+	}
+	return plainID(string(m.ID))
 }
 
 // approval is a request for approval from a host or for a tool call.

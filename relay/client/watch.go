@@ -63,7 +63,7 @@ func (s *Source) handleRequest(e *event.Event) {
 	switch q := e.Request.(type) {
 	case *effect.ExchangeOpen:
 		if ends {
-			s.reportOpened(q.Host, e.Result, e.Err)
+			s.reportOpened(q, e.Result, e.Err)
 		}
 	case *effect.ExchangeNext:
 		if ends {
@@ -79,19 +79,22 @@ func (s *Source) handleRequest(e *event.Event) {
 		}
 	case *effect.AgentCall:
 		if begins {
-			s.beginCall(e.Item, q.Agent)
+			s.beginCall(e.Item, q)
 		} else {
 			s.endCall(s.endedCall(e.Item), e.Result, e.Err)
 		}
 	case *effect.StreamOpen:
 		if begins {
-			s.beginCall(e.Item, q.Agent)
+			s.beginCall(e.Item, &q.AgentCall)
 		} else {
 			s.renameStream(s.endedCall(e.Item), e.Result, e.Err)
 		}
 	case *effect.StreamNext:
 		if ends {
 			s.setFailed(stream(q.ID), e.Err)
+			if piece, ok := e.Result.(*effect.StreamPiece); ok && e.Err == nil && piece.Reply != nil {
+				s.reportAnswer(stream(q.ID), piece.Reply)
+			}
 		}
 	case *effect.StreamClose:
 		if begins {
@@ -116,23 +119,27 @@ func (s *Source) Located(file string, at int) {
 	}
 }
 
-// begin reports the beginning of a conversation.
-func (s *Source) begin(id, host string) {
+// begin reports the beginning of a conversation, and its prompt if there is one.
+func (s *Source) begin(id, host, prompt string) {
 	s.mu.Lock()
 	s.conversations.open[id] = conversation{host: host, at: time.Now()}
 	s.mu.Unlock()
-	s.report(protocol.RunListen, protocol.Listen{ListenID: id, Host: host, Phase: phaseStart})
+	l := protocol.Listen{ListenID: id, Host: host, Phase: phaseStart}
+	if prompt != "" {
+		l.MessageType, l.Value = hostmsg.Prompt, shorten(value.AppendString(nil, prompt))
+	}
+	s.report(protocol.RunListen, l)
 }
 
 // reportOpened reports that an exchange with a host was opened, or the error of opening it.
-func (s *Source) reportOpened(host string, r effect.Result, err error) {
+func (s *Source) reportOpened(q *effect.ExchangeOpen, r effect.Result, err error) {
 	if at, ok := r.(*effect.ExchangeOpened); ok && err == nil {
-		s.begin(exchange(at.ID), host)
+		s.begin(exchange(at.ID), q.Host, q.Prompt)
 		return
 	}
 	var failed *effect.Error
 	if errors.As(err, &failed) {
-		s.report(protocol.RunListen, protocol.Listen{ListenID: "x0", Host: host, Phase: phaseError, Error: failed.Message})
+		s.report(protocol.RunListen, protocol.Listen{ListenID: "x0", Host: q.Host, Phase: phaseError, Error: failed.Message})
 	}
 }
 
@@ -225,14 +232,36 @@ func (s *Source) reportClosed(id, reason string) {
 	s.report(protocol.RunListen, l)
 }
 
-// beginCall reports the start of a model call of an agent.
-func (s *Source) beginCall(item int64, agent string) {
+// beginCall reports the start of a model call of an agent. The last message of the user is its
+// prompt.
+func (s *Source) beginCall(item int64, call *effect.AgentCall) {
+	prompt := ""
+	if n := len(call.Messages); n > 0 && call.Messages[n-1].Role == "user" {
+		prompt = call.Messages[n-1].Content
+	}
 	s.mu.Lock()
 	s.conversations.agents++
 	id := "a" + strconv.FormatInt(s.conversations.agents, 10)
 	s.conversations.calls[item] = id
 	s.mu.Unlock()
-	s.begin(id, agent)
+	s.begin(id, call.Agent, prompt)
+}
+
+// reportAnswer reports the reply of a model as the result of its conversation.
+func (s *Source) reportAnswer(id string, r *effect.AgentReply) {
+	s.mu.Lock()
+	x, open := s.conversations.open[id]
+	s.mu.Unlock()
+	if !open || r.Text == "" {
+		return
+	}
+	text, err := json.Marshal(struct {
+		Text string `json:"text"`
+	}{r.Text})
+	if err != nil {
+		panic("relay: a reply is no JSON: " + err.Error())
+	}
+	s.report(protocol.RunListen, protocol.Listen{ListenID: id, Host: x.host, Phase: phaseMessage, MessageType: hostmsg.Result, Value: shorten(text)})
 }
 
 // endedCall removes a model call from the running ones and returns its id.
@@ -248,7 +277,9 @@ func (s *Source) endedCall(item int64) string {
 func (s *Source) endCall(id string, r effect.Result, err error) {
 	s.setFailed(id, err)
 	why := ""
-	if _, ok := r.(*effect.AgentReply); !ok && err != nil {
+	if reply, ok := r.(*effect.AgentReply); ok && err == nil {
+		s.reportAnswer(id, reply)
+	} else if !ok && err != nil {
 		why = "cancelled"
 	}
 	s.reportClosed(id, why)

@@ -109,6 +109,8 @@ type Origin struct {
 	Host    string `json:"host,omitempty"`
 	File    string `json:"file,omitempty"`
 	Line    *int64 `json:"line,omitempty"`
+	// MessageID is the id under which run.listen has the host's message.
+	MessageID string `json:"message_id,omitempty" doc:"of the host's message in run.listen"`
 }
 
 // Kinds of Origin for the requests of a run. A host's message has the kind FromQuestion or
@@ -144,6 +146,7 @@ type Decided struct {
 	Reason    string          `json:"reason,omitempty" doc:"redacted"`
 	Answer    json.RawMessage `json:"answer,omitempty" is:"bytes=4096" doc:"as in run.permission_resolved"`
 	Host      string          `json:"host,omitempty" doc:"the program's host that made the request"`
+	MessageID string          `json:"message_id,omitempty" doc:"of the host's message in run.listen"`
 }
 
 // Exited is the data of run.exited.
@@ -160,6 +163,42 @@ type Meta struct {
 	Structure json.RawMessage   `json:"structure,omitempty" doc:"the program's graph: the nodes and edges of concerto graph, and the drawing with their places. Each merge queue and workspace that the run uses is a node with a state, which the drawing does not contain"`
 	Line      *Place            `json:"line,omitempty" doc:"the program's position"`
 	Usage     *Usage            `json:"usage,omitempty"`
+	Fleet     *Fleet            `json:"fleet,omitempty" doc:"the tasks of a run with workspaces, merge queues or more than three hosts"`
+}
+
+// MaxFleetTasks is the maximum number of tasks in a Fleet.
+const MaxFleetTasks = 200
+
+// Fleet describes the tasks of a run. A task is a workspace, or a host that works without one. The
+// numbers also count the tasks that Tasks does not contain.
+type Fleet struct {
+	Working int64        `json:"working"`
+	Merged  int64        `json:"merged"`
+	Failed  int64        `json:"failed"`
+	Total   int64        `json:"total"`
+	Tasks   []FleetTask  `json:"tasks" is:"items=200" doc:"oldest first"`
+	Queues  []FleetQueue `json:"queues"`
+}
+
+// FleetTask is a task of a run.
+type FleetTask struct {
+	Task    string   `json:"task" is:"required" doc:"the name of the workspace or of the host"`
+	Agent   string   `json:"agent,omitempty" doc:"the host that worked on it last"`
+	State   string   `json:"state" is:"required enum=open|working|idle|submitted|merged|failed|removed"`
+	Note    string   `json:"note,omitempty" is:"chars=200" doc:"the queue, or why it failed"`
+	Since   string   `json:"since,omitempty" is:"time" doc:"the beginning of the state"`
+	CostUSD *float64 `json:"cost_usd,omitempty" doc:"of its exchanges so far; absent if it is unknown"`
+	Last    string   `json:"last,omitempty" is:"chars=200" doc:"the last line of its progress"`
+}
+
+// FleetQueue is a merge queue of a run.
+type FleetQueue struct {
+	Name   string `json:"name" is:"required"`
+	Queued int64  `json:"queued"`
+	Tested int64  `json:"tested" doc:"of the batch in its gate"`
+	Batch  int64  `json:"batch"`
+	Merged int64  `json:"merged"`
+	Failed int64  `json:"failed"`
 }
 
 // Place is a line in a file.
@@ -188,9 +227,9 @@ type Listen struct {
 	ListenID    string          `json:"listen_id" is:"required"`
 	Host        string          `json:"host" is:"required"`
 	Phase       string          `json:"phase" is:"required enum=start|message|reply|complete|error"`
-	MessageType string          `json:"message_type,omitempty"`
+	MessageType string          `json:"message_type,omitempty" doc:"of the start: prompt, if the value is the prompt"`
 	MessageID   string          `json:"message_id,omitempty"`
-	Value       json.RawMessage `json:"value,omitempty"`
+	Value       json.RawMessage `json:"value,omitempty" doc:"the message; of the start the prompt, a text"`
 	Error       string          `json:"error,omitempty"`
 	DurationMS  *int64          `json:"duration_ms,omitempty"`
 }

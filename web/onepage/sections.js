@@ -4,6 +4,7 @@ import { element } from "./nodes.js";
 import { shown, title, took } from "./items.js";
 import { link } from "./detail.js";
 import { plain } from "parts/plain.js";
+import { rowsOf, sentence } from "parts/talk.js";
 import { scan } from "parts/scan.js";
 
 const step = 100; // number of entries that are shown at once
@@ -81,19 +82,15 @@ const bubble = (x, what, text) => {
 
 // progress returns one line for the progress of an exchange, the last message. It opens to show the
 // earlier ones.
-function progress(all) {
-  const last = all.at(-1), out = element("li"), box = element("details"), head = element("summary", plain(worded(last)));
-  const percent = all.findLast((x) => typeof x.percent === "number")?.percent;
+function progress({ all, percent }) {
+  const worded = (m) => sentence(m.value), out = element("li"), box = element("details"), head = element("summary", plain(worded(all.at(-1))));
   if (percent !== undefined) head.append(" ", element("progress", `${percent} %`, { max: 100, value: percent, ariaLabel: "progress" }));
   const list = element("ol");
-  all.forEach((x) => list.append(entry(x, worded(x))));
+  all.forEach((m) => list.append(entry(m.of, worded(m))));
   box.append(head, list);
   out.append(box);
   return out;
 }
-
-// worded returns the sentence of a message.
-const worded = (x) => shown(x.text?.message ?? x.text?.text ?? x.text?.chunk ?? x.text);
 
 // question returns the text of a question with its context and its options.
 function question(q) {
@@ -103,45 +100,49 @@ function question(q) {
   return all.length > 0 ? all.join("\n") : shown(q);
 }
 
-// talk returns what an agent or a host was asked, and what followed, in order. The progress of an
-// exchange is one line, and pieces of text are one bubble.
+// message converts an item to the form of parts/talk.js. Requests are shown with their views or
+// answers, and so are the items of other kinds.
+const message = (x) => ({ type: x.kind === "message" ? x.type : "other", value: x.text, percent: x.percent, ts: (x.start ?? 0) * 1000, of: x });
+
+// shownRow returns a row of a conversation, or undefined if the report does not show it.
+function shownRow(items, row) {
+  const c = row.of, view = c && items.report.views?.[c.n];
+  if (view) return card(c, view.title, view.body, view.verdict);
+  switch (row.kind) {
+    case "text": return bubble(c, "text", row.text);
+    case "thought": return entry(c, `thought for ${took(row.ms / 1000)}`, row.text);
+    case "call": return card(c, [row.title, row.about].filter(Boolean).join(" "), shown(row.input), shown(row.output));
+    case "progress": return progress(row);
+    case "asks": return entry(c, c.type, question(row.value));
+    case "note": return entry(c, row.title, row.text || shown(row.value));
+    case "failed": return entry(c, "error", row.text);
+    case "facts": return undefined; // the detail of the exchange and its messages has them
+  }
+  if (c.kind === "model") return c.status === "ok" ? bubble(c, `reply of ${c.connection}/${c.model}`, shown(c.reply?.text ?? c.reply)) : entry(c, `${c.status} of ${c.connection}/${c.model}`, c.error);
+  if (c.kind === "tool" || c.kind === "mcp") return card(c, title(c), shown(c.args), shown(c.result) || c.error);
+  if (c.kind === "question") return card(c, "question", question(c.request), c.answer === undefined ? "" : `Answered by ${c.actor ?? "the program"}: ${shown(c.answer)}`);
+  if (c.kind === "approval") return card(c, `approval${c.actor ? `, answered by ${c.actor}` : ""}`, [shown(c.request), shown(c.answer)].filter(Boolean).join("\n→ "));
+  return entry(c, c.kind, shown(c.text) || c.error); // retry, repair, fallback
+}
+
+const parts = new Set(["message", "model", "tool", "mcp", "question", "approval", "retry", "repair", "fallback"]); // kinds of the items of a conversation
+
+// talk returns what an agent or a host was asked, and what followed, in order.
 function talk(items, x) {
-  const out = [bubble(x, x.kind === "exchange" ? "task" : "prompt", shown(x.prompt))];
-  const reported = [];
-  let pieces = [];
-  const flush = () => {
-    if (pieces.length > 0) out.push(bubble(pieces[0], "text", pieces.map(worded).join("")));
-    pieces = [];
-  };
+  const messages = [];
   const visit = (parent) => {
     for (const c of items.children.get(parent.n) ?? []) {
       if (c.kind === "agent" || c.kind === "exchange") continue; // has a conversation of its own
-      if (c.kind === "message" && c.type === "partial") {
-        pieces.push(c);
-        continue;
-      }
-      if (c.kind === "message" && c.type === "progress") {
-        if (reported.push(c) === 1) out.push(reported); // its place
-        continue;
-      }
-      flush();
-      const view = items.report.views?.[c.n];
-      if (view) out.push(card(c, view.title, view.body, view.verdict));
-      else if (c.kind === "model") out.push(c.status === "ok" ? bubble(c, `reply of ${c.connection}/${c.model}`, shown(c.reply?.text ?? c.reply)) : entry(c, `${c.status} of ${c.connection}/${c.model}`, c.error));
-      else if (c.kind === "tool" || c.kind === "mcp") out.push(card(c, title(c), shown(c.args), shown(c.result) || c.error));
-      else if (c.kind === "question") out.push(card(c, "question", question(c.request), c.answer === undefined ? "" : `Answered by ${c.actor ?? "the program"}: ${shown(c.answer)}`));
-      else if (c.kind === "approval") out.push(card(c, `approval${c.actor ? `, answered by ${c.actor}` : ""}`, [shown(c.request), shown(c.answer)].filter(Boolean).join("\n→ ")));
-      else if (c.kind === "message") out.push(entry(c, c.type, worded(c)));
-      else if (["retry", "repair", "fallback"].includes(c.kind)) out.push(entry(c, c.kind, shown(c.text) || c.error));
+      if (parts.has(c.kind) || items.report.views?.[c.n]) messages.push(message(c));
       visit(c);
     }
   };
   visit(x);
-  flush();
+  const out = [bubble(x, x.kind === "exchange" ? "task" : "prompt", shown(x.prompt)), ...rowsOf(messages).map((row) => shownRow(items, row)).filter(Boolean)];
   const end = x.kind === "exchange" ? x.result?.text ?? x.result : x.reply;
-  const isShown = shown(end) !== "" && plain(shown(end)) === out.at(-1).lastChild?.textContent;
+  const isShown = shown(end) !== "" && out.some((part) => part.lastChild?.textContent === plain(shown(end)));
   if (!isShown && (end !== undefined || x.error)) out.push(bubble(x, x.error ? "failed" : "result", shown(end) || x.error));
-  return out.map((part) => (part === reported ? progress(reported) : part));
+  return out;
 }
 
 export function conversation(to, items) {

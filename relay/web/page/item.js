@@ -7,6 +7,7 @@ import { Markdown } from "parts/markdown.js";
 import { dropEntry, outboxText } from "./data/index.js";
 import { Card } from "./card.js";
 import { Icon } from "./icons.js";
+import { Talk, took } from "./talk.js";
 
 // kinds contains a function for each kind of item that renders the item.
 const kinds = {
@@ -20,7 +21,7 @@ const kinds = {
   decision: ({ item: { data: d } }) => verdict(granted(d), `${outcome({ ...d, by: d.by || d.actor }).replace(/^./, (c) => c.toUpperCase())}: ${d.title} ${d.line ?? ""}${d.reason ? ` (${d.reason})` : ""}`),
   emit: Emit,
   tool: Tool,
-  listen: Listen,
+  listen: Talk,
   gap: ({ item }) => html`<p class="event gap" role="note"><${Icon} name="ask" />${plain(item.text)}</p>`,
   exited: ({ item }) => verdict(item.data?.exit_code === 0, item.text),
   encrypted: () => html`<p class="event"><${Icon} name="key" />Encrypted: this page cannot show it.</p>`,
@@ -50,6 +51,8 @@ function Request({ item, selected }) {
 function Emit({ item }) {
   const { channel, payload } = item.data;
   if (channel === "host:gate" && payload?.gate) return verdict(payload.passed, `${payload.host}: ${payload.passed ? "" : "not "}proved by ${payload.gate} (turn ${payload.turn}) ${payload.error ?? ""}`);
+  const [, step] = /^pipeline:(?:stage_)?(start|complete|error)$/.exec(channel) ?? [];
+  if (step && payload?.name) return html`<p class="event"><${Icon} name=${step === "error" ? "bad" : "start"} />${plain(payload.name + (payload.stage ? `/${payload.stage}` : ""))} ${{ start: "starts", complete: "ends", error: "failed" }[step]}${step === "error" && payload.error && html`: ${plain(payload.error)}`}</p>`;
   return html`<div class="event-data"><p class="label">${plain(item.title)}</p>${payload === null || typeof payload !== "object" ? html`<${Markdown} text=${String(payload)} />`
     : payload.$truncated ? html`<pre>${plain(payload.preview)}</pre><p class="quiet">Only the first part of ${payload.$truncated} bytes.</p>` : html`<${JsonTree} value=${payload} open=${2} />`}</div>`;
 }
@@ -63,12 +66,3 @@ function Tool({ item }) {
 }
 
 const summary = (args) => (args == null ? "" : typeof args === "string" ? args : String(args.cmd ?? args.path ?? args.q ?? JSON.stringify(args)));
-const took = (ms) => (ms == null ? "done" : ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`);
-
-function Listen({ item }) {
-  const l = item.data;
-  return html`<details class="listen" open=${l.state === "open"}><summary><${Icon} name=${{ open: "busy", complete: "ok", error: "bad" }[l.state] ?? "wait"} spin=${l.state === "open"} />
-      <span class="grow">${plain(item.title)} <span class="quiet">${l.count ?? l.entries.length} messages</span></span><span class="quiet nowrap">${l.state === "open" ? "listening" : took(l.duration_ms)}</span></summary>
-    ${l.error && html`<p class="failed">${plain(l.error)}</p>`}
-    <ul>${l.entries.slice(-50).map((e, i) => html`<li key=${i}><span class="label">${plain(e.message_type ?? e.phase)}</span> ${e.error ? html`<span class="failed">${plain(e.error)}</span>` : typeof e.value === "string" ? html`<${Markdown} text=${e.value} />` : e.value !== undefined && html`<${JsonTree} value=${e.value} />`}</li>`)}</ul></details>`;
-}

@@ -10,16 +10,18 @@ import { go, hrefOf } from "./route.js";
 import { RunThread } from "./run_thread.js";
 import { Head } from "./shell.js";
 import { DiffTab } from "./tab_diff.js";
+import { FleetTab } from "./tab_fleet.js";
 import { FilesTab } from "./tab_files.js";
 import { StructureTab } from "./tab_structure.js";
 import { useKeys } from "./keymap.js";
 import { When } from "./when.js";
-import { Status, nameOf, onTerminal } from "./words.js";
+import { Status, costOf, nameOf, onTerminal } from "./words.js";
 
 // tabs contains the views of a run. needs is the required right. of reports whether a run has the
 // view.
 export const tabs = [
   { name: "", label: "Thread", show: RunThread },
+  { name: "fleet", label: "Fleet", of: (v) => v.meta.fleet, show: FleetTab },
   { name: "terminal", label: "Terminal", of: (v) => onTerminal(v.source), show: lazy(() => import("./tab_terminal.js"), "TerminalTab") },
   { name: "files", label: "Files", needs: "rpc", of: (v) => v.cwd !== "", show: FilesTab },
   { name: "diff", label: "Diff", needs: "rpc", of: (v) => v.cwd !== "", show: DiffTab },
@@ -81,7 +83,7 @@ function About({ run, meta }) {
     </dl></details>`;
 }
 
-const cost = (u) => (u.cost_usd ? `$${u.cost_usd.toFixed(u.cost_usd < 1 ? 4 : 2)}` : `${((u.tokens_in ?? 0) + (u.tokens_out ?? 0)).toLocaleString("en")} tokens`);
+const cost = (u) => (u.cost_usd ? costOf(u.cost_usd) : `${((u.tokens_in ?? 0) + (u.tokens_out ?? 0)).toLocaleString("en")} tokens`);
 
 // Again starts an ended run again, or resumes a waiting run of Concerto.
 function Again({ run, meta }) {

@@ -6,7 +6,7 @@ import { go, hrefOf } from "./route.js";
 import { Run } from "./run.js";
 import { Head } from "./shell.js";
 import { When } from "./when.js";
-import { Status, nameOf } from "./words.js";
+import { Status, fleetText, nameOf } from "./words.js";
 import { failure } from "./load.js";
 
 export function Runs({ id, tab, query }) {
@@ -65,10 +65,11 @@ function choose(all, text, status, host) {
 const hostName = (id) => hosts.value.find((h) => h.id === id)?.name ?? id;
 
 function Row({ run, onFocus }) {
-  const open = run.pending?.length ?? 0;
+  const open = run.pending?.length ?? 0, fleet = run.meta?.fleet && fleetText(run.meta.fleet, run.pending ?? []);
   return html`<li><a class="run-row" data-testid="run-row" data-run=${run.id} href=${hrefOf("runs", run.id)} onFocus=${onFocus}>
     <span class="run-title" dir="auto">${plain(nameOf(run))}</span><${Status} run=${run} />
     <span class="run-about quiet"><span>${plain(run.tool)}</span> on <bdi>${plain(hostName(run.host_id))}</bdi> <span class="run-cwd">${plain(run.cwd)}</span></span>
+    ${fleet && html`<span class="run-fleet" data-testid="run-fleet">${fleet}</span>`}
     <span class="quiet run-when"><${When} ts=${run.last_active_at} /></span>
     ${open > 0 && html`<span class="run-asks">${plain(run.pending[0].prompt || run.pending[0].op_tool || "asks")}${open > 1 && `, and ${open - 1} more`}</span>`}</a></li>`;
 }

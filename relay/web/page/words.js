@@ -45,3 +45,14 @@ export const links = {
   offline: { icon: "offline", word: "offline", tone: "bad" },
   ended: { icon: "key", word: "session ended", tone: "bad" },
 };
+
+// costOf formats a cost in dollars.
+export const costOf = (usd) => `$${usd.toFixed(usd < 1 ? 4 : 2)}`;
+
+// fleetText summarizes the tasks of a run: "5 working, 2 waiting for you, 7 merged, 1 failed". A host
+// with an open request waits and does not work.
+export function fleetText(fleet, open) {
+  const waits = open.filter((q) => q.from?.host).length;
+  return [[Math.max(0, fleet.working - waits), "working"], [open.length, "waiting for you"], [fleet.merged, "merged"], [fleet.failed, "failed"]]
+    .filter(([n]) => n > 0).map(([n, what]) => `${n} ${what}`).join(", ");
+}

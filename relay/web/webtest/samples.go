@@ -2,11 +2,14 @@ package webtest
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/concerto-lang/concerto/internal/compile/graph"
 	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/server/servertest"
 )
 
 // sampleDiff is the diff of a write.
@@ -56,10 +59,7 @@ func (r *Relay) Samples() {
 	concerto.Send(protocol.RunMeta, Data{"structure": sampleStructure(), "line": Data{"file": "main.conc", "line": 31}, "usage": Data{"tokens_in": 48210, "tokens_out": 3120, "cost_usd": 0.2741}})
 	concerto.Send(protocol.RunEmit, Data{"channel": "pipeline:stage_start", "payload": Data{"name": "Migrate", "stage": "dump"}, "awaited": false})
 	concerto.Send(protocol.RunEmit, Data{"channel": "plan", "payload": Data{"steps": []string{"dump", "migrate", "verify"}, "rows": 184200}, "awaited": false})
-	concerto.Send(protocol.RunListen, Data{"listen_id": "l1", "host": "Coder", "phase": "start"})
-	concerto.Send(protocol.RunListen, Data{"listen_id": "l1", "host": "Coder", "phase": "message", "message_type": "progress", "message_id": "m1", "value": Data{"message": "dumped 12 tables"}})
-	concerto.Send(protocol.RunDecision, Data{"title": "Read .env", "decision": "deny", "actor": "rule", "by": "[hosts.coder.permissions]", "host": "Coder"})
-	concerto.Send(protocol.RunListen, Data{"listen_id": "l1", "host": "Coder", "phase": "complete", "duration_ms": 5230})
+	sampleTalk(concerto)
 	concerto.Send(protocol.RunEmit, Data{"channel": "pipeline:stage_complete", "payload": Data{"name": "Migrate", "stage": "dump", "duration_ms": 5233}, "awaited": false})
 	concerto.Send(protocol.RunEmit, Data{"channel": "pipeline:stage_start", "payload": Data{"name": "Migrate", "stage": "verify"}, "awaited": false})
 	concerto.Ask("q1", Data{"reason": "choice", "prompt": "When does it go out?", "from": Data{"kind": "emit", "channel": "when", "file": "main.conc", "line": 34}, "questions": []Data{
@@ -77,6 +77,62 @@ func (r *Relay) Samples() {
 		"args_sha256": "c41d00e9" + strings.Repeat("cd", 28), "risk": "high", "approve_text": "y\n", "deny_text": "n\n", "from": Data{"kind": "pty"}})
 	Answer(desk)
 	Answer(ci)
+}
+
+// Fleet starts a run with 14 tasks and two merge queues on the host desk, whose connection is host.
+// One of its hosts waits for an approval.
+func Fleet(host *servertest.Peer) *Run {
+	host.T.Helper()
+	run := Begin(host, "run_fleet", Data{"tool": "concerto", "source": "concerto", "command": "concerto run fleet", "cwd": "/home/ann/shop", "title": "port the shop to v3"})
+	run.Send(protocol.RunMeta, Data{"usage": Data{"tokens_in": 918210, "tokens_out": 48120, "cost_usd": 7.31}, "fleet": FleetOf("7 merged")})
+	run.Ask("f1", Data{"prompt": "Run a command", "op_tool": "Bash", "op_args": Data{"command": "npm publish --dry-run"}, "from": Data{"kind": "approval", "host": "Coder3", "message_id": "m1"}})
+	return run
+}
+
+// FleetOf returns the data of a fleet with 14 tasks. note is the note of its last task.
+func FleetOf(note string) Data {
+	since := func(minutes int) string {
+		return time.Now().Add(-time.Duration(minutes) * time.Minute).UTC().Format(time.RFC3339)
+	}
+	tasks := []Data{}
+	for i, name := range []string{"cart", "catalog", "checkout", "coupons", "customers", "invoices", "login"} {
+		tasks = append(tasks, Data{"task": name, "agent": "Coder1", "state": "merged", "since": since(40 - i), "cost_usd": 0.31 + float64(i)/100, "last": "All tests pass."})
+	}
+	for i, name := range []string{"mail", "orders", "payments", "search", "shipping"} {
+		tasks = append(tasks, Data{"task": name, "agent": fmt.Sprintf("Coder%d", i+1), "state": "working", "since": since(9 - i), "cost_usd": 0.2 + float64(i)/10, "last": "Bash: go test ./" + name + "/... -run TestRounding -count=1"})
+	}
+	tasks = append(tasks, Data{"task": "reports", "agent": "Coder1", "state": "failed", "note": "red", "since": since(12), "cost_usd": 1.204, "last": "TestTotals fails: want 12.50, got 12.49"},
+		Data{"task": "stock", "agent": "Coder2", "state": "submitted", "note": note, "since": since(2), "last": "Stock is counted per warehouse now."})
+	return Data{"working": 5, "merged": 7, "failed": 1, "total": 14, "tasks": tasks, "queues": []Data{
+		{"name": "main", "queued": 1, "tested": 1, "batch": 3, "merged": 7, "failed": 1}, {"name": "docs", "queued": 0, "tested": 0, "batch": 0, "merged": 0, "failed": 0}}}
+}
+
+// sampleTalk sends a conversation with a host.
+func sampleTalk(run *Run) {
+	send := func(phase string, data Data) {
+		data["listen_id"], data["host"], data["phase"] = "l1", "Coder", phase
+		run.Send(protocol.RunListen, data)
+	}
+	progress := func(stage, message string, more Data) {
+		more["stage"], more["message"] = stage, message
+		send("message", Data{"message_type": "progress", "value": more})
+	}
+	send("start", Data{"message_type": "prompt", "value": "Dump the tables of the shop, migrate them to the new schema, and verify the sums.\nDo not touch the table of invoices."})
+	send("message", Data{"message_type": "log", "value": Data{"level": "thought", "message": "The dump comes first: without it nothing can be undone."}})
+	send("message", Data{"message_type": "partial", "value": Data{"text": "I **dump** the tables first, and then check:\n\n1. the rows of `orders`\n2. the sums"}})
+	content := func(block Data) Data { return Data{"payload": Data{"message": Data{"content": []Data{block}}}} }
+	progress("tool", "Bash: pg_dump shop", content(Data{"type": "tool_use", "id": "t1", "name": "Bash", "input": Data{"command": "pg_dump shop"}}))
+	progress("tool_result", "ok", content(Data{"type": "tool_result", "tool_use_id": "t1", "content": "dumped 12 tables"}))
+	progress("tool", "Read: .env", content(Data{"type": "tool_use", "id": "t2", "name": "Read", "input": Data{"file_path": ".env"}}))
+	send("message", Data{"message_type": "approval", "message_id": "a1", "value": Data{"description": "Read: .env", "tool": "Read"}})
+	run.Send(protocol.RunDecision, Data{"title": "Read .env", "decision": "deny", "actor": "rule", "by": "[hosts.coder.permissions]", "host": "Coder", "message_id": "a1"})
+	progress("tool_result", "denied", content(Data{"type": "tool_result", "tool_use_id": "t2", "content": "denied", "is_error": true}))
+	progress("", "dumped 11 tables", Data{"percent": 90})
+	progress("", "dumped 12 tables", Data{"percent": 100})
+	send("message", Data{"message_type": "question", "message_id": "q7", "value": Data{"question": "Which schema?", "context": "There are two.", "options": []string{"v2", "v3"}}})
+	send("reply", Data{"message_type": "question", "message_id": "q7", "value": "v3"})
+	send("message", Data{"message_type": "result", "value": Data{"text": "All tables are in the new schema; the sums are **equal**.", "session": "0f3c", "usage": Data{"tokens_in": 18210, "tokens_out": 940}, "cost_usd": 0.1141, "turns": 4}})
+	send("complete", Data{"duration_ms": 5230})
 }
 
 func sampleStructure() json.RawMessage {

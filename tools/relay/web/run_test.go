@@ -309,7 +309,7 @@ func TestMarkdownIsDrawn(t *testing.T) {
 	run := webtest.Begin(r.HelloHost("desk"), "run_1", webtest.Data{"source": "concerto"})
 	run.Send(protocol.RunEmit, webtest.Data{"channel": "said", "payload": "**emitted**\n\n- [a](https://x.example)", "awaited": false})
 	run.Send(protocol.RunListen, webtest.Data{"listen_id": "l1", "host": "Coder", "phase": "start"})
-	run.Send(protocol.RunListen, webtest.Data{"listen_id": "l1", "host": "Coder", "phase": "message", "message_type": "progress", "message_id": "m1", "value": "**heard**"})
+	run.Send(protocol.RunListen, webtest.Data{"listen_id": "l1", "host": "Coder", "phase": "message", "message_type": "partial", "value": webtest.Data{"text": "**heard**"}})
 	run.Write("**printed**\n")
 	run.Ask("q1", webtest.Data{"prompt": "**asked**", "questions": []webtest.Data{{"id": "a", "question": "**first**", "kind": "text"}, {"id": "b", "question": "**second**", "kind": "choice", "options": []webtest.Data{{"value": "x", "label": "**option**"}}}}})
 	run.Ask("q2", webtest.Data{"prompt": "rm **approved** --now", "op_tool": "bash", "op_args": webtest.Data{"cmd": "rm **approved**"}})

@@ -19,7 +19,7 @@ var screens = []struct {
 	{"inbox", "#/inbox", "git push", nil},
 	{"runs", "#/runs", "nightly migration", nil},
 	{"run-pty", "#/runs/run_claude", "git push", nil},
-	{"run-concerto", "#/runs/run_concerto", "184200", nil},
+	{"run-concerto", "#/runs/run_concerto", "All tables are in the new schema", nil},
 	{"run-ndjson", "#/runs/run_ndjson", "two remarks", nil},
 	{"run-over", "#/runs/run_over", "exit code 2", nil},
 	{"terminal", "#/runs/run_claude/terminal", "", func(b *browser.Tab) {
@@ -35,6 +35,7 @@ var screens = []struct {
 	{"search", "#/runs/run_claude/files?q=Money", "matching lines", nil},
 	{"diff", "#/runs/run_claude/diff", "rounded once", nil},
 	{"structure", "#/runs/run_concerto/structure", "Architect", nil},
+	{"fleet", "#/runs/run_fleet/fleet", "TestTotals fails", nil},
 	{"run-hostile", "#/runs/run_hostile", "onerror", nil},
 	{"history", "#/history", "never to main", nil},
 	{"hosts", "#/hosts", "ci-runner", nil},
@@ -66,6 +67,7 @@ func TestScreens(t *testing.T) {
 	t.Parallel()
 	r := webtest.Start(t)
 	r.Samples()
+	webtest.Fleet(r.Host("laptop"))
 	r.Hostile()
 	l := &screenCheck{Tab: browser.Open(t), t: t, dir: os.Getenv("CONCERTO_SCREENSHOTS"), device: browser.Desk}
 	themes := []browser.Theme{browser.Light}

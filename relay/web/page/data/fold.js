@@ -21,12 +21,12 @@ export const folds = {
   "run.output": { update: moreOutput, add: output },
   "run.awaiting_input": { add: (f, e, d) => { if (!d.request_id) f.push(e, "waiting", "system", { text: d.prompt || d.reason || "", data: d }); } },
   "run.input": { update: (f, e, d) => f.find("request " + d.input_id) !== undefined, add: (f, e, d) => f.replacesEarlier(e, f.push(e, "input", "user", { text: d.text_redacted ?? "", data: d })) },
-  "run.permission_requested": { update: isOpenRequest, add: ask },
+  "run.permission_requested": { update: (f, e, d) => { f.mark(d.from, { request: true }); return isOpenRequest(f, e, d); }, add: ask },
   "run.permission_resolved": { update: (f, e, d) => f.find("request " + d.request_id) !== undefined, add: () => {} },
-  "run.decision": { update: (f, e, d) => !!d.request_id && f.settle({ ...d, by: d.by || d.actor }), add: (f, e, d) => { f.decides = true; f.push(e, "decision", "system", { title: d.title, data: d }); } },
+  "run.decision": { update: decided, add: (f, e, d) => { const at = f.push(e, "decision", "system", { title: d.title, data: d }); if (d.message_id) f.replacesEarlier(e, at); } },
   "run.exited": { add: (f, e, d) => f.push(e, "exited", "system", { text: exitText(d), data: d }) },
   "run.meta": { add: (f, e, d) => { f.meta = { ...f.meta, ...d }; } },
-  "run.emit": { add: (f, e, d) => (f.decides && d.channel === "host:decided") || f.push(e, "emit", "assistant", { title: d.channel, data: d }) },
+  "run.emit": { add: (f, e, d) => (f.decides && d.channel === "host:decided") || (f.talks && ofConversation.test(d.channel)) || f.push(e, "emit", "assistant", { title: d.channel, data: d }) },
   "run.listen": { update: moreListen, add: listen },
   "run.resized": { add: (f, e, d) => { f.size = { cols: d.cols, rows: d.rows }; } },
   "run.refused": { add: (f, e, d) => f.push(e, "gap", "system", { text: `Refused to ${d.action}: ${d.reason}`, data: d }) },
@@ -34,6 +34,9 @@ export const folds = {
   "tool.result": { update: toolResult, add: (f, e, d) => isRead(d) || f.replacesEarlier(e, f.push(e, "tool", "tool", { title: d.tool, data: { ...d, state: d.ok ? "done" : "failed" } })) },
   "run.gap": { add: (f, e, d) => f.push(e, "gap", "system", { text: gapText(d), data: d }) },
 };
+
+// ofConversation matches the channels of events that a run's conversations show.
+const ofConversation = /^(listen:(start|complete|error|unhandled)|host:(progress|log|plan_limit|question|approval))$/;
 
 // isRead reports whether a tool call only read files of the run. Threads do not show such calls.
 const isRead = (d) => /^rpc\.(git|fs\.[^w])/.test(d.tool);
@@ -50,6 +53,7 @@ export class Fold {
   size = null;
   changed = false;
   decides = false; // the run reports its decisions, so that host:decided would show them twice
+  talks = false; // the run reports its conversations, so that their events would show them twice
   block = null; // the output item to which output is appended: {at, stream, screen}; null if there is none
   early = new Map(); // events about items before this fold, by the index of the item that replaces them
   #at = new Map(); // indexes of the items that later events may change, by subject
@@ -107,6 +111,16 @@ export class Fold {
     return true;
   }
 
+  // mark records the outcome of a host's message in its conversation, which then does not show the
+  // message itself if a request does. It reports whether the conversation is in this fold.
+  mark(of, outcome) {
+    const at = of?.message_id ? this.find(about(of.host, of.message_id)) : undefined;
+    if (at === undefined) return false;
+    const { data } = this.items[at];
+    this.change(at, { data: { ...data, outcomes: new Map([...(data.outcomes ?? []), [of.message_id, outcome]]) } });
+    return true;
+  }
+
   // exit withdraws the open requests because the run has ended.
   exit(e) {
     this.items.forEach((item, at) => {
@@ -160,9 +174,19 @@ function isOpenRequest(f, e, d) {
   return at !== undefined && !f.items[at].data.resolution;
 }
 
+// about identifies a message of a host, or of its subagent.
+const about = (host, id) => `message ${String(host).split(" › ")[0]} ${id}`;
+
+function decided(f, e, d) {
+  f.decides = true;
+  return (!!d.request_id && f.settle({ ...d, by: d.by || d.actor })) || f.mark(d, d);
+}
+
 function ask(f, e, d) {
   const data = { ...asRequest({ ...d, run_id: e.run_id, host_id: e.host_id, seq: e.seq, ts: e.ts }, f.run()), resolution: null };
-  f.put("request " + d.request_id, f.push(e, "request", "request", { title: d.op_tool || d.reason, text: d.prompt || "", data }));
+  const at = f.push(e, "request", "request", { title: d.op_tool || d.reason, text: d.prompt || "", data });
+  f.put("request " + d.request_id, at);
+  if (d.from?.message_id) f.replacesEarlier(e, at); // it marks the message, which may be in an earlier fold
 }
 
 function toolResult(f, e, d) {
@@ -177,6 +201,7 @@ function toolResult(f, e, d) {
 const phaseEnds = { __proto__: null, complete: "complete", error: "error" };
 
 function listen(f, e, d) {
+  f.talks = true;
   const at = f.push(e, "listen", "assistant", { title: d.host, data: { listen_id: d.listen_id, host: d.host, state: "open", entries: [], count: 0 } });
   f.put("listen " + d.listen_id, at);
   moreListen(f, e, d);
@@ -184,11 +209,13 @@ function listen(f, e, d) {
 }
 
 function moreListen(f, e, d) {
+  f.talks = true;
   const at = f.find("listen " + d.listen_id);
   if (at === undefined) return false;
   f.early.get(at)?.push(e);
   const { data } = f.items[at];
   const { phase, message_type, message_id, value, error, duration_ms } = d;
+  if (phase === "message" && message_id) f.put(about(d.host, message_id), at);
   data.entries.push({ seq: e.seq, phase, ts: e.ts, message_type, message_id, value, error, duration_ms });
   const state = phaseEnds[phase];
   f.change(at, { data: { ...data, count: data.entries.length, ...(state ? { state, error, duration_ms } : {}) } });
