@@ -19,8 +19,12 @@ var Protected = []string{
 	"/**/.cursor/hooks.json", "/**/.cursor/hooks", "/etc/cursor",
 	"/**/.opencode", "/**/opencode.json", "/**/opencode.jsonc", "~/.config/opencode",
 	"/**/Concerto.toml", "~/.config/concerto", "/etc/concerto", "~/.local/state/concerto",
-	"/**/.git/hooks", "/**/.git/config", "/**/.git/modules/**/hooks", "~/.gitconfig", "~/.config/git",
+	"/**/.git/hooks", "/**/.git/config", "/**/.git/modules/**/hooks", "~/.gitconfig", "~/.config/git", "/**/.husky",
 }
+
+// protectedFolders are the names of folders that contain such files. No command may name one
+// itself, because it could remove or replace it.
+var protectedFolders = []string{".claude", ".git", ".gemini", ".cursor"}
 
 // protectedVariables are the environment variables that name other settings for an agent.
 var protectedVariables = []string{"CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "GEMINI_CLI_SYSTEM_SETTINGS_PATH", "OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_COUNT"}
@@ -58,7 +62,7 @@ var scriptOptions = []string{"-c", "-e", "-f", "--command", "--eval", "--execute
 const maxWords = 10_000
 
 // readers are the commands that may name protected files, because they only read.
-var readers = []string{"cat", "head", "tail", "less", "more", "ls", "stat", "wc", "file", "grep", "egrep", "fgrep", "cmp", "jq", "realpath", "readlink", "sha256sum", "test", "["}
+var readers = []string{"cat", "head", "tail", "less", "more", "ls", "stat", "wc", "file", "grep", "egrep", "fgrep", "cmp", "jq", "realpath", "readlink", "sha256sum", "test", "[", "cd", "pushd", "pwd"}
 
 // builtIn returns the denial of a call by the rules that no policy can change, the decision to pass
 // a call that acts only inside the agent, or the zero value.
@@ -134,14 +138,16 @@ func (p *Places) protectedIn(c *Call, commands [][]string, unclear bool) string 
 			return "more directories than the guard can read"
 		}
 	}
-	all, words := p.protection(), fields(text)
+	// A backslash quotes a character, or separates the names of a path on Windows.
+	all, words := p.protection(), append(fields(text), fields(strings.ReplaceAll(c.request.Command, `\`, "/"))...)
 	if len(words)*len(dirs) > maxWords {
 		return "more than the guard can read"
 	}
 	for _, word := range words {
 		for _, dir := range dirs {
 			for _, name := range meanings(p.join(dir, word)) {
-				if all.Forbids(hostpolicy.Request{Paths: []string{name}}) {
+				if slices.Contains(protectedFolders, strings.ToLower(filepath.Base(name))) || name == filepath.Dir(p.Config) || name == filepath.Dir(p.State) ||
+					all.Forbids(hostpolicy.Request{Paths: []string{name}}) {
 					return word
 				}
 			}
@@ -179,7 +185,7 @@ func unquote(command string) string {
 
 // fields returns the parts of a command that may be names of files.
 func fields(text string) []string {
-	return strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\r\n;&|()<>`=,:", r) })
+	return strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\r\n;&|()<>`=,:'\"", r) })
 }
 
 // removesHooks returns an option of a nested agent that may remove its hooks, or "".

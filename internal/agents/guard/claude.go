@@ -99,6 +99,10 @@ func (c *Call) classifyClaude() error {
 		return nil
 	}
 	c.Kind = adapter.ClaudeKind(c.Tool)
+	if strings.Contains(c.Tool, "Mcp") { // it reads what a server has, and no file
+		c.Kind = "other"
+		return nil
+	}
 	text, err := jsonwrite.Encode(struct {
 		Tool string          `json:"tool"`
 		Kind string          `json:"kind"`

@@ -6,15 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/compile/manifest"
 	"github.com/concerto-lang/concerto/internal/data/hostpolicy"
 	"github.com/concerto-lang/concerto/internal/record/audit"
+	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
 // open is a policy that allows all that the built-in rules do not deny.
@@ -154,6 +158,8 @@ func TestEscapes(t *testing.T) {
 			`npx @anthropic-ai/claude-code --bare`, `npx -y @anthropic-ai/claude-code@latest --bare`, `/usr/bin/claude --bare`, `timeout 5 claude --bare`,
 			`CLAUDE_CONFIG_DIR=/tmp/x claude -p y`, `export CLAUDE_CONFIG_DIR=/tmp/x; claude`, `env CODEX_HOME=x codex exec y`,
 			`codex exec --disable hooks x`, `codex --ignore-user-config`, `codex --dangerously-bypass-hook-trust`, `codex -c features.hooks=false`, `opencode --pure`,
+			`rm -rf .claude`, `mv .claude/ old`, `rm -rf ./.claude`, `mv .git old`, `rm -rf "$HOME/.config"`, `mv ~/.local/state x`, `rm -rf '.claude'`,
+			`cd sub && rm -rf ../.claude`, `Set-Content .claude\settings.json x`, `echo > .husky/pre-commit`,
 			`cat x $(echo) .claude/settings.json`, `cat .claude/settings.json > .claude/settings.json`,
 		}},
 		{"codex", true, []string{`python`, `python3 -i x.py`, `bash`, `bash -i`, `/bin/sh`, `sudo bash`, `node`, `psql shop`, `ssh server`, `sqlite3 x.db`, `env python`}},
@@ -161,6 +167,7 @@ func TestEscapes(t *testing.T) {
 		{"claude-code", false, []string{
 			`ls`, `go test ./...`, `cat .claude/settings.json`, `grep x Concerto.toml`, `jq . .claude/settings.json | head`, `git status`, `git commit -m x`,
 			`echo > .claude/notes.md`, `claude -p hello`, `codex exec x`, `cd sub && make`, `python`, `echo '--bare' > x`, `ls > settings.json`,
+			`cd .claude && ls`, `ls .git`, `git add .github`, `cp x ~`, `find . -name '*.go'`, `grep -r x .`, `git -C . status`, `ls ~/.config`,
 		}},
 	} {
 		for _, command := range c.all {
@@ -221,6 +228,7 @@ mcp = { allow = ["a.*", "x.y__z"], deny = ["*.delete_*"], ask = ["x__y.z"] }
 		{"Task", `{"prompt":"x"}`, ""},
 		{"AskUserQuestion", `{}`, ""},
 		{"Brandnew", `{}`, "ask"},
+		{"ReadMcpResourceTool", `{"server":"a","uri":"x"}`, "ask"},
 		{"mcp__a", `{}`, "deny"},
 	} {
 		stdout, stderr, code := newHook(p).run(event(beforeTool, c.tool, strings.ReplaceAll(c.args, "DIR", dir), c.tool+c.args, dir))
@@ -442,26 +450,39 @@ func FuzzHook(f *testing.F) {
 	f.Add([]byte(event(afterTool, "Bash", `{}`, "t1", "/tmp")))
 	f.Add([]byte(`{"session_id":"s1","hook_event_name":"ConfigChange"}`))
 	f.Add([]byte("\x00{}[]"))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		p, _ := newPlaces(t, "", "[guard]\ndefault = \"allow\"\n", "")
-		var out, errs bytes.Buffer
-		code := newHook(p).Run(bytes.NewReader(text), &out, &errs)
-		stdout := strings.TrimSuffix(out.String(), "\n")
-		var answer struct {
-			Specific *struct{ HookEventName, PermissionDecision, PermissionDecisionReason string } `json:"hookSpecificOutput"`
-			Decision string                                                                        `json:"decision"`
-		}
-		if stdout != "" && (strings.Contains(stdout, "\n") || json.Unmarshal([]byte(stdout), &answer) != nil) {
-			t.Fatalf("stdout is %q", out.String())
-		}
-		denies := answer.Decision == "block" || answer.Specific != nil && answer.Specific.PermissionDecision == "deny"
-		switch {
-		case code == 2 && denies && errs.Len() > 0:
-		case code == 0 && !denies && errs.Len() == 0:
-		default:
-			t.Errorf("exit %d, stdout %q, stderr %q", code, out.String(), errs.String())
-		}
-	})
+	f.Fuzz(checkAnswer)
+}
+
+// TestDamagedInput checks the same for inputs of which a part is missing, repeated or replaced.
+func TestDamagedInput(t *testing.T) {
+	whole := []byte(event(beforeTool, "Bash", `{"command":"a; b","file_path":"/x"}`, "t1", "/tmp"))
+	r := rand.New(rand.NewPCG(1, 1))
+	for range 300 {
+		from, to := r.IntN(len(whole)), r.IntN(len(whole))
+		text := slices.Concat(whole[:from], []byte([]string{"", "{", "null", `"`, "\x00", "[1]", "\\u0000", "1e999"}[r.IntN(8)]), whole[to:])
+		checkAnswer(t, text)
+	}
+}
+
+func checkAnswer(t *testing.T, text []byte) {
+	p, _ := newPlaces(t, "", "[guard]\ndefault = \"allow\"\n", "")
+	var out, errs bytes.Buffer
+	code := newHook(p).Run(bytes.NewReader(text), &out, &errs)
+	stdout := strings.TrimSuffix(out.String(), "\n")
+	var answer struct {
+		Specific *struct{ HookEventName, PermissionDecision, PermissionDecisionReason string } `json:"hookSpecificOutput"`
+		Decision string                                                                        `json:"decision"`
+	}
+	if stdout != "" && (strings.Contains(stdout, "\n") || json.Unmarshal([]byte(stdout), &answer) != nil) {
+		t.Fatalf("stdout is %q", out.String())
+	}
+	denies := answer.Decision == "block" || answer.Specific != nil && answer.Specific.PermissionDecision == "deny"
+	switch {
+	case code == 2 && denies && errs.Len() > 0:
+	case code == 0 && !denies && errs.Len() == 0:
+	default:
+		t.Errorf("%q: exit %d, stdout %q, stderr %q", text, code, out.String(), errs.String())
+	}
 }
 
 // BenchmarkHook measures a decision in a session with 1,000 records.
@@ -476,5 +497,28 @@ func BenchmarkHook(b *testing.B) {
 	}
 	for b.Loop() {
 		newHook(p).run(event(beforeTool, "Bash", `{"command":"a"}`, "t", root))
+	}
+}
+
+// TestKeysAreDecoded checks that the code reads every key of [guard].
+func TestKeysAreDecoded(t *testing.T) {
+	n := 0
+	for _, k := range manifest.Keys() {
+		if !strings.HasPrefix(k.Path, "guard.") {
+			continue
+		}
+		n++
+		m, _ := manifest.Parse(source.NewFile("Concerto.toml", []byte(strings.Replace(k.Path, "*", "codex", 1)+" = "+k.Example+"\n")))
+		if m.Guard == nil {
+			t.Fatalf("%s: the manifest has no guard", k.Path)
+		}
+		d := json.NewDecoder(bytes.NewReader(m.Guard.Config))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&section{}); err != nil {
+			t.Errorf("no code reads %s: %v", k.Path, err)
+		}
+	}
+	if n < 20 {
+		t.Errorf("%d keys", n)
 	}
 }

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -18,6 +19,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/secret"
 	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/internal/record/ledger"
+	"github.com/concerto-lang/concerto/internal/text/jcs"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
@@ -154,7 +156,7 @@ func (h *Hook) record(in *input, d Decision, policies []*Policy, began time.Time
 			return d, errors.New("the arguments have no canonical form")
 		}
 	}
-	was, stopped, err := find(log, in.id)
+	was, stopped, err := find(log.Path(), in.id)
 	if err != nil {
 		return d, err
 	}
@@ -240,25 +242,33 @@ type decided struct {
 }
 
 // find returns the last decision about a call in a ledger, or nil, and the reason of an alarm, or
-// "".
-func find(log *ledger.Ledger, id string) (was *decided, stopped string, err error) {
-	for line, err := range log.Lines() {
-		if err != nil {
-			return nil, "", err
+// "". The ledger has verified the file when it was opened.
+func find(path, id string) (was *decided, stopped string, err error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, "", err
+	}
+	call := jcs.AppendText([]byte(`"call":`), id)
+	for line := range bytes.Lines(text) {
+		if !bytes.Contains(line, call) && !bytes.Contains(line, []byte(`"decision":"`+alarm+`"`)) {
+			continue
 		}
 		var x struct {
-			decided
-			Call   string `json:"call"`
-			Reason string `json:"reason"`
+			Kind string `json:"kind"`
+			Data struct {
+				decided
+				Call   string `json:"call"`
+				Reason string `json:"reason"`
+			} `json:"data"`
 		}
-		if err := json.Unmarshal(line.Data, &x); err != nil {
+		if err := json.Unmarshal(line, &x); err != nil {
 			return nil, "", err
 		}
-		if line.Kind == kindCall && x.Call == id {
-			was = &x.decided
+		if x.Kind == kindCall && x.Data.Call == id {
+			was = &x.Data.decided
 		}
-		if line.Kind == kindRan && x.Decision == alarm {
-			stopped = x.Reason
+		if x.Kind == kindRan && x.Data.Decision == alarm {
+			stopped = x.Data.Reason
 		}
 	}
 	return was, stopped, nil

@@ -8,7 +8,6 @@ package ledger
 
 import (
 	"errors"
-	"iter"
 	"sync"
 	"time"
 
@@ -47,23 +46,6 @@ func (l *Ledger) Torn() int64 { return l.log.Torn() }
 
 // Path returns the path of the ledger.
 func (l *Ledger) Path() string { return l.log.Path() }
-
-// Lines returns the records, from the first.
-func (l *Ledger) Lines() iter.Seq2[audit.Line, error] {
-	return func(yield func(audit.Line, error) bool) {
-		f, err := l.log.Reader()
-		if err != nil {
-			yield(audit.Line{}, err)
-			return
-		}
-		defer f.Close()
-		for line, err := range audit.Lines(f, l.Path()) {
-			if !yield(line, err) {
-				return
-			}
-		}
-	}
-}
 
 // Close releases the lock of the ledger and closes it.
 func (l *Ledger) Close() error { return l.log.Close() }
