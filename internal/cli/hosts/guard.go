@@ -20,7 +20,7 @@ import (
 func NewGuard(a *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "guard COMMAND",
-		Short: "Decide about the tool calls of agents that people start themselves",
+		Short: "Check the tool calls of agents that people start themselves",
 		Long: `The section [guard] in Concerto.toml decides which tool calls an agent such as Claude Code may make,
 also if no Concerto program has started it. The agent calls 'concerto guard hook' before and after
 each call, and each decision is recorded in the ledger of the session.`,
@@ -120,7 +120,7 @@ func (cmd *guardTestCommand) read() ([]byte, error) {
 func newGuardHook(a *console.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "hook AGENT",
-		Short: "Decide about one event of an agent's hook",
+		Short: "Check one event of an agent's hook",
 		Long: `Reads one event of the agent from stdin, decides about it, records the decision, and prints the
 answer in the agent's form. The agents start this command; AGENT is claude-code. Use it as the
 command of the hooks PreToolUse, PostToolUse, PostToolUseFailure and ConfigChange.
