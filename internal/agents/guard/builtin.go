@@ -45,14 +45,26 @@ var NestedAgents = []NestedAgent{
 	{[]string{"copilot"}, []string{"--config-dir"}},
 }
 
-// Terminals is the table of programs that read commands from their terminal if they are started
-// without a script. Codex sends such text with write_stdin, for which it starts no hook. The value
-// is the number of arguments without `-` with which a program needs no input.
-var Terminals = map[string]int{
-	"bash": 1, "sh": 1, "dash": 1, "zsh": 1, "ksh": 1, "fish": 1, "pwsh": 1,
-	"python": 1, "python3": 1, "node": 1, "deno": 1, "bun": 1, "ruby": 1, "irb": 1, "perl": 1, "lua": 1, "php": 1, "ghci": 1, "R": 1, "julia": 1, "scala": 1,
-	"psql": 99, "mysql": 99, "sqlite3": 2, "mongosh": 99, "redis-cli": 1,
-	"ssh": 2, "telnet": 99, "nc": 99, "gdb": 99, "vim": 99, "vi": 99, "nano": 99, "ed": 99, "tmux": 99, "screen": 99,
+// Terminal is a group of programs that read commands from their terminal if they are started with
+// fewer than Need arguments without `-`.
+type Terminal struct {
+	Need  int
+	Names []string
+}
+
+// Terminals is the table of these programs. Codex sends text for them with write_stdin, for which
+// it starts no hook.
+var Terminals = []Terminal{
+	{1, []string{
+		"bash", "sh", "dash", "zsh", "ksh", "fish", "pwsh", "python", "python3", "node", "deno", "bun", "ruby", "irb",
+		"perl", "lua", "php", "ghci", "R", "julia", "scala", "redis-cli",
+	}},
+	{2, []string{
+		"sqlite3", "ssh",
+	}},
+	{99, []string{
+		"psql", "mysql", "mongosh", "telnet", "nc", "gdb", "vim", "vi", "nano", "ed", "tmux", "screen",
+	}},
 }
 
 // scriptOptions are the options with which these programs run a script and read no commands.
@@ -210,8 +222,8 @@ func removesHooks(words []string) string {
 
 // readsTerminal reports whether a command reads commands from its terminal.
 func readsTerminal(words []string) bool {
-	need, ok := Terminals[words[0]]
-	if !ok {
+	at := slices.IndexFunc(Terminals, func(t Terminal) bool { return slices.Contains(t.Names, words[0]) })
+	if at < 0 {
 		return false
 	}
 	n := 0
@@ -225,5 +237,5 @@ func readsTerminal(words []string) bool {
 			n++
 		}
 	}
-	return n < need && !slices.Contains(words, "--version") && !slices.Contains(words, "--help")
+	return n < Terminals[at].Need && !slices.Contains(words, "--version") && !slices.Contains(words, "--help")
 }
