@@ -70,6 +70,7 @@ var commands = []commandRow{
 	{name: "verify", create: deps.NewVerify},
 	{name: "doctor", create: doctor.New},
 	{name: "host", create: hosts.NewHost},
+	{name: "guard", create: hosts.NewGuard},
 	{name: "mcp", create: tools.NewMcp},
 	{name: "serve", create: serve.NewServe},
 	{name: "tools", create: tools.NewTools},

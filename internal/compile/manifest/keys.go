@@ -134,7 +134,7 @@ func checkForm(text string) error {
 
 // Keys returns the table of keys, ordered by section. The caller must not change it.
 var Keys = sync.OnceValue(func() []Key {
-	return slices.Concat(keys, dependencyKeys, toolKeys, sandboxKeys(), runKeys, workspaceKeys(), mergeKeys())
+	return slices.Concat(keys, dependencyKeys, toolKeys, sandboxKeys(), runKeys, workspaceKeys(), mergeKeys(), guardKeys())
 })
 
 var keys = []Key{

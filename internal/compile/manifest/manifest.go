@@ -46,6 +46,7 @@ type Manifest struct {
 	Run          Run
 	Workspace    Workspace
 	Merges       []*Merge
+	Guard        *Guard       // nil without [guard]
 	Permissions  *Permissions // nil without [permissions], which allows files, environment variables and HTTP
 	// Nameless is set if a section such as [connections] contains keys instead of named
 	// subsections. The names of the connections, hosts or servers are then unknown.

@@ -166,7 +166,7 @@ run = ["git"]
 // TestKeysAreStored checks that each key is stored: by its set, or in the Config of a section that
 // has one. The keys of replies are stored as one value.
 func TestKeysAreStored(t *testing.T) {
-	configured := []string{"connections", "hosts", "limits", "mcp", "merge", "run", "tools", "workspace"}
+	configured := []string{"connections", "guard", "hosts", "limits", "mcp", "merge", "run", "tools", "workspace"}
 	for _, k := range Keys() {
 		section, _, _ := strings.Cut(k.Path, ".")
 		if k.set == nil && !slices.Contains(configured, section) {
@@ -186,7 +186,7 @@ func TestExamplesAreAccepted(t *testing.T) {
 			if example == "" {
 				continue
 			}
-			path := strings.Replace(k.Path, "*", "x", 1)
+			path := strings.Replace(strings.Replace(k.Path, "agents.*", "agents.codex", 1), "*", "x", 1)
 			var text string
 			switch section, tail, _ := strings.Cut(path, "replies[]."); {
 			case tail != "":

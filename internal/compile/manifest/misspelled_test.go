@@ -70,7 +70,11 @@ var needs = map[string][]string{
 // they require.
 func withKey(k *Key, names []string) string {
 	var b strings.Builder
-	path, shown := strings.Split(k.Path, "."), strings.Split(strings.ReplaceAll(strings.Join(names, "."), "*", "x"), ".")
+	name := "x"
+	if strings.HasPrefix(k.Path, "guard.agents.") {
+		name = "codex"
+	}
+	path, shown := strings.Split(k.Path, "."), strings.Split(strings.ReplaceAll(strings.Join(names, "."), "*", name), ".")
 	for i := 1; i < len(path); i++ {
 		section := strings.Join(path[:i], ".")
 		if needs[section] == nil && i+1 < len(path) {

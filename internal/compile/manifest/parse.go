@@ -154,6 +154,8 @@ func (r *reader) manifest(root *node, values map[string]any) {
 			r.m.Workspace.At = r.section("workspace", n, v, &target{config: &r.m.Workspace.Config}, n.name)
 		case "merge":
 			r.each(n, v, r.merge)
+		case "guard":
+			r.guard(n, v)
 		case "lints":
 			r.checkLints(r.section("lints", n, v, &target{lints: &r.m.Lints}, n.name))
 		case "connections":
@@ -447,6 +449,10 @@ func (r *reader) key(path string, n *node, v any, t *target, section string) {
 		}
 	}
 	switch {
+	case path == "guard.agents":
+		r.guardAgents(t.config, n, v, shown)
+	case path == "guard.program":
+		r.add(diag.ManifestValue.At(n.key, "`guard.program` is not supported yet").Hint("remove it, and write the rules in [guard.permissions]"))
 	case path == modelsPath:
 		r.models(k, n, v, t.config, shown)
 	case k != nil && !(k.inFiles && r.form == inTOML) && !isSubsection(k, v):

@@ -41,6 +41,7 @@ const (
 	Allow Verdict = "allow" // allowed without a question
 	Ask   Verdict = "ask"   // decided by the program's handler
 	Deny  Verdict = "deny"  // denied without a question
+	Pass  Verdict = "pass"  // decided by the agent's own rules; only a default
 )
 
 // Place is the directory in which a host works, with the means to interpret its paths.
@@ -152,12 +153,17 @@ func (p *Policy) decide(q *Request) Verdict {
 		return Allow
 	case p.rules.Default == "":
 		return Ask
-	case Verdict(p.rules.Default) == Allow && len(rules.Deny)+len(rules.Ask) > 0 && q.area() == runs && (line.unclear || len(line.simple) == 0 || q.Opaque):
+	case p.isOpen() && len(rules.Deny)+len(rules.Ask) > 0 && q.area() == runs && (line.unclear || len(line.simple) == 0 || q.Opaque):
 		return Ask // the request could contain something that a deny rule matches
-	case Verdict(p.rules.Default) == Allow && len(p.net.deny)+len(p.net.ask) > 0 && q.Kind == kindFetch && q.address == nil:
+	case p.isOpen() && len(p.net.deny)+len(p.net.ask) > 0 && q.Kind == kindFetch && q.address == nil:
 		return Ask // it could be an address that a deny rule matches
 	}
 	return Verdict(p.rules.Default)
+}
+
+// isOpen reports whether the default does not prevent an action.
+func (p *Policy) isOpen() bool {
+	return Verdict(p.rules.Default) == Allow || Verdict(p.rules.Default) == Pass
 }
 
 // decideInput decides about text for a running program, each line of which may be a command.
@@ -171,7 +177,7 @@ func (p *Policy) decideInput(q *Request) Verdict {
 		}
 		isAsked = isAsked || matchesAnyPart(rules.Ask, line) || parsed.matches(rules.Ask)
 	}
-	if isAsked || p.rules.Default == "" || Verdict(p.rules.Default) == Allow && len(rules.Deny)+len(rules.Ask) > 0 {
+	if isAsked || p.rules.Default == "" || p.isOpen() && len(rules.Deny)+len(rules.Ask) > 0 {
 		return Ask
 	}
 	return Verdict(p.rules.Default)

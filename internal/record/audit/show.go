@@ -73,7 +73,7 @@ func Show(w io.Writer, r io.Reader, name string, f Filter) error {
 // String formats the record for people.
 func (l Line) String() string {
 	s, d := l.subject(), l.data()
-	if s.Effect > 0 || s.Line != "" {
+	if s.Effect > 0 || s.Line != "" || d.Decision != "" {
 		return l.decisionText(s, d)
 	}
 	run := l.Run

@@ -27,6 +27,7 @@ var otherMeaning = map[string]string{
 	"concerto work rm --force":    "as for git: work that exists nowhere else is lost",
 	"concerto add --dir":          "the directory of a package in its repository",
 	"concerto eval --dir":         "the directory of results and tapes",
+	"concerto guard test --json":  "the input of a hook is JSON; --format is also a flag of the command",
 	"concerto worker --dir":       "the directory of programs, not of the worker's other files",
 	"concerto-relay run --ndjson": "the protocol of the command that it starts",
 }

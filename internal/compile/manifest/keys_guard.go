@@ -1,0 +1,98 @@
+package manifest
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/data/hostpolicy"
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/internal/text/suggest"
+)
+
+// Guard is [guard]: the rules for agents that people start themselves. Config contains the
+// section's keys as a JSON object.
+type Guard struct {
+	Config json.RawMessage
+	At     Places
+
+	file *source.File
+	node *node
+}
+
+// Line returns the 1-based line of the value to which a JSON pointer below the section refers, such
+// as "/permissions/commands/deny/0". If the value does not exist, it is the line of the innermost
+// value on the way that exists.
+func (g *Guard) Line(pointer string) int { return g.file.LineOf(g.node.find(pointer).Start) }
+
+// HeaderLine returns the 1-based line of the section's header.
+func (g *Guard) HeaderLine() int { return g.file.LineOf(g.At[""].Key.Start) }
+
+// GuardAgents are the agents that [guard.agents] may name.
+var GuardAgents = []string{"claude-code", "codex", "copilot", "cursor", "gemini", "opencode"}
+
+// guardKeys returns the keys of [guard].
+func guardKeys() []Key {
+	verdicts := []string{"allow", "ask", "deny", "pass"}
+	return slices.Concat([]Key{
+		{Path: "guard.default", Type: Enum, Values: verdicts, Default: `"ask"`, Example: `"deny"`, Doc: "The decision for calls that no rule matches: a person decides (`ask`), the call is allowed or denied, or the agent's own rules decide (`pass`)."},
+		{Path: "guard.unattended", Type: Enum, Values: []string{"deny", "allow"}, Default: `"deny"`, Example: `"allow"`, Doc: "The decision for calls about which a person must decide, if no person answers."},
+		{Path: "guard.wait", Type: Number, Unit: "seconds", Default: "900", Example: "60", Doc: "How long a call waits for a person's answer. Until `concerto guard serve` exists, only the agent's own dialog asks, which has no limit."},
+		{Path: "guard.other", Type: Enum, Values: verdicts, Default: `"deny"`, Example: `"ask"`, Doc: "The decision for calls of tools that Concerto does not know."},
+	}, accessKeys("guard.permissions"), guardToolKeys("guard.permissions"), accessKeys("guard.agents.*"), guardToolKeys("guard.agents.*"))
+}
+
+// accessKeys returns the keys of [hosts.X.permissions] for a section of [guard], which has its own
+// default.
+func accessKeys(section string) []Key {
+	texts := strings.NewReplacer("the host ", "the agent ", "the program's handler", "a person", "for approvals of the kind `fetch`", "with its tools",
+		" and to the working directory", "", ": `[hosts.X.sandbox] net` limits what its processes reach", ": its commands may reach other addresses")
+	var out []Key
+	for _, k := range keys {
+		if name, ok := strings.CutPrefix(k.Path, "hosts.*.permissions."); ok && name != "default" {
+			k.Path, k.Doc = section+"."+name, texts.Replace(k.Doc)
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// guardToolKeys returns the keys about tools of MCP servers.
+func guardToolKeys(section string) []Key {
+	return []Key{
+		{Path: section + ".mcp.allow", Type: Strings, Default: "[]", Example: `["github.get_*"]`, check: hostpolicy.CheckCommand, Doc: "Globs of tools of MCP servers, as SERVER.TOOL, that the agent may call."},
+		{Path: section + ".mcp.ask", Type: Strings, Default: "[]", Example: `["github.merge_*"]`, check: hostpolicy.CheckCommand, Doc: "Globs of such tools about which a person decides."},
+		{Path: section + ".mcp.deny", Type: Strings, Default: "[]", Example: `["*.delete_*"]`, check: hostpolicy.CheckCommand, Doc: "Globs of such tools that it may not call."},
+	}
+}
+
+// guard reads [guard].
+func (r *reader) guard(n *node, v any) {
+	g := &Guard{Config: json.RawMessage("{}"), file: r.file, node: n}
+	r.m.Guard = g
+	g.At = r.section("guard", n, v, &target{config: &g.Config}, n.name)
+}
+
+// guardAgents reads [guard.agents].
+func (r *reader) guardAgents(object *json.RawMessage, n *node, v any, shown string) {
+	agents := json.RawMessage("{}")
+	values, ok := v.(map[string]any)
+	if !ok {
+		r.reportWrongType(n, v, shown, "a table")
+	}
+	for _, c := range n.children {
+		if ok && !slices.Contains(GuardAgents, c.name) {
+			d := diag.ManifestValue.At(c.key, "unknown agent `%s` in [%s]", c.name, shown)
+			if near := suggest.Nearest(c.name, GuardAgents); near != "" {
+				d.Hint("did you mean `%s`?", near)
+			} else {
+				d.Hint("write %s", list(GuardAgents))
+			}
+			r.add(d)
+			continue
+		}
+		r.within(&agents, "guard.agents.*", c, values[c.name], shown+"."+c.name)
+	}
+	addMember(object, n.name, agents)
+}
