@@ -225,7 +225,7 @@ export class Engines {
     this.finish(kind);
   }
 
-  // send passes the run what it waits for. It is dropped if the run ends meanwhile.
+  // send passes the run what it waits for. It is dropped if the run has ended.
   send(name, args) {
     this.engine.call(name, args).catch(() => {});
   }

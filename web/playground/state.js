@@ -374,7 +374,7 @@ function receive({ kind, data }) {
       break;
     case "host":
       hostLines.value = [...hostLines.value.slice(-999), data];
-      if (data.dir === ">" && acknowledge.value && isPlayed(data) && isInit(data.line)) send(data.host, data.proc, '{"type":"init_ack"}').catch(() => {}); // the run may end meanwhile
+      if (data.dir === ">" && acknowledge.value && isPlayed(data) && isInit(data.line)) send(data.host, data.proc, '{"type":"init_ack"}').catch(() => {}); // the run may have ended
       break;
     case "host-start":
       played.value = [...played.value, data];
