@@ -18,9 +18,9 @@ const steps = `[{"when": "Fix the failing test", "result": "Fixed.", "steps": [
 	{"edit": "src/price.py", "old": "- discount", "new": "* (100 - discount) / 100"},
 	{"bash": "git push origin main"}]}]`
 
-// TestFirstHour executes the commands of README.md under "On your repository", from the installation with
-// npm to a supervised change: in an empty home directory, in a repository with a failing test, with
-// the cookbook's stand-in for Claude Code.
+// TestFirstHour executes the commands of README.md under "On your repository", from the
+// installation with npm to a supervised change: in an empty home directory, in a repository with a
+// failing test, with the cookbook's stand-in for Claude Code.
 func TestFirstHour(t *testing.T) {
 	c := built(t)
 	for _, command := range []string{"npm", "git", "python3"} {
