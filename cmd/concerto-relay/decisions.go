@@ -77,14 +77,11 @@ func (q *decisionFilter) page(before string, n int) url.Values {
 	return v
 }
 
-// decisionsPage is the maximum number of decisions in one response of a server.
-const decisionsPage = 100
-
 // listDecisions prints the selected decisions.
 func listDecisions(ctx context.Context, a *app, p manager, q *decisionFilter, format string) error {
 	all, before := []server.HistoryRow{}, ""
 	for left := cmp.Or(q.limit, math.MaxInt); ; {
-		page, err := p.decisions(ctx, q.page(before, min(left, decisionsPage)))
+		page, err := p.decisions(ctx, q.page(before, min(left, server.MaxHistoryPage)))
 		if err != nil {
 			return err
 		}

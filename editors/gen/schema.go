@@ -102,10 +102,10 @@ func keySchema(k *manifest.Key) object {
 
 // literal decodes a value of TOML that is also one of JSON.
 func literal(text string) (v any, err error) {
-	err = json.Unmarshal([]byte(strings.ReplaceAll(text, "_", "")), &v)
-	if strings.Contains(text, `"`) {
-		err = json.Unmarshal([]byte(text), &v)
+	if !strings.Contains(text, `"`) {
+		text = strings.ReplaceAll(text, "_", "") // between the digits of a number
 	}
+	err = json.Unmarshal([]byte(text), &v)
 	return v, err
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// historyPage is the usual and the maximum number of decisions in a response.
-const historyPage = 100
+// MaxHistoryPage is the usual and the maximum number of decisions in a response.
+const MaxHistoryPage = 100
 
 // historyRoute returns the route for the decisions on all requests, the newest first.
 func historyRoute(s *Server) auth.Route {
@@ -41,7 +41,7 @@ func historyRoute(s *Server) auth.Route {
 
 // HistoryQuery parses the parameters of GET /decisions.
 func HistoryQuery(params url.Values) (q store.HistoryQuery, f *Failure) {
-	limit, f := numberIn(params, "limit", historyPage, 1, historyPage)
+	limit, f := numberIn(params, "limit", MaxHistoryPage, 1, MaxHistoryPage)
 	q = store.HistoryQuery{Host: params.Get("host"), Decision: params.Get("decision"), By: params.Get("by"), Limit: int(limit)}
 	if run := params.Get("run"); run != "" {
 		q.Runs = []string{run}

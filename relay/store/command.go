@@ -151,7 +151,7 @@ func (c *Command) isRepeated(was *Command) bool {
 
 // decide stores the first decision on an open request.
 func (s *Store) decide(ctx context.Context, tx database, c *Command) error {
-	q, err := scanRequest(tx.QueryRowContext(ctx, `SELECT run_id, request_id, seq, data_json, state FROM requests WHERE run_id = $1 AND request_id = $2`+s.dialect.Lock, c.RunID, c.ID))
+	q, err := readRequest(ctx, tx, c.RunID, c.ID, s.dialect.Lock)
 	if errors.Is(err, sql.ErrNoRows) {
 		return fmt.Errorf("request %s: %w", c.ID, ErrUnknown)
 	}

@@ -129,7 +129,7 @@ func (s *Store) MarkLost(ctx context.Context, host string, gen int64, runs []str
 
 // Request returns a request, or ErrUnknown.
 func (s *Store) Request(ctx context.Context, run, id string) (*Request, error) {
-	q, err := scanRequest(s.reader().QueryRowContext(ctx, `SELECT run_id, request_id, seq, data_json, state FROM requests WHERE run_id = $1 AND request_id = $2`, run, id))
+	q, err := readRequest(ctx, s.reader(), run, id, "")
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, fmt.Errorf("request %s: %w", id, ErrUnknown)
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/concerto-lang/concerto/relay/protocol"
@@ -153,7 +154,7 @@ func (b *batch) chronicle(r *openRun, e *Event, changes []requestChange) error {
 		if c.data != nil {
 			continue
 		}
-		q, err := scanRequest(b.tx.QueryRowContext(b.ctx, `SELECT run_id, request_id, seq, data_json, state FROM requests WHERE run_id = $1 AND request_id = $2`, r.ID, c.id))
+		q, err := readRequest(b.ctx, b.tx, r.ID, c.id, "")
 		if errors.Is(err, sql.ErrNoRows) {
 			continue
 		}
@@ -182,12 +183,9 @@ func (e *HistoryEntry) clean() {
 		*text = strings.ReplaceAll(protocol.FirstLine(*text, maxHistoryText), "\x00", "\ufffd")
 	}
 	e.RequestID = strings.ReplaceAll(e.RequestID, "\x00", "\ufffd")
-	for _, known := range HistoryDecisions {
-		if e.Decision == known {
-			return
-		}
+	if !slices.Contains(HistoryDecisions, e.Decision) {
+		e.Decision = "withdrawn"
 	}
-	e.Decision = "withdrawn"
 }
 
 // historyPage is the number of events that the migration reads at a time.
@@ -221,7 +219,7 @@ func (h historyTable) fill() error {
 		}
 		for _, x := range page {
 			after = x.id
-			q, err := scanRequest(h.tx.QueryRowContext(h.ctx, `SELECT run_id, request_id, seq, data_json, state FROM requests WHERE run_id = $1 AND request_id = $2`, x.run.ID, x.e.text("request_id")))
+			q, err := readRequest(h.ctx, h.tx, x.run.ID, x.e.text("request_id"), "")
 			if errors.Is(err, sql.ErrNoRows) {
 				continue
 			}

@@ -157,6 +157,12 @@ func (s *Store) Requests(ctx context.Context, run string) (out []*Request, err e
 	return out, err
 }
 
+// readRequest reads a request. The error is sql.ErrNoRows if there is none. lock is the clause that
+// locks the row, or "".
+func readRequest(ctx context.Context, from database, run, id, lock string) (*Request, error) {
+	return scanRequest(from.QueryRowContext(ctx, `SELECT run_id, request_id, seq, data_json, state FROM requests WHERE run_id = $1 AND request_id = $2`+lock, run, id))
+}
+
 func scanRequest(from row) (*Request, error) {
 	var q Request
 	var data string

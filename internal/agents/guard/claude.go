@@ -74,6 +74,9 @@ func readClaude(text []byte, project string) (*input, error) {
 	if !filepath.IsAbs(in.call.Dir) {
 		return nil, fmt.Errorf("`cwd` of the input is not an absolute path")
 	}
+	if project != "" && !filepath.IsAbs(project) {
+		return nil, fmt.Errorf("the directory %q of the project is not an absolute path", project)
+	}
 	return in, in.call.classifyClaude()
 }
 

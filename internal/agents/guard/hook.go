@@ -39,15 +39,15 @@ const (
 // because agents run a call whose hook is late.
 const Deadline = 10 * time.Second
 
-// maxInput is the maximum size of a hook's input in bytes.
-const maxInput = 64 << 20
+// MaxInput is the maximum size of a hook's input in bytes.
+const MaxInput = 64 << 20
 
 // Hook decides about one event of Claude Code.
 type Hook struct {
 	Places   Places
 	Environ  []string
 	Getenv   func(name string) string
-	Project  string        // directory in which the agent was started; "" if it is unknown
+	Project  string        // directory in which the agent was started, absolute; "" if it is unknown
 	CanAsk   func() bool   // reports whether a person is at the agent's terminal
 	Deadline time.Duration // 0 means Deadline
 	Sync     func() error  // called before each record is written; nil outside of tests
@@ -65,12 +65,12 @@ func (h *Hook) Run(stdin io.Reader, stdout, stderr io.Writer) int {
 				done <- claudeAnswer(event, deny("the guard has failed: %v", p))
 			}
 		}()
-		text, err := io.ReadAll(io.LimitReader(stdin, maxInput+1))
+		text, err := io.ReadAll(io.LimitReader(stdin, MaxInput+1))
 		switch {
 		case err != nil:
 			done <- claudeAnswer(event, deny("read the input: %v", err))
-		case len(text) > maxInput:
-			done <- claudeAnswer(event, deny("the input has more than %d bytes", maxInput))
+		case len(text) > MaxInput:
+			done <- claudeAnswer(event, deny("the input has more than %d bytes", MaxInput))
 		default:
 			in, err := readClaude(text, h.Project)
 			if err != nil {

@@ -51,7 +51,6 @@ type Policy struct {
 type section struct {
 	Default     hostpolicy.Verdict `json:"default"`
 	Unattended  hostpolicy.Verdict `json:"unattended"`
-	Wait        float64            `json:"wait"`
 	Other       hostpolicy.Verdict `json:"other"`
 	Permissions access             `json:"permissions"`
 	Agents      map[string]access  `json:"agents"`
@@ -82,10 +81,11 @@ func (e *PolicyError) Error() string {
 // there is none, or if one cannot be applied.
 func (p *Places) load(dir, project string) ([]*Policy, error) {
 	var out []*Policy
-	for _, start := range []string{dir, project} {
-		if start == "" {
-			continue
-		}
+	starts := []string{dir}
+	if project != "" && project != dir {
+		starts = append(starts, project)
+	}
+	for _, start := range starts {
 		at, err := nearest(start)
 		if err != nil {
 			return nil, err

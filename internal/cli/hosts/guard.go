@@ -3,8 +3,6 @@ package hosts
 import (
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -112,9 +110,9 @@ func (cmd *guardTestCommand) run(args []string) error {
 // read reads the file of --json.
 func (cmd *guardTestCommand) read() ([]byte, error) {
 	if cmd.file == "-" {
-		return io.ReadAll(cmd.console.Stdin)
+		return io.ReadAll(io.LimitReader(cmd.console.Stdin, guard.MaxInput))
 	}
-	return userfile.Read(cmd.console.Abs(cmd.file), 64<<20)
+	return userfile.Read(cmd.console.Abs(cmd.file), guard.MaxInput)
 }
 
 func newGuardHook(a *console.Console) *cobra.Command {
@@ -135,18 +133,9 @@ Exit codes: 0 the call is not denied, 2 it is denied, which is also the result o
 		},
 		RunE: func(*cobra.Command, []string) error {
 			places := guardPlaces(a)
-			h := guard.Hook{Places: places, Environ: a.Environ, Getenv: a.Getenv, Project: projectOf(a), CanAsk: guard.HasTerminal}
+			h := guard.Hook{Places: places, Environ: a.Environ, Getenv: a.Getenv, Project: a.Getenv("CLAUDE_PROJECT_DIR"), CanAsk: guard.HasTerminal}
 			a.ExitCode = h.Run(a.Stdin, a.Stdout, a.Stderr)
 			return nil
 		},
 	}
-}
-
-// projectOf returns the directory in which Claude Code was started, or "".
-func projectOf(a *console.Console) string {
-	dir := a.Getenv("CLAUDE_PROJECT_DIR")
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() || !filepath.IsAbs(dir) {
-		return ""
-	}
-	return dir
 }

@@ -38,7 +38,6 @@ func guardKeys() []Key {
 	return slices.Concat([]Key{
 		{Path: "guard.default", Type: Enum, Values: verdicts, Default: `"ask"`, Example: `"deny"`, Doc: "The decision for calls that no rule matches: a person decides (`ask`), the call is allowed or denied, or the agent's own rules decide (`pass`)."},
 		{Path: "guard.unattended", Type: Enum, Values: []string{"deny", "allow"}, Default: `"deny"`, Example: `"allow"`, Doc: "The decision for calls about which a person must decide, if no person answers."},
-		{Path: "guard.wait", Type: Number, Unit: "seconds", Default: "900", Example: "60", Doc: "How long a call waits for a person's answer. Until `concerto guard serve` exists, only the agent's own dialog asks, which has no limit."},
 		{Path: "guard.other", Type: Enum, Values: verdicts, Default: `"deny"`, Example: `"ask"`, Doc: "The decision for calls of tools that Concerto does not know."},
 	}, accessKeys("guard.permissions"), guardToolKeys("guard.permissions"), accessKeys("guard.agents.*"), guardToolKeys("guard.agents.*"))
 }

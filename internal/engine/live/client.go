@@ -138,8 +138,8 @@ func readLine(in *bufio.Reader, max int) ([]byte, error) {
 	}
 }
 
-// listens is the time within which a process listens on the socket that it has created.
-const listens = 10 * time.Second
+// listenGrace is the time within which a process listens on the socket that it has created.
+const listenGrace = 10 * time.Second
 
 // stateAt returns the state of the run with a socket. c is an open connection, or nil. The result
 // is the connection for the next call, or nil after an error.
@@ -161,7 +161,7 @@ func stateAt(path string, c *connection) (result, *connection) {
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		// A new socket refuses connections until its process listens. The process of an old one has
 		// exited.
-		if file, err := os.Stat(path); err == nil && time.Since(file.ModTime()) > listens {
+		if file, err := os.Stat(path); err == nil && time.Since(file.ModTime()) > listenGrace {
 			_ = os.Remove(path)
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -158,22 +157,17 @@ func (s *Sink) printEmit(ctx context.Context, r *effect.Emit) error {
 		return nil
 	}
 	payload := r.Payload
-	if s.reads || s.events != nil || r.Channel == eventtext.ProgressChannel && !s.format.lines {
-		if e, ok := eventtext.Read(r.Channel, payload); ok {
-			_, prompts := s.prompter.(HostPrompter)
-			if s.events != nil && !s.viewed && e.Line != "" {
-				e.Text = e.Line
-			}
-			if e.Text == "" || e.Asks && prompts || e.Moved && s.viewed {
-				return nil
-			}
-			if s.events != nil {
-				err := s.out.flushOutput(ctx)
-				s.events(r.Channel, terminal.Escape(fmt.Sprintf("[%s] %s", r.Channel, strings.Join(strings.Fields(e.Text), " "))))
-				return err
-			}
-			payload = value.AppendString(nil, e.Text)
-		}
+	text, isEvent := s.eventText(r)
+	switch {
+	case !isEvent:
+	case text == "":
+		return nil
+	case s.events != nil:
+		err := s.out.flushOutput(ctx)
+		s.events(r.Channel, terminal.Escape("["+r.Channel+"] "+strings.Join(strings.Fields(text), " ")))
+		return err
+	default:
+		payload = value.AppendString(nil, text)
 	}
 	return s.putOut(ctx, r.From, func(b []byte, d *detail) []byte {
 		payload := payload
@@ -182,6 +176,24 @@ func (s *Sink) printEmit(ctx context.Context, r *effect.Emit) error {
 		}
 		return write(b, r.Channel, payload)
 	})
+}
+
+// eventText returns the text of an emit that is an event of the runtime or the library, if the
+// output shows such events as text. It is "" if the live view, a prompt or the error of the run
+// shows the event.
+func (s *Sink) eventText(r *effect.Emit) (text string, ok bool) {
+	if !s.reads && s.events == nil && (r.Channel != eventtext.ProgressChannel || s.format.lines) {
+		return "", false
+	}
+	e, ok := eventtext.Read(r.Channel, r.Payload)
+	_, prompts := s.prompter.(HostPrompter)
+	switch {
+	case e.Asks && prompts, e.Moved && s.viewed:
+		return "", ok
+	case e.Line != "" && s.events != nil && !s.viewed:
+		return e.Line, ok
+	}
+	return e.Text, ok
 }
 
 func (s *Sink) printText(ctx context.Context, r *effect.Print) error {
