@@ -92,6 +92,14 @@ func start(t *testing.T, c *exec.Cmd, text string) string {
 	return ""
 }
 
+// reportDesk is the window in which the report is shown: smaller than a desk, so that the picture is
+// readable at the width of README.md.
+func reportDesk() browser.Device {
+	d := browser.Desk
+	d.Width, d.Height = 1000, 530
+	return d
+}
+
 // photographReport returns a PNG of the report of a run of the example, with one approval opened.
 func photographReport(t *testing.T) []byte {
 	t.Helper()
@@ -107,11 +115,11 @@ func photographReport(t *testing.T) []byte {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	b := browser.Open(t)
-	b.Emulate(browser.Desk, browser.Light)
+	b.Emulate(reportDesk(), browser.Light)
 	b.Go("file://" + filepath.Join(run.Dir, "report.html"))
 	b.Wait(`document.documentElement.dataset.ready === "1"`)
 	b.Eval(`location.hash = "#item-" + [...document.querySelectorAll("#rows tbody tr")].map((r) => r.cells).find((c) => c[4].textContent.includes("git push")).item(0).textContent`)
 	b.Wait(`document.querySelector("#detail pre")?.textContent.includes("git push")`)
-	b.Eval(`document.getElementById("timeline").scrollIntoView()`)
+	b.Eval(`scrollBy(0, document.getElementById("lanes").getBoundingClientRect().top - 56)`) // below the header
 	return b.Screenshot("")
 }

@@ -132,8 +132,8 @@ func TestReport(t *testing.T) {
 	}
 	picture := read(t, reportFile)
 	p, err := png.DecodeConfig(bytes.NewReader(picture))
-	if err != nil || int64(p.Width) != browser.Desk.Width || int64(p.Height) != browser.Desk.Height {
-		t.Errorf("%s has %d by %d pixels (%v), want those of a desk; run `make pictures`", reportFile, p.Width, p.Height, err)
+	if err != nil || int64(p.Width) != reportDesk().Width || int64(p.Height) != reportDesk().Height {
+		t.Errorf("%s has %d by %d pixels (%v), want those of reportDesk; run `make pictures`", reportFile, p.Width, p.Height, err)
 	}
 }
 
