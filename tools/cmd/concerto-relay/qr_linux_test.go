@@ -85,8 +85,8 @@ func scan(t *testing.T, shown string, light, dark string) (text string, lines in
 	var modules [][]bool
 	for line := range strings.Lines(shown) {
 		line = strings.TrimSuffix(line, "\n")
-		row, isCode := strings.CutPrefix(line, light)
-		if row, isCode = strings.CutSuffix(row, dark); !isCode || strings.Trim(row, "█▀▄ ") != "" || len(row) < 20 {
+		row, isCode := strings.CutSuffix(strings.TrimPrefix(line, light), dark)
+		if !isCode || strings.Trim(row, "█▀▄ ") != "" || len(row) < 20 {
 			continue
 		}
 		var upper, lower []bool
