@@ -8,6 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/editors"
 	"github.com/concerto-lang/concerto/internal/cli/engines"
+	"github.com/concerto-lang/concerto/internal/cli/guards"
 	"github.com/concerto-lang/concerto/internal/cli/help"
 	"github.com/concerto-lang/concerto/internal/cli/hosts"
 	"github.com/concerto-lang/concerto/internal/cli/project"
@@ -70,7 +71,7 @@ var commands = []commandRow{
 	{name: "verify", create: deps.NewVerify},
 	{name: "doctor", create: doctor.New},
 	{name: "host", create: hosts.NewHost},
-	{name: "guard", create: hosts.NewGuard},
+	{name: "guard", create: guards.New},
 	{name: "mcp", create: tools.NewMcp},
 	{name: "serve", create: serve.NewServe},
 	{name: "tools", create: tools.NewTools},

@@ -1,4 +1,5 @@
-package hosts
+// Package guards implements the command guard.
+package guards
 
 import (
 	"fmt"
@@ -14,8 +15,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/term/cmdline"
 )
 
-// NewGuard returns the command guard.
-func NewGuard(a *console.Console) *cobra.Command {
+// New returns the command guard.
+func New(a *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "guard COMMAND",
 		Short: "Check the tool calls of agents that people start themselves",
