@@ -191,7 +191,7 @@ func (h *Hook) run(text string) (stdout, stderr string, code int) {
 }
 
 func newHook(p Places) *Hook {
-	return &Hook{Places: p, Getenv: func(string) string { return "" }, CanAsk: func() bool { return true }}
+	return &Hook{Agent: "claude-code", Places: p, Getenv: func(string) string { return "" }, CanAsk: func() bool { return true }}
 }
 
 // TestTools checks how calls of Claude Code's tools are matched.
@@ -275,6 +275,108 @@ func TestAfter(t *testing.T) {
 	}
 }
 
+// TestStopped checks that a session stays stopped, whatever is recorded after the alarm, and that
+// other sessions are not affected.
+func TestStopped(t *testing.T) {
+	p, dir := newPlaces(t, open, "", "")
+	h := newHook(p)
+	before := func(id, command string) string {
+		return event(beforeTool, "Bash", fmt.Sprintf(`{"command":%q}`, command), id, dir)
+	}
+	h.run(before("t1", "a"))
+	h.run(event(afterTool, "Bash", `{"command":"never judged"}`, "t0", dir))
+	h.run(event(afterTool, "Bash", `{"command":"a"}`, "t1", dir))
+	h.run(before("t2", "b"))
+	h.run(`{"session_id":"s1","hook_event_name":"ConfigChange"}`)
+	if _, stderr, code := h.run(before("t3", "c")); code != 2 || !strings.Contains(stderr, "session s1 is stopped: Bash ran without a decision") {
+		t.Errorf("%q exit %d, want a denial with the reason of the alarm", stderr, code)
+	}
+	if _, stderr, code := h.run(strings.Replace(before("t1", "a"), `"s1"`, `"s2"`, 1)); code != 0 {
+		t.Errorf("another session: %q exit %d", stderr, code)
+	}
+}
+
+// TestLongSession checks a session whose ledger is longer than what each call verifies.
+func TestLongSession(t *testing.T) {
+	p, dir := newPlaces(t, open, "", "")
+	h := newHook(p)
+	args := fmt.Sprintf(`{"command":"a","description":"%s"}`, strings.Repeat("x", verified/8))
+	for i := range 12 {
+		h.run(event(beforeTool, "Bash", args, fmt.Sprint("t", i), dir))
+	}
+	if _, stderr, code := h.run(event(afterTool, "Bash", args, "t0", dir)); code != 0 {
+		t.Errorf("the first call: %q exit %d", stderr, code)
+	}
+	if _, stderr, code := h.run(event(beforeTool, "Bash", args, "t99", dir)); code != 0 {
+		t.Errorf("another call: %q exit %d", stderr, code)
+	}
+	f, err := os.Open(filepath.Join(p.State, "guard/s1.ndjson"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if s, err := audit.Verify(f, "ledger", ""); err != nil {
+		t.Errorf("%s: %v", s, err)
+	}
+	if _, stderr, code := h.run(event(afterTool, "Bash", args, "missing", dir)); code != 2 || !strings.Contains(stderr, "ran without a decision") {
+		t.Errorf("a call without a decision: %q exit %d", stderr, code)
+	}
+}
+
+// TestUnreadable checks that an input that names no session is in a ledger.
+func TestUnreadable(t *testing.T) {
+	p, _ := newPlaces(t, open, "", "")
+	newHook(p).run("{")
+	text, err := os.ReadFile(filepath.Join(p.State, "guard/unreadable.ndjson"))
+	if err != nil || !bytes.Contains(text, []byte("the input is not a JSON object")) {
+		t.Errorf("the ledger contains %s (%v)", text, err)
+	}
+}
+
+// TestCodex checks the answers to Codex, which has no answer that asks a person before a call.
+func TestCodex(t *testing.T) {
+	p, dir := newPlaces(t, `[guard]
+unattended = "deny"
+[guard.permissions]
+write = ["src"]
+commands = { allow = ["a *"], ask = ["b *"], deny = ["c *"] }
+`, "", "")
+	patch := func(files ...string) string {
+		text := `*** Begin Patch\n`
+		for _, f := range files {
+			text += f + `\n`
+		}
+		return `{"command":"` + text + `*** End Patch\n"}`
+	}
+	for _, c := range []struct{ event, tool, args, stdout string }{
+		{beforeTool, "Bash", `{"command":"a b"}`, ``},
+		{beforeTool, "Bash", `{"command":"b c"}`, `"permissionDecision":"deny"`},
+		{beforeTool, "Bash", `{"command":"c d"}`, `"permissionDecision":"deny"`},
+		{beforeTool, "Bash", `{"command":"python"}`, `"permissionDecision":"deny"`},
+		{askPerson, "Bash", `{"command":"a b"}`, `"decision":{"behavior":"allow"}`},
+		{askPerson, "Bash", `{"command":"b c"}`, ``},
+		{askPerson, "Bash", `{"command":"c d"}`, `"decision":{"behavior":"deny","message":"`},
+		{beforeTool, "apply_patch", patch("*** Update File: src/a.go", "@@", "-x", "+y"), ``},
+		{beforeTool, "apply_patch", patch("*** Update File: src/a.go", "*** Move to: b.go"), `deny`},
+		{beforeTool, "apply_patch", patch("*** Add File: src/a.go", "*** Delete File: ../b.go"), `deny`},
+		{beforeTool, "apply_patch", patch("*** Add File: src/.codex/hooks.json"), `built in`},
+		{beforeTool, "apply_patch", `{"command":"nothing"}`, `the patch names no file`},
+		{beforeTool, "apply_patch", `{}`, `the patch is not a text`},
+		{beforeTool, "spawn_agent", `{"message":"x"}`, ``},
+		{beforeTool, "brand_new", `{}`, `deny`},
+		{afterTool, "Bash", `{"command":"never judged"}`, `"decision":"block"`},
+	} {
+		h := newHook(p)
+		h.Agent = "codex"
+		stdout, stderr, code := h.run(event(c.event, c.tool, c.args, c.tool+c.args, dir))
+		denied := strings.Contains(stdout, `"deny"`) || strings.Contains(stdout, `"block"`)
+		if !strings.Contains(stdout, c.stdout) || (stdout == "") != (c.stdout == "") || denied != (code == 2) || denied != (stderr != "") {
+			t.Errorf("%s %s %s: stdout %q stderr %q exit %d, want %q", c.event, c.tool, c.args, stdout, stderr, code, c.stdout)
+		}
+		_ = os.RemoveAll(p.State)
+	}
+}
+
 // TestFailures checks that everything that fails is a denial.
 func TestFailures(t *testing.T) {
 	good := func(dir string) string { return event(beforeTool, "Bash", `{"command":"a"}`, "t1", dir) }
@@ -291,8 +393,8 @@ func TestFailures(t *testing.T) {
 		"another type":      {func(_ *Hook, dir string) string { return strings.Replace(good(dir), `"Bash"`, `1`, 1) }, "`tool_name` of the input is not a string"},
 		"arguments":         {func(_ *Hook, dir string) string { return strings.Replace(good(dir), `{"command":"a"}`, `[1]`, 1) }, "`tool_input` is not an object"},
 		"unknown event": {func(_ *Hook, dir string) string {
-			return strings.Replace(good(dir), beforeTool, "PermissionRequest", 1)
-		}, `unknown event "PermissionRequest"`},
+			return strings.Replace(good(dir), beforeTool, "SessionStart", 1)
+		}, `unknown event "SessionStart"`},
 		"a change of settings": {func(*Hook, string) string {
 			return `{"session_id":"s1","hook_event_name":"ConfigChange","source":"local_settings","file_path":"x"}`
 		}, "settings must not change during a session"},

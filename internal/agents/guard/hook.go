@@ -39,15 +39,19 @@ const (
 // because agents run a call whose hook is late.
 const Deadline = 10 * time.Second
 
+// verified is the number of bytes at the end of a ledger that each call verifies: some 500 records.
+// `concerto audit verify` verifies all.
+const verified = 256 << 10
+
 // MaxInput is the maximum size of a hook's input in bytes.
 const MaxInput = 64 << 20
 
-// Hook decides about one event of Claude Code.
+// Hook decides about one event of an agent.
 type Hook struct {
+	Agent    string // one of SupportedAgents
 	Places   Places
 	Environ  []string
 	Getenv   func(name string) string
-	Project  string        // directory in which the agent was started, absolute; "" if it is unknown
 	CanAsk   func() bool   // reports whether a person is at the agent's terminal
 	Deadline time.Duration // 0 means Deadline
 	Sync     func() error  // called before each record is written; nil outside of tests
@@ -57,36 +61,37 @@ type Hook struct {
 // which is also the result of everything that fails, and 0 otherwise.
 func (h *Hook) Run(stdin io.Reader, stdout, stderr io.Writer) int {
 	began := time.Now()
+	c := contractOf(h.Agent)
+	if c == nil {
+		c = &contracts()[0]
+	}
+	late := time.NewTimer(cmp.Or(h.Deadline, Deadline))
 	done := make(chan answer, 1)
 	go func() {
-		event := beforeTool
+		in := &input{event: beforeTool}
 		defer func() {
 			if p := recover(); p != nil {
-				done <- claudeAnswer(event, deny("the guard has failed: %v", p))
+				done <- c.answer(in, deny("the guard has failed: %v", p))
 			}
 		}()
 		text, err := io.ReadAll(io.LimitReader(stdin, MaxInput+1))
 		switch {
 		case err != nil:
-			done <- claudeAnswer(event, deny("read the input: %v", err))
+			err = fmt.Errorf("read the input: %v", err)
 		case len(text) > MaxInput:
-			done <- claudeAnswer(event, deny("the input has more than %d bytes", MaxInput))
+			err = fmt.Errorf("the input has more than %d bytes", MaxInput)
+		case c.agent != h.Agent:
+			err = fmt.Errorf("the hooks of %s are not supported yet", h.Agent)
 		default:
-			in, err := readClaude(text, h.Project)
-			if err != nil {
-				done <- claudeAnswer(event, deny("%v", err))
-				return
-			}
-			event = in.event
-			done <- claudeAnswer(event, h.handle(in, began))
+			in, err = c.read(text, h.Getenv(c.project))
 		}
+		done <- c.answer(in, h.handle(c, in, err, began))
 	}()
-	limit := cmp.Or(h.Deadline, Deadline)
 	var a answer
 	select {
 	case a = <-done:
-	case <-time.After(limit):
-		a = claudeAnswer(beforeTool, deny("no decision within %v", limit))
+	case <-late.C:
+		a = c.answer(&input{event: beforeTool}, deny("no decision within %v", cmp.Or(h.Deadline, Deadline)))
 	}
 	if _, err := io.WriteString(stdout, a.stdout); err != nil && a.code == 0 {
 		a.code, a.stderr = 2, "concerto guard: write the answer: "+err.Error()+"\n"
@@ -95,34 +100,41 @@ func (h *Hook) Run(stdin io.Reader, stdout, stderr io.Writer) int {
 	return a.code
 }
 
-// handle returns the decision about an event, after it is in the ledger.
-func (h *Hook) handle(in *input, began time.Time) Decision {
-	if in.cursor {
-		return deny("Cursor is not supported yet")
-	}
+// unreadable is the name of the ledger for inputs that name no session.
+const unreadable = "unreadable"
+
+// handle returns the decision about an event, after it is in the ledger. problem is what is wrong
+// about the input, or nil.
+func (h *Hook) handle(c *contract, in *input, problem error, began time.Time) Decision {
 	var d Decision
 	var policies []*Policy
-	switch in.event {
-	case beforeTool:
-		d, policies = h.Places.decide(&in.call)
-		d = h.resolve(d, in.mode)
-	case afterTool, afterFailure:
-		policies, _ = h.Places.load(in.call.Dir, in.call.Project) // without policies, fewer secrets are known
-	case configChange:
+	switch {
+	case problem != nil:
+		d = deny("%v", problem)
+		in.session, in.at = cmp.Or(in.session, unreadable), beforeCall
+	case in.at == onSettings:
 		d = deny("built in: settings must not change during a session")
+	case in.at == afterCall:
+		policies, _ = h.Places.load(in.call.Dir, in.call.Project) // without policies, fewer secrets are known
 	default:
-		return deny("unknown event %q", in.event)
+		d, policies = h.Places.decide(&in.call)
+		if in.at == beforeCall {
+			d = h.resolve(c, d, in.mode)
+		}
 	}
-	d, err := h.record(in, d, policies, began)
-	if err != nil {
+	out, err := h.record(in, d, policies, began)
+	switch {
+	case err != nil && problem != nil:
+		return deny("%v; this could not be recorded: %v", problem, err)
+	case err != nil:
 		return deny("the decision could not be recorded: %v", err)
 	}
-	return d
+	return out
 }
 
 // resolve returns the decision for a call about which a person must decide, if no person can.
-func (h *Hook) resolve(d Decision, mode string) Decision {
-	if d.Verdict != hostpolicy.Ask || slices.Contains([]string{"default", "acceptEdits", "bypassPermissions"}, mode) && h.CanAsk() {
+func (h *Hook) resolve(c *contract, d Decision, mode string) Decision {
+	if d.Verdict != hostpolicy.Ask || c.asks && slices.Contains([]string{"default", "acceptEdits", "bypassPermissions"}, mode) && h.CanAsk() {
 		return d
 	}
 	d.Verdict = cmp.Or(d.unattended, hostpolicy.Deny)
@@ -151,12 +163,12 @@ func (h *Hook) record(in *input, d Decision, policies []*Policy, began time.Time
 	defer log.Close()
 	args := clean(slices.Clone(in.call.Args))
 	hash := ""
-	if in.call.Tool != "" {
-		if hash = decision.Hash(args); hash == "" {
+	if args != nil && in.at != onSettings {
+		if hash = decision.Hash(args); hash == "" && d.Verdict != hostpolicy.Deny {
 			return d, errors.New("the arguments have no canonical form")
 		}
 	}
-	was, stopped, err := find(log.Path(), in.id)
+	was, stopped, err := find(log.Path(), in.id, in.at == afterCall)
 	if err != nil {
 		return d, err
 	}
@@ -166,14 +178,21 @@ func (h *Hook) record(in *input, d Decision, policies []*Policy, began time.Time
 	}
 	kind, outcome := kindCall, ""
 	switch {
-	case in.event == afterTool || in.event == afterFailure:
+	case in.at == afterCall:
 		kind, outcome = kindRan, ranAsDecided
 		if problem := compare(was, hash); problem != "" {
-			outcome = alarm
-			d = deny("%s %s; session %s is stopped", in.call.Tool, problem, in.session)
+			stopped = in.call.Tool + " " + problem
 		}
-	case stopped != "" && in.event == beforeTool:
+		if stopped != "" {
+			outcome = alarm
+			d = deny("session %s is stopped: %s", in.session, stopped)
+		}
+	case stopped != "":
 		d = deny("session %s is stopped: %s", in.session, stopped)
+	}
+	who := d.actor()
+	if stopped != "" {
+		who = audit.Actor{Type: "rule", Name: stoppedBy}
 	}
 	data := ledger.Data{ArgsSHA256: hash, Call: in.id, Decision: cmp.Or(outcome, string(d.Verdict)), MS: time.Since(began).Milliseconds(), Reason: d.Reason, Session: in.session, Tool: &in.call.Tool}
 	if kind == kindCall {
@@ -194,7 +213,7 @@ func (h *Hook) record(in *input, d Decision, policies []*Policy, began time.Time
 	if err != nil {
 		return d, err
 	}
-	return d, run.Record(kind, d.actor(), ledger.Subject{Host: &in.call.Agent, ID: id}, &data)
+	return d, run.Record(kind, who, ledger.Subject{Host: &in.call.Agent, ID: id}, &data)
 }
 
 // actor returns the rule that has decided.
@@ -208,7 +227,7 @@ func (d *Decision) actor() audit.Actor {
 // open opens the ledger of a session. Concurrent calls of the session wait for one another.
 func (h *Hook) open(path string, began time.Time) (*ledger.Ledger, error) {
 	for {
-		log, err := ledger.Open(path, ledger.Options{SyncEach: true})
+		log, err := ledger.Open(path, ledger.Options{SyncEach: true, Verify: verified})
 		var locked *audit.LockedError
 		if !errors.As(err, &locked) || time.Since(began) > cmp.Or(h.Deadline, Deadline) {
 			return log, err
@@ -241,37 +260,57 @@ type decided struct {
 	Hash     string `json:"args_sha256"`
 }
 
-// find returns the last decision about a call in a ledger, or nil, and the reason of an alarm, or
-// "". The ledger has verified the file when it was opened.
-func find(path, id string) (was *decided, stopped string, err error) {
-	text, err := os.ReadFile(path)
+// stoppedBy is the name of the actor of all records after an alarm. The last record therefore
+// shows whether a session is stopped.
+const stoppedBy = "stopped"
+
+// find returns the last decision about a call in a ledger, or nil, if it is sought, and why the
+// session is stopped, or "".
+func find(path, id string, sought bool) (was *decided, stopped string, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
 	if err != nil {
 		return nil, "", err
 	}
 	call := jcs.AppendText([]byte(`"call":`), id)
-	for line := range bytes.Lines(text) {
-		if !bytes.Contains(line, call) && !bytes.Contains(line, []byte(`"decision":"`+alarm+`"`)) {
-			continue
-		}
-		var x struct {
-			Kind string `json:"kind"`
-			Data struct {
-				decided
-				Call   string `json:"call"`
-				Reason string `json:"reason"`
-			} `json:"data"`
-		}
-		if err := json.Unmarshal(line, &x); err != nil {
+	for _, from := range []int64{max(info.Size()-verified, 0), 0} {
+		text := make([]byte, info.Size()-from)
+		if _, err := f.ReadAt(text, from); err != nil {
 			return nil, "", err
 		}
-		if x.Kind == kindCall && x.Data.Call == id {
-			was = &x.Data.decided
+		lines := bytes.Split(bytes.TrimSuffix(text, []byte("\n")), []byte("\n"))
+		for i := len(lines) - 1; i >= 0; i-- {
+			if i < len(lines)-1 && (!sought || !bytes.Contains(lines[i], call)) || i == 0 && from > 0 || len(lines[i]) == 0 {
+				continue
+			}
+			var x struct {
+				Kind  string      `json:"kind"`
+				Actor audit.Actor `json:"actor"`
+				Data  struct {
+					decided
+					Call   string `json:"call"`
+					Reason string `json:"reason"`
+				} `json:"data"`
+			}
+			if err := json.Unmarshal(lines[i], &x); err != nil {
+				return nil, "", err
+			}
+			if i == len(lines)-1 && x.Actor.Name == stoppedBy {
+				_, stopped, _ = strings.Cut(x.Data.Reason, " is stopped: ")
+			}
+			if x.Kind == kindCall && x.Data.Call == id {
+				return &x.Data.decided, stopped, nil
+			}
 		}
-		if x.Kind == kindRan && x.Data.Decision == alarm {
-			stopped = x.Data.Reason
+		if !sought || from == 0 {
+			break
 		}
 	}
-	return was, stopped, nil
+	return nil, stopped, nil
 }
 
 // compare returns what is wrong about an executed call whose arguments have a hash, or "".

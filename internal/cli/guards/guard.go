@@ -4,6 +4,7 @@ package guards
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -89,7 +90,7 @@ func (cmd *guardTestCommand) run(args []string) error {
 		if err != nil {
 			return console.Usage("name a file with the input of a hook", "read %s: %v", cmd.file, console.Cause(err))
 		}
-		if call, err = guard.ParseInput(text); err != nil {
+		if call, err = guard.ParseInput(cmd.agent, text); err != nil {
 			return console.Usage("see chapter 51 of the manual for the input of a hook", "%s: %v", cmd.file, err)
 		}
 	}
@@ -121,20 +122,20 @@ func newGuardHook(a *console.Console) *cobra.Command {
 		Use:   "hook AGENT",
 		Short: "Check one event of an agent's hook",
 		Long: `Reads one event of the agent from stdin, decides about it, records the decision, and prints the
-answer in the agent's form. The agents start this command; AGENT is claude-code. Use it as the
-command of the hooks PreToolUse, PostToolUse, PostToolUseFailure and ConfigChange.
+answer in the agent's form. The agents start this command; AGENT is ` + strings.Join(guard.SupportedAgents(), " or ") + `. Use it as
+the command of the hooks PreToolUse, PermissionRequest, PostToolUse and, of Claude Code,
+PostToolUseFailure and ConfigChange.
 
 Exit codes: 0 the call is not denied, 2 it is denied, which is also the result of each failure.`,
 		Example: `  concerto guard hook claude-code < event.json`,
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 || args[0] != "claude-code" {
+			if len(args) != 1 {
 				return console.Usage("write `concerto guard hook claude-code`", "guard hook requires the name of a supported agent")
 			}
-			return nil
+			return console.OneOf("AGENT", args[0], guard.SupportedAgents())
 		},
-		RunE: func(*cobra.Command, []string) error {
-			places := guardPlaces(a)
-			h := guard.Hook{Places: places, Environ: a.Environ, Getenv: a.Getenv, Project: a.Getenv("CLAUDE_PROJECT_DIR"), CanAsk: guard.HasTerminal}
+		RunE: func(_ *cobra.Command, args []string) error {
+			h := guard.Hook{Agent: args[0], Places: guardPlaces(a), Environ: a.Environ, Getenv: a.Getenv, CanAsk: guard.HasTerminal}
 			a.ExitCode = h.Run(a.Stdin, a.Stdout, a.Stderr)
 			return nil
 		},

@@ -32,6 +32,7 @@ type Options struct {
 	Version  string           // version of the program in the record `open`
 	Run      string           // id of the run in the records `open` and `close`
 	SyncEach bool             // sync each record before Append returns
+	Verify   int64            // verify only the records in so many bytes at the end of the file; 0 means all
 	Now      func() time.Time // returns the current time; nil means time.Now
 	Wrap     func(File) File  // replaces the file; used by tests
 	// Store, if not nil, opens the log in another store than a file. Only one process may write it.
@@ -138,6 +139,9 @@ func (l *Log) readExisting() error {
 		l.file = l.o.Wrap(l.file)
 	}
 	c := reader{in: bufio.NewReaderSize(l.file, 1<<16), name: l.path, head: start}
+	if err := l.skip(&c); err != nil {
+		return err
+	}
 	for {
 		_, err := c.next()
 		if err == io.EOF {
@@ -158,6 +162,35 @@ func (l *Log) readExisting() error {
 		}
 	}
 	return nil
+}
+
+// skip moves a reader at the beginning of the file to the first record that is verified.
+func (l *Log) skip(c *reader) error {
+	f, ok := l.file.(io.ReadSeeker)
+	if !ok || l.o.Verify == 0 {
+		return nil
+	}
+	size, err := f.Seek(0, io.SeekEnd)
+	from := max(size-l.o.Verify, 0)
+	if err == nil {
+		_, err = f.Seek(from, io.SeekStart)
+	}
+	if err != nil || from == 0 {
+		return err
+	}
+	part, err := c.readLine() // of a record
+	if err == nil {
+		var whole []byte
+		if whole, err = c.readLine(); err == nil {
+			return c.trust(whole, from+int64(len(part)))
+		}
+	}
+	if err != io.EOF { // otherwise, the end has fewer than two records
+		return err
+	}
+	_, err = f.Seek(0, io.SeekStart)
+	c.in.Reset(f)
+	return err
 }
 
 // begin writes the record `open`.

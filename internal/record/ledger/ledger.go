@@ -24,6 +24,7 @@ type Ledger struct{ log *audit.Log }
 // Options configures a ledger. The zero value is valid.
 type Options struct {
 	SyncEach bool                        // sync each record before the run continues
+	Verify   int64                       // see audit.Options
 	Wrap     func(audit.File) audit.File // replaces the file; used by tests
 	Store    func() (audit.File, error)  // see audit.Options
 }
@@ -31,7 +32,7 @@ type Options struct {
 // Open opens or creates a ledger. It removes an incomplete last line. The error is an
 // *audit.LockedError, an *audit.BrokenError, or an error of the file.
 func Open(path string, o Options) (*Ledger, error) {
-	log, err := audit.Open(path, audit.Options{What: Name, Bare: true, SyncEach: o.SyncEach, Wrap: o.Wrap, Store: o.Store})
+	log, err := audit.Open(path, audit.Options{What: Name, Bare: true, SyncEach: o.SyncEach, Verify: o.Verify, Wrap: o.Wrap, Store: o.Store})
 	if err != nil {
 		return nil, err
 	}
