@@ -30,6 +30,7 @@ var libraries = []struct{ path, by string }{
 	{"go.yaml.in/yaml/v4", "internal/text/yamlcore"},
 	{"go.yaml.in/yaml/v4", "stdlib/formats"},
 	{"github.com/BurntSushi/toml", "stdlib/formats"},
+	{"github.com/BurntSushi/toml", "internal/agents/guard/setup"},
 	{"github.com/spf13/cobra", "internal/cli/..."},
 	{"github.com/spf13/cobra", "internal/term/cmdline/..."},
 	{"github.com/spf13/cobra", "cmd/concerto-relay"},
@@ -47,6 +48,8 @@ var libraries = []struct{ path, by string }{
 	{"github.com/rogpeppe/go-internal/diff", "internal/data/hostmsg/request"},
 	{"github.com/rogpeppe/go-internal/txtar", "internal/editor/refactor/gen"},
 	{"github.com/rogpeppe/go-internal/diff", "relay/hostd/rpc"},
+	{"github.com/rogpeppe/go-internal/diff", "internal/cli/hosts/guards"},
+	{"github.com/tailscale/hujson", "internal/agents/guard/setup"},
 	{"github.com/ncruces/go-sqlite3", "runtime/world/sqlitestore"},
 	{"github.com/ncruces/go-sqlite3", "bench/sqlite"}, // for the comparison of SQLite packages
 	{"github.com/ncruces/go-sqlite3", "relay/store/sqlite"},

@@ -30,6 +30,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/evalresult"
 	"github.com/concerto-lang/concerto/internal/testkit/pgtest"
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
+	"github.com/concerto-lang/concerto/internal/testkit/testagent"
 	"github.com/concerto-lang/concerto/internal/testkit/testhost"
 	"github.com/concerto-lang/concerto/internal/testkit/testllm"
 	"github.com/concerto-lang/concerto/internal/testkit/testmcp"
@@ -59,6 +60,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"concerto":     func() { os.Exit(Main(Build{Release: "0.1.0-dev"})) },
 		"testhost":     func() { os.Exit(testhost.Main(os.Args[1:])) },
+		"testagent":    func() { os.Exit(testagent.Main(os.Args[1:])) },
 		"testllm":      func() { os.Exit(testllm.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 		"testmcp":      func() { os.Exit(testmcp.Main()) },
 		"follow":       func() { os.Exit(follow(os.Args[1:])) },

@@ -92,8 +92,8 @@ func start(t *testing.T, c *exec.Cmd, text string) string {
 	return ""
 }
 
-// reportDesk is the window in which the report is shown: smaller than a desk, so that the picture is
-// readable at the width of README.md.
+// reportDesk is the window in which the report is shown: smaller than a desk, so that the picture
+// is readable at the width of README.md.
 func reportDesk() browser.Device {
 	d := browser.Desk
 	d.Width, d.Height = 1000, 530

@@ -97,6 +97,9 @@ func (p *Places) builtIn(c *Call) Decision {
 		if option := removesHooks(words); option != "" {
 			return deny("built in: `%s` of %s may remove hooks", option, words[0])
 		}
+		if name := decides(words); name != "" {
+			return deny("built in: `concerto %s` is for people, not for agents", name)
+		}
 		if c.Agent == "codex" && readsTerminal(words) {
 			return deny("built in: %s reads commands from its terminal, which Codex shows to no hook", words[0])
 		}
@@ -215,6 +218,21 @@ func removesHooks(words []string) string {
 			if slices.Contains(agent.Options, name) || len(name) > 4 && slices.ContainsFunc(agent.Options, func(o string) bool { return strings.HasPrefix(o, name) }) {
 				return name
 			}
+		}
+	}
+	return ""
+}
+
+// forPeople are the commands of Concerto that decide about requests, or which rules apply.
+var forPeople = []string{"guard install", "guard uninstall", "guard release", "guard serve", "guard trust", "guard answer", "runs answer"}
+
+// decides returns the command of Concerto in words that is for people, or "".
+func decides(words []string) string {
+	at := slices.IndexFunc(words, func(w string) bool { return strings.TrimSuffix(path.Base(w), ".exe") == "concerto" })
+	for _, name := range forPeople {
+		first, second, _ := strings.Cut(name, " ")
+		if at >= 0 && slices.Contains(words[at:], first) && slices.Contains(words[at:], second) {
+			return name
 		}
 	}
 	return ""

@@ -70,6 +70,9 @@ func (p *Places) decide(c *Call) (Decision, []*Policy) {
 	if err != nil {
 		return deny("%v", err), nil
 	}
+	if probe := c.probe(); probe != "" {
+		return probe.decide(), policies
+	}
 	if d := p.builtIn(c); d.Verdict != "" {
 		return d, policies
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -85,7 +86,15 @@ func (h *Hook) Run(stdin io.Reader, stdout, stderr io.Writer) int {
 		default:
 			in, err = c.read(text, h.Getenv(c.project))
 		}
-		done <- c.answer(in, h.handle(c, in, err, began))
+		a := c.answer(in, h.handle(c, in, err, began))
+		if in.at == beforeCall {
+			probe := in.call.probe()
+			probe.fail(late)
+			if probe == ProbeCut {
+				a.stdout = a.stdout[:len(a.stdout)/2] + "\n"
+			}
+		}
+		done <- a
 	}()
 	var a answer
 	select {
@@ -152,7 +161,7 @@ func (h *Hook) record(in *input, d Decision, policies []*Policy, began time.Time
 	if err != nil {
 		return d, err
 	}
-	folder := filepath.Join(h.Places.State, "guard")
+	folder := h.Places.ledgers()
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return d, err
 	}
@@ -180,7 +189,7 @@ func (h *Hook) record(in *input, d Decision, policies []*Policy, began time.Time
 	switch {
 	case in.at == afterCall:
 		kind, outcome = kindRan, ranAsDecided
-		if problem := compare(was, hash); problem != "" {
+		if problem := compare(was, hash); problem != "" && in.call.probe() == "" {
 			stopped = in.call.Tool + " " + problem
 		}
 		if stopped != "" {
@@ -255,10 +264,7 @@ func (h *Hook) cleaner(policies []*Policy) (func([]byte) []byte, error) {
 }
 
 // decided is the recorded decision about a call.
-type decided struct {
-	Decision string `json:"decision"`
-	Hash     string `json:"args_sha256"`
-}
+type decided struct{ Decision, Hash string }
 
 // stoppedBy is the name of the actor of all records after an alarm. The last record therefore
 // shows whether a session is stopped.
@@ -267,46 +273,29 @@ const stoppedBy = "stopped"
 // find returns the last decision about a call in a ledger, or nil, if it is sought, and why the
 // session is stopped, or "".
 func find(path, id string, sought bool) (was *decided, stopped string, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, "", err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, "", err
-	}
 	call := jcs.AppendText([]byte(`"call":`), id)
-	for _, from := range []int64{max(info.Size()-verified, 0), 0} {
-		text := make([]byte, info.Size()-from)
-		if _, err := f.ReadAt(text, from); err != nil {
+	for _, size := range []int64{verified, math.MaxInt64} {
+		lines, whole, err := lastLines(path, size)
+		if err != nil {
 			return nil, "", err
 		}
-		lines := bytes.Split(bytes.TrimSuffix(text, []byte("\n")), []byte("\n"))
-		for i := len(lines) - 1; i >= 0; i-- {
-			if i < len(lines)-1 && (!sought || !bytes.Contains(lines[i], call)) || i == 0 && from > 0 || len(lines[i]) == 0 {
+		for i, line := range slices.Backward(lines) {
+			last := i == len(lines)-1
+			if !last && (!sought || !bytes.Contains(line, call)) {
 				continue
 			}
-			var x struct {
-				Kind  string      `json:"kind"`
-				Actor audit.Actor `json:"actor"`
-				Data  struct {
-					decided
-					Call   string `json:"call"`
-					Reason string `json:"reason"`
-				} `json:"data"`
-			}
-			if err := json.Unmarshal(lines[i], &x); err != nil {
+			x, err := readRecord(line)
+			if err != nil {
 				return nil, "", err
 			}
-			if i == len(lines)-1 && x.Actor.Name == stoppedBy {
-				_, stopped, _ = strings.Cut(x.Data.Reason, " is stopped: ")
+			if last {
+				stopped = x.stopped()
 			}
 			if x.Kind == kindCall && x.Data.Call == id {
-				return &x.Data.decided, stopped, nil
+				return &decided{x.Data.Decision, x.Data.Hash}, stopped, nil
 			}
 		}
-		if !sought || from == 0 {
+		if !sought || whole {
 			break
 		}
 	}
