@@ -23,7 +23,7 @@ func hosted(t *testing.T) (*debugger, []int) {
 	d := startDebugger(t, waiting)
 	d.launch(nil)
 	d.begin()
-	for !strings.Contains(d.output["stdout"], "up") {
+	for !strings.Contains(d.output["stderr"], "host 'W': up") {
 		d.next()
 	}
 	return d, family4(t, d.dir)

@@ -297,6 +297,7 @@ var noEnding = map[string]string{
 	"work open, work diff, work commit, work merge, work rm, merge, jobs, queue":                      "they start no host; scripts check that they respect the owner of a directory (work_parked.txtar)",
 	"serve, relay, hostd": "a session is a run in a process of its own, or in one that ends its hosts as `run` does",
 	"test, repl, dap":     "they end their run as `run` does, and store none",
+	"guard":               "its agents are started by people, and are no hosts",
 	"host, mcp add, mcp login, mcp logout, mcp status, tools": "they start hosts or servers without an exchange in a directory",
 	"build, check, graph, models, fmt, lsp, playground, init, add, remove, update, why, vendor, verify, doctor, explain, doc, version, completion, man": "they start no host",
 }

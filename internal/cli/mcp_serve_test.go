@@ -81,12 +81,13 @@ func TestServeHTTP(t *testing.T) {
 	if code := run([]string{"run", "client.conc"}, &console.Console{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Dir: dir}); code != 0 {
 		t.Fatalf("the client program exited with code %d: %s", code, errs.String())
 	}
-	want := `[mcp:progress] {"message":"[greeting] Ada","progress":1,"server":"G","tool":"Greeter_greet"}
-[mcp:progress] {"message":"[greeting] Bo","progress":1,"server":"G","tool":"Greeter_greet"}
-hello Ada, the 1. hello Bo, the 2.
-`
-	if got := out.String(); got != want {
+	if got, want := out.String(), "hello Ada, the 1. hello Bo, the 2.\n"; got != want {
 		t.Errorf("the client program printed %q, want %q", got, want)
+	}
+	for _, name := range []string{"Ada", "Bo"} {
+		if line := "[mcp:progress] G.Greeter_greet: 1 [greeting] " + name + "\n"; !strings.Contains(errs.String(), line) {
+			t.Errorf("stderr is %q, want a line %q", errs.String(), line)
+		}
 	}
 	cancel(console.ErrInterrupted)
 	if err := <-done; !errors.Is(err, console.ErrInterrupted) {

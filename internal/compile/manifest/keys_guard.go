@@ -35,11 +35,16 @@ var GuardAgents = []string{"claude-code", "codex", "copilot", "cursor", "gemini"
 // guardKeys returns the keys of [guard].
 func guardKeys() []Key {
 	verdicts := []string{"allow", "ask", "deny", "pass"}
+	rules := slices.Concat(accessKeys("guard.permissions"), guardToolKeys("guard.permissions"))
+	ofAgent := slices.Concat(accessKeys("guard.agents.*"), guardToolKeys("guard.agents.*"))
+	for i := range ofAgent {
+		ofAgent[i].Doc = "Like `" + rules[i].Path + "`, for one agent."
+	}
 	return slices.Concat([]Key{
 		{Path: "guard.default", Type: Enum, Values: verdicts, Default: `"ask"`, Example: `"deny"`, Doc: "The decision for calls that no rule matches: a person decides (`ask`), the call is allowed or denied, or the agent's own rules decide (`pass`)."},
 		{Path: "guard.unattended", Type: Enum, Values: []string{"deny", "allow"}, Default: `"deny"`, Example: `"allow"`, Doc: "The decision for calls about which a person must decide, if no person answers."},
 		{Path: "guard.other", Type: Enum, Values: verdicts, Default: `"deny"`, Example: `"ask"`, Doc: "The decision for calls of tools that Concerto does not know."},
-	}, accessKeys("guard.permissions"), guardToolKeys("guard.permissions"), accessKeys("guard.agents.*"), guardToolKeys("guard.agents.*"))
+	}, rules, ofAgent)
 }
 
 // accessKeys returns the keys of [hosts.X.permissions] for a section of [guard], which has its own

@@ -77,7 +77,7 @@ var allGroups = sync.OnceValue(func() []Group {
 
 // sample returns a section's name in which an example name replaces the wildcard.
 func sample(section string) string {
-	section, element := strings.CutSuffix(strings.ReplaceAll(section, "*", "main"), "[]")
+	section, element := strings.CutSuffix(strings.NewReplacer("guard.agents.*", "guard.agents.codex", "*", "main").Replace(section), "[]")
 	if element {
 		return "[" + section + "]"
 	}
@@ -197,25 +197,26 @@ func nearMember(name string) string {
 	return full[suggest.Nearest(last, names)]
 }
 
-// named contains the sections of the manifest whose tables have user-defined names.
-var named = sync.OnceValue(func() map[string]bool {
-	all := map[string]bool{}
+// named contains the sections of the manifest whose tables have names of their own, such as hosts
+// and guard.agents.
+var named = sync.OnceValue(func() (sections []string) {
 	for _, k := range manifest.Keys() {
-		if section, rest, _ := strings.Cut(k.Path, "."); strings.HasPrefix(rest, "*") {
-			all[section] = true
+		if section, _, ok := strings.Cut(k.Path, ".*"); ok && !slices.Contains(sections, section) {
+			sections = append(sections, section)
 		}
 	}
-	return all
+	return sections
 })
 
-// withoutOwn replaces a user-defined name in the path of a manifest key by "*".
+// withoutOwn replaces the name of such a table in the path of a manifest key by "*".
 func withoutOwn(path string) string {
-	section, rest, ok := strings.Cut(path, ".")
-	if !ok || !named()[section] {
-		return path
+	for _, section := range named() {
+		if rest, ok := strings.CutPrefix(path, section+"."); ok {
+			_, key, _ := strings.Cut(rest, ".")
+			return strings.TrimSuffix(section+".*."+key, ".")
+		}
 	}
-	_, key, _ := strings.Cut(rest, ".")
-	return strings.TrimSuffix(section+".*."+key, ".")
+	return path
 }
 
 // normalizeName returns a name without its optional parts, for comparison.
