@@ -51,7 +51,7 @@ var sectionDocs = []struct{ section, doc string }{
 	{"guard.permissions.commands", "The commands that they may run; `deny` takes precedence over `ask`, and both over `allow`."},
 	{"guard.permissions.net", "The addresses that their tools may fetch."},
 	{"guard.permissions.mcp", "The tools of MCP servers that they may call."},
-	{"guard.agents.*", "Rules for one agent, in addition to [guard.permissions]: `claude-code`, `codex`, `copilot`, `cursor`, `gemini` or `opencode`."},
+	{"guard.agents.*", "Rules for one agent, in addition to [guard.permissions], and with the same keys and tables: `claude-code`, `codex`, `copilot`, `cursor`, `gemini` or `opencode`."},
 	{"guard.agents.*.commands", "The commands that it may run."},
 	{"guard.agents.*.net", "The addresses that its tools may fetch."},
 	{"guard.agents.*.mcp", "The tools of MCP servers that it may call."},
@@ -93,6 +93,12 @@ This page lists every key of the manifest by section. A ` + "`*`" + ` is a name 
 source.
 `)
 	for _, s := range Sections() {
+		if strings.HasPrefix(s.Name, "guard.agents.*") { // its keys are those of guard.permissions
+			if s.Name == "guard.agents.*" {
+				fmt.Fprintf(&b, "\n## `[%s]`\n\n%s\n", s.Name, wrap(s.Doc))
+			}
+			continue
+		}
 		fmt.Fprintf(&b, "\n## `[%s]`\n\n%s\n\n| key | value | default | meaning |\n| --- | --- | --- | --- |\n", s.Name, wrap(s.Doc))
 		for _, k := range s.Keys {
 			doc := k.Doc + " For example " + code(k.Example) + "."

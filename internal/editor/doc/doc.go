@@ -201,7 +201,12 @@ func nearMember(name string) string {
 // and guard.agents.
 var named = sync.OnceValue(func() (sections []string) {
 	for _, k := range manifest.Keys() {
-		if section, _, ok := strings.Cut(k.Path, ".*"); ok && !slices.Contains(sections, section) {
+		section, _, ok := strings.Cut(k.Path, ".*.")
+		if !ok { // keys of [run.unknown], for example, are names themselves
+			section, ok = strings.CutSuffix(k.Path, ".*")
+			ok = ok && !strings.Contains(section, ".")
+		}
+		if ok && !slices.Contains(sections, section) {
 			sections = append(sections, section)
 		}
 	}
