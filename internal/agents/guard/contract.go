@@ -29,13 +29,25 @@ const (
 // contract describes the hooks of an agent: the events, the input on stdin, and the answers.
 type contract struct {
 	agent   string
-	project string                   // variable with the directory in which the agent was started; "" if there is none
-	events  map[string]moment        // by name
-	kind    func(tool string) string // returns the kind of a tool's calls, as in approvals, or inside
-	asks    bool                     // the answer ask before a call shows a dialog
-	// allow and deny return the answers about an event; nil prints nothing.
-	allow, deny func(event, reason string) any
+	project string // variable with the directory in which the agent was started; "" if there is none
+	members members
+	events  map[string]moment                      // by name
+	kind    func(tool string) string               // returns the kind of a tool's calls, as in approvals, or inside
+	mcp     func(tool string, all object) []string // returns the possible meanings of the name of a tool of an MCP server, as SERVER.TOOL
+	guesses bool                                   // mcp may take another tool for one of a server
+	asks    bool                                   // the answer ask before a call shows a dialog
+	// answer returns the answer about an event, and nil for none.
+	answer func(event string, at moment, verdict hostpolicy.Verdict, reason string) any
 }
+
+// members are the names of the input's members; "" means that there is none.
+type members struct{ session, event, dir, mode, tool, args, call, subagent string }
+
+// hookMembers are the names of Claude Code and of agents that follow it.
+var hookMembers = members{"session_id", "hook_event_name", "cwd", "permission_mode", "tool_name", "tool_input", "tool_use_id", "agent_type"}
+
+// object is an object in JSON.
+type object = map[string]json.RawMessage
 
 // inside is the kind of calls that act only inside the agent: they start a subagent, whose calls
 // reach the hook, or read or end what an earlier call has started.
@@ -54,20 +66,86 @@ const (
 func contracts() []contract {
 	return []contract{
 		{
-			agent: "claude-code", project: "CLAUDE_PROJECT_DIR", kind: claudeKind, asks: true, allow: hookAllow, deny: hookDeny,
+			agent: "claude-code", project: "CLAUDE_PROJECT_DIR", members: hookMembers, kind: claudeKind, mcp: splitAfter("mcp__", "__"), asks: true,
 			events: map[string]moment{beforeTool: beforeCall, askPerson: beforeAsk, afterTool: afterCall, afterFailure: afterCall, configChange: onSettings},
+			answer: claudeAnswer,
 		},
 		{
-			agent: "codex", kind: codexKind, deny: hookDeny,
+			agent: "codex", members: hookMembers, kind: codexKind, mcp: splitAfter("mcp__", "__"),
 			events: map[string]moment{beforeTool: beforeCall, askPerson: beforeAsk, afterTool: afterCall},
-			allow: func(event, reason string) any {
-				if event == beforeTool { // Codex refuses this answer, and then asks as it is configured
+			answer: func(event string, at moment, v hostpolicy.Verdict, reason string) any {
+				if at == beforeCall && v != hostpolicy.Deny { // Codex refuses it, and then asks as it is configured
 					return nil
 				}
-				return hookAllow(event, reason)
+				return claudeAnswer(event, at, v, reason)
+			},
+		},
+		{
+			agent: "gemini", members: members{session: "session_id", event: "hook_event_name", dir: "cwd", tool: "tool_name", args: "tool_input"},
+			kind: geminiKind, mcp: geminiTool,
+			events: map[string]moment{"BeforeTool": beforeCall, "AfterTool": afterCall},
+			answer: func(_ string, _ moment, v hostpolicy.Verdict, reason string) any {
+				if v != hostpolicy.Deny {
+					return nil
+				}
+				return map[string]string{"decision": "deny", "reason": reason}
+			},
+		},
+		{
+			agent: "copilot", members: members{session: "sessionId", dir: "cwd", tool: "toolName", args: "toolArgs", subagent: "agentType"},
+			kind: copilotKind, mcp: splitAfter("", "-"), guesses: true,
+			events: map[string]moment{"preToolUse": beforeCall, "permissionRequest": beforeAsk, "postToolUse": afterCall},
+			answer: copilotAnswer,
+		},
+		{
+			agent: "opencode", members: hookMembers, kind: openCodeKind, mcp: splitAfter("", "_"), guesses: true,
+			events: map[string]moment{beforeTool: beforeCall, afterTool: afterCall},
+			answer: func(string, moment, hostpolicy.Verdict, string) any { return nil }, // its plugin reads the exit code and stderr
+		},
+		{
+			agent: "cursor", members: members{session: "conversation_id", event: "hook_event_name", dir: "cwd", tool: "tool_name", args: "tool_input", call: "tool_use_id"},
+			kind: cursorKind, mcp: splitAfter("MCP:", ":"),
+			events: map[string]moment{"preToolUse": beforeCall, "postToolUse": afterCall},
+			answer: func(_ string, at moment, v hostpolicy.Verdict, reason string) any {
+				if at != beforeCall {
+					return nil
+				}
+				if v != hostpolicy.Deny {
+					v = hostpolicy.Allow // Cursor has no answer that leaves the decision to it
+				}
+				return map[string]string{"permission": string(v), "user_message": reason, "agent_message": reason}
 			},
 		},
 	}
+}
+
+// splitAfter returns a function that splits the names of the tools of MCP servers, which have a
+// prefix, at each separator, because the names may contain it.
+func splitAfter(prefix, separator string) func(string, object) []string {
+	return func(tool string, _ object) (names []string) {
+		rest, ok := strings.CutPrefix(tool, prefix)
+		if !ok {
+			return nil
+		}
+		for at := range rest {
+			if strings.HasPrefix(rest[at:], separator) && at > 0 && at+len(separator) < len(rest) {
+				names = append(names, rest[:at]+"."+rest[at+len(separator):])
+			}
+		}
+		return names
+	}
+}
+
+// geminiTool returns the name that Gemini CLI reports beside the call.
+func geminiTool(_ string, all object) []string {
+	var context struct {
+		Server string `json:"server_name"`
+		Tool   string `json:"tool_name"`
+	}
+	if json.Unmarshal(all["mcp_context"], &context) != nil || context.Server == "" || context.Tool == "" {
+		return nil
+	}
+	return []string{context.Server + "." + context.Tool}
 }
 
 // claudeOwn are tools of Claude Code that act only inside it, in addition to adapter.ClaudeInside.
@@ -97,27 +175,113 @@ func codexKind(tool string) string {
 	return "other"
 }
 
-// hookAllow returns the answer of Claude Code's form that allows a call.
-func hookAllow(event, reason string) any { return hookAnswer(event, "allow", reason) }
+func geminiKind(tool string) string {
+	switch tool {
+	case "run_shell_command":
+		return "execute"
+	case "write_file", "replace":
+		return "edit"
+	case "read_file", "read_many_files":
+		return "read"
+	case "list_directory", "glob", "grep_search", "search_file_content":
+		return "search"
+	case "web_fetch":
+		return "fetch"
+	case "update_topic", "invoke_agent", "write_todos", "ask_user", "activate_skill", "complete_task", "enter_plan_mode", "exit_plan_mode":
+		return inside
+	}
+	return "other"
+}
 
-// hookDeny returns the answer of Claude Code's form that denies a call, or an alarm.
-func hookDeny(event, reason string) any { return hookAnswer(event, "deny", reason) }
+func copilotKind(tool string) string {
+	switch tool {
+	case "bash", "powershell":
+		return "execute"
+	case "create", "edit", "str_replace_editor", "apply_patch":
+		return "edit"
+	case "view":
+		return "read"
+	case "grep", "glob", "rg":
+		return "search"
+	case "web_fetch":
+		return "fetch"
+	case "task", "report_intent", "update_todo", "ask_user", "read_bash", "stop_bash", "list_bash", "read_powershell", "stop_powershell", "list_powershell", "read_agent", "list_agents", "task_complete":
+		return inside
+	}
+	return "other"
+}
 
-func hookAnswer(event, verdict, reason string) any {
+func openCodeKind(tool string) string {
+	switch tool {
+	case "bash":
+		return "execute"
+	case "edit", "write", "multiedit", "patch", "apply_patch":
+		return "edit"
+	case "read":
+		return "read"
+	case "grep", "glob", "list":
+		return "search"
+	case "webfetch":
+		return "fetch"
+	case "task", "todowrite", "todoread", "question", "skill", "plan_enter", "plan_exit", "invalid":
+		return inside
+	}
+	return "other"
+}
+
+func cursorKind(tool string) string {
+	switch tool {
+	case "Shell":
+		return "execute"
+	case "Write", "StrReplace", "Edit", "EditNotebook":
+		return "edit"
+	case "Delete":
+		return "delete"
+	case "Read":
+		return "read"
+	case "Grep", "Glob", "LS", "SemanticSearch":
+		return "search"
+	case "WebFetch":
+		return "fetch"
+	case "Task", "TodoWrite", "AskQuestion":
+		return inside
+	}
+	return "other"
+}
+
+// claudeAnswer returns the answers of Claude Code.
+func claudeAnswer(event string, at moment, v hostpolicy.Verdict, reason string) any {
 	specific := map[string]any{"hookEventName": event}
-	switch event {
-	case askPerson:
-		decision := map[string]string{"behavior": verdict}
-		if verdict == "deny" {
+	switch {
+	case at == beforeAsk && v == hostpolicy.Ask:
+		return nil // the agent's own dialog asks
+	case at == beforeAsk:
+		decision := map[string]string{"behavior": string(v)}
+		if v == hostpolicy.Deny {
 			decision["message"] = reason
 		}
 		specific["decision"] = decision
-	case beforeTool:
-		specific["permissionDecision"], specific["permissionDecisionReason"] = verdict, reason
-	default:
+	case at == beforeCall:
+		specific["permissionDecision"], specific["permissionDecisionReason"] = string(v), reason
+	case v == hostpolicy.Deny:
 		return map[string]string{"decision": "block", "reason": reason}
+	default:
+		return nil
 	}
 	return map[string]any{"hookSpecificOutput": specific}
+}
+
+// copilotAnswer returns the answers of Copilot CLI.
+func copilotAnswer(_ string, at moment, v hostpolicy.Verdict, reason string) any {
+	switch {
+	case at == beforeCall && v == hostpolicy.Ask:
+		return nil
+	case at == beforeCall:
+		return map[string]string{"permissionDecision": string(v), "permissionDecisionReason": reason}
+	case at == beforeAsk && v != hostpolicy.Ask:
+		return map[string]string{"behavior": string(v), "message": reason}
+	}
+	return nil
 }
 
 // SupportedAgents returns the names of the agents whose hooks are supported.
@@ -142,16 +306,17 @@ func contractOf(agent string) *contract {
 type input struct {
 	event, session, id, mode, subagent string
 	at                                 moment
+	cursor                             bool // Cursor has sent it, which also runs the hooks of Claude Code
 	call                               Call
 }
 
 var sessionName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`) })
 
-// read reads the input of a hook. project is the directory in which the agent was started, or "".
-// With an error, the event is set if it is known.
-func (c *contract) read(text []byte, project string) (*input, error) {
-	in := &input{event: beforeTool, call: Call{Agent: c.agent, Project: project}}
-	var all map[string]json.RawMessage
+// read reads the input of a hook. event is the event if the input does not name it. project is the
+// directory in which the agent was started, or "". With an error, in.event is set if it is known.
+func (c *contract) read(text []byte, event, project string) (*input, error) {
+	in := &input{event: c.firstEvent(), call: Call{Agent: c.agent, Project: project}}
+	var all object
 	d := json.NewDecoder(bytes.NewReader(text))
 	if err := d.Decode(&all); err != nil {
 		return in, fmt.Errorf("the input is not a JSON object: %v", err)
@@ -159,84 +324,87 @@ func (c *contract) read(text []byte, project string) (*input, error) {
 	if rest, _ := d.Token(); rest != nil || len(bytes.TrimSpace(text[d.InputOffset():])) > 0 {
 		return in, fmt.Errorf("the input contains more than one JSON object")
 	}
-	if _, ok := all["cursor_version"]; ok {
-		return in, fmt.Errorf("Cursor is not supported yet")
-	}
-	needs := []string{"session_id", "hook_event_name"}
-	event := ""
-	for name, to := range map[string]*string{"session_id": &in.session, "hook_event_name": &event, "cwd": &in.call.Dir, "permission_mode": &in.mode,
-		"tool_name": &in.call.Tool, "tool_use_id": &in.id, "agent_type": &in.subagent} {
-		if value, ok := all[name]; ok && json.Unmarshal(value, to) != nil {
+	_, in.cursor = all["cursor_version"]
+	m := c.members
+	for name, to := range map[string]*string{m.session: &in.session, m.event: &event, m.dir: &in.call.Dir, m.mode: &in.mode, m.tool: &in.call.Tool, m.call: &in.id, m.subagent: &in.subagent} {
+		if value, ok := all[name]; ok && name != "" && json.Unmarshal(value, to) != nil {
 			return in, fmt.Errorf("`%s` of the input is not a string", name)
 		}
 	}
-	known := false
-	if in.at, known = c.events[event]; event != "" && !known {
+	needs := []string{m.session}
+	if at, known := c.events[event]; known {
+		in.at, in.event = at, event
+	} else if event != "" {
 		return in, fmt.Errorf("unknown event %q", event)
-	} else if known {
-		in.event = event
+	} else if m.event == "" {
+		return in, fmt.Errorf("the command of the hook names no event")
+	} else {
+		needs = append(needs, m.event)
 	}
 	if in.at != onSettings {
-		needs = append(needs, "cwd", "tool_name", "tool_input")
+		needs = append(needs, m.dir, m.tool, m.args)
 	}
 	if in.at == beforeCall || in.at == afterCall {
-		needs = append(needs, "tool_use_id")
+		needs = append(needs, m.call)
 	}
 	for _, name := range needs {
-		if len(all[name]) == 0 || string(all[name]) == `""` || string(all[name]) == "null" {
+		if value := string(all[name]); name != "" && (value == "" || value == `""` || value == "null") {
 			return in, fmt.Errorf("the input has no `%s`", name)
 		}
 	}
 	if !sessionName().MatchString(in.session) {
 		in.session = ""
-		return in, fmt.Errorf("`session_id` of the input is not a valid name")
+		return in, fmt.Errorf("`%s` of the input is not a valid name", m.session)
 	}
 	if in.call.Tool == "" {
 		return in, nil
 	}
-	in.call.Args = all["tool_input"]
-	if in.id == "" {
-		in.id = decision.Hash(in.call.Args)
+	in.call.Args = all[m.args]
+	if decoded := ""; json.Unmarshal(in.call.Args, &decoded) == nil && json.Valid([]byte(decoded)) {
+		in.call.Args = json.RawMessage(decoded) // Cursor sends a text that contains the object
+	}
+	if in.id == "" { // the agent has no ids of calls
+		in.id = in.call.Tool + " " + decision.Hash(in.call.Args)
 	}
 	if !filepath.IsAbs(in.call.Dir) {
-		return in, fmt.Errorf("`cwd` of the input is not an absolute path")
+		return in, fmt.Errorf("`%s` of the input is not an absolute path", m.dir)
 	}
 	if project != "" && !filepath.IsAbs(project) {
 		return in, fmt.Errorf("the directory %q of the project is not an absolute path", project)
 	}
-	return in, c.classify(&in.call)
+	return in, c.classify(&in.call, all)
 }
 
-// classify sets the kind of a call, and what the rules match.
-func (c *contract) classify(call *Call) error {
-	var args map[string]json.RawMessage
-	if json.Unmarshal(call.Args, &args) != nil {
-		return fmt.Errorf("`tool_input` is not an object")
+// firstEvent returns the event before a call.
+func (c *contract) firstEvent() string {
+	for name, at := range c.events {
+		if at == beforeCall {
+			return name
+		}
 	}
-	if rest, ok := strings.CutPrefix(call.Tool, "mcp__"); ok {
-		call.Kind = "mcp"
-		for at := range rest { // the names may contain the separator
-			if strings.HasPrefix(rest[at:], "__") && at > 0 && at+2 < len(rest) {
-				call.names = append(call.names, rest[:at]+"."+rest[at+2:])
-			}
-		}
-		if call.names == nil {
-			return fmt.Errorf("%q is not the name of a tool of an MCP server", call.Tool)
-		}
-		return nil
+	return ""
+}
+
+// classify sets the kind of a call, and what the rules match. all is the input.
+func (c *contract) classify(call *Call, all object) error {
+	var args object
+	if json.Unmarshal(call.Args, &args) != nil || args == nil {
+		return fmt.Errorf("the arguments of %s are not an object", call.Tool)
 	}
 	kind := c.kind(call.Tool)
+	if kind == "other" {
+		if call.names = c.mcp(call.Tool, all); call.names != nil {
+			call.Kind, call.guessed = "mcp", c.guesses
+			return nil
+		}
+	}
 	if kind == inside {
 		return nil
 	}
 	call.Kind = kind
-	var paths []string
-	if call.Tool == "apply_patch" {
-		var err error
-		if paths, err = patchedFiles(args["command"]); err != nil {
-			return err
-		}
-		delete(args, "command")
+	paths, err := patchOf(call.Tool, args)
+	if err != nil {
+		return err
 	}
 	text, err := jsonwrite.Encode(map[string]any{"tool": call.Tool, "kind": kind, "args": args, "paths": paths})
 	if err != nil {
@@ -250,6 +418,21 @@ func (c *contract) classify(call *Call) error {
 		call.request.Paths = []string{call.Dir}
 	}
 	return nil
+}
+
+// patchOf returns the files of a call that applies a patch, and removes the patch from its
+// arguments.
+func patchOf(tool string, args object) ([]string, error) {
+	if tool != "apply_patch" && tool != "patch" {
+		return nil, nil
+	}
+	for _, name := range []string{"command", "patchText", "patch", "input"} {
+		if value, ok := args[name]; ok {
+			delete(args, name)
+			return patchedFiles(value)
+		}
+	}
+	return nil, fmt.Errorf("the patch is missing")
 }
 
 // patchedFiles returns the files that a patch in Codex' form adds, changes, moves or deletes.
@@ -275,17 +458,21 @@ func patchedFiles(value json.RawMessage) (files []string, err error) {
 func ParseCommand(agent, command, dir string) *Call {
 	args, _ := jsonwrite.Encode(map[string]string{"command": command}) // strings have a JSON form
 	call := &Call{Agent: agent, Tool: "Bash", Dir: dir, Args: args}
-	_ = contracts()[0].classify(call) // the arguments are an object
+	_ = contracts()[0].classify(call, nil) // the arguments are an object
 	return call
 }
 
-// ParseInput returns the call in the input of an agent's hook.
-func ParseInput(agent string, text []byte) (*Call, error) {
+// ParseInput returns the call in the input of an agent's hook. event is the event if the input does
+// not name it.
+func ParseInput(agent, event string, text []byte) (*Call, error) {
 	c := contractOf(agent)
 	if c == nil {
-		return nil, fmt.Errorf("the hooks of %s are not supported yet", agent)
+		return nil, fmt.Errorf("the hooks of %s are not supported", agent)
 	}
-	in, err := c.read(text, "")
+	if c.members.event == "" && event == "" {
+		event = c.firstEvent()
+	}
+	in, err := c.read(text, event, "")
 	if err != nil {
 		return nil, err
 	}
@@ -301,24 +488,11 @@ type answer struct {
 	code           int
 }
 
-// answer returns the answer about an event. A denial is the agent's own form on stdout, the reason
+// reply returns the answer about an event. A denial is the agent's own form on stdout, the reason
 // on stderr, and the exit code 2: each blocks by itself.
-func (c *contract) answer(in *input, d Decision) answer {
-	var v any
-	switch d.Verdict {
-	case hostpolicy.Deny:
-		v = c.deny(in.event, d.Reason)
-	case hostpolicy.Allow:
-		if in.at == beforeCall || in.at == beforeAsk {
-			v = c.allow(in.event, d.Reason)
-		}
-	case hostpolicy.Ask:
-		if in.at == beforeCall {
-			v = hookAnswer(in.event, "ask", d.Reason)
-		}
-	}
+func (c *contract) reply(in *input, d Decision) answer {
 	var a answer
-	if v != nil {
+	if v := c.answer(in.event, in.at, d.Verdict, d.Reason); v != nil && (d.Verdict != hostpolicy.Pass || c.agent == "cursor") {
 		text, err := json.Marshal(v)
 		if err != nil {
 			return answer{stderr: "concerto guard: " + err.Error() + "\n", code: 2}

@@ -56,6 +56,7 @@ type Call struct {
 
 	request hostpolicy.Request
 	names   []string // of a tool of an MCP server: the possible meanings of its name, as SERVER.TOOL
+	guessed bool     // it may be another tool
 }
 
 // Decide decides about a call. The built-in rules apply before those of the policies.
@@ -103,15 +104,23 @@ func (p *Policy) decide(c *Call, home string) Decision {
 				d.Reason = fmt.Sprintf("%s:%d: the call may contain more than the rules can match", p.shown, d.Line)
 			}
 		}
-		out = stricter(out, d)
+		if !c.guessed || d.Rule != "" {
+			out = stricter(out, d)
+		}
+	}
+	other := func() {
+		out = Decision{Verdict: p.rules.Other, File: p.file, unattended: p.rules.Unattended}
+		p.setDefault(&out, "other", string(p.rules.Other), fmt.Sprintf("unknown tool %q", c.Tool))
 	}
 	switch c.Kind {
 	case "other":
-		out = Decision{Verdict: p.rules.Other, File: p.file, unattended: p.rules.Unattended}
-		p.setDefault(&out, "other", string(p.rules.Other), fmt.Sprintf("unknown tool %q", c.Tool))
+		other()
 	case "mcp":
 		for _, name := range c.names {
 			add(hostpolicy.Rules{Commands: rules.MCP}, hostpolicy.Request{Kind: "execute", Command: name}, func(key string) string { return strings.Replace(key, "commands", "mcp", 1) })
+		}
+		if out.Verdict == "" { // no rule matches what the name may mean
+			other()
 		}
 	default:
 		add(p.rulesIn(rules.Rules), c.request, func(key string) string { return key })

@@ -193,7 +193,7 @@ func (h *Hook) run(text string) (stdout, stderr string, code int) {
 }
 
 func newHook(p Places) *Hook {
-	return &Hook{Agent: "claude-code", Places: p, Getenv: func(string) string { return "" }, CanAsk: func() bool { return true }}
+	return &Hook{Agent: "claude-code", Places: p, Getenv: func(string) string { return "" }, CanAsk: func() bool { return true }, CursorHooked: func() bool { return false }}
 }
 
 // TestTools checks how calls of Claude Code's tools are matched.
@@ -231,7 +231,7 @@ mcp = { allow = ["a.*", "x.y__z"], deny = ["*.delete_*"], ask = ["x__y.z"] }
 		{"AskUserQuestion", `{}`, ""},
 		{"Brandnew", `{}`, "ask"},
 		{"ReadMcpResourceTool", `{"server":"a","uri":"x"}`, "ask"},
-		{"mcp__a", `{}`, "deny"},
+		{"mcp__a", `{}`, "ask"},
 	} {
 		stdout, stderr, code := newHook(p).run(event(beforeTool, c.tool, strings.ReplaceAll(c.args, "DIR", dir), c.tool+c.args, dir))
 		var got struct {
@@ -363,7 +363,7 @@ commands = { allow = ["a *"], ask = ["b *"], deny = ["c *"] }
 		{beforeTool, "apply_patch", patch("*** Add File: src/a.go", "*** Delete File: ../b.go"), `deny`},
 		{beforeTool, "apply_patch", patch("*** Add File: src/.codex/hooks.json"), `built in`},
 		{beforeTool, "apply_patch", `{"command":"nothing"}`, `the patch names no file`},
-		{beforeTool, "apply_patch", `{}`, `the patch is not a text`},
+		{beforeTool, "apply_patch", `{}`, `the patch is missing`},
 		{beforeTool, "spawn_agent", `{"message":"x"}`, ``},
 		{beforeTool, "brand_new", `{}`, `deny`},
 		{afterTool, "Bash", `{"command":"never judged"}`, `"decision":"block"`},
@@ -376,6 +376,73 @@ commands = { allow = ["a *"], ask = ["b *"], deny = ["c *"] }
 			t.Errorf("%s %s %s: stdout %q stderr %q exit %d, want %q", c.event, c.tool, c.args, stdout, stderr, code, c.stdout)
 		}
 		_ = os.RemoveAll(p.State)
+	}
+}
+
+// TestContracts checks how the inputs of other agents are read, and how they are answered.
+func TestContracts(t *testing.T) {
+	p, dir := newPlaces(t, `[guard]
+default = "deny"
+[guard.permissions]
+read = ["."]
+write = ["src"]
+commands = { allow = ["a *"] }
+net = { allow = ["pkg.go.dev"] }
+mcp = { allow = ["demo.get*"] }
+`, "", "")
+	const nothing = ""
+	for _, c := range []struct {
+		agent, event, input string // DIR is the directory
+		denied              bool
+		stdout              string
+	}{
+		{"gemini", "", `"hook_event_name":"BeforeTool","tool_name":"run_shell_command","tool_input":{"command":"a b"}`, false, nothing},
+		{"gemini", "", `"hook_event_name":"BeforeTool","tool_name":"run_shell_command","tool_input":{"command":"b"}`, true, `{"decision":"deny","reason":"`},
+		{"gemini", "", `"hook_event_name":"BeforeTool","tool_name":"write_file","tool_input":{"file_path":"DIR/src/a","content":""}`, false, nothing},
+		{"gemini", "", `"hook_event_name":"BeforeTool","tool_name":"write_file","tool_input":{"file_path":"DIR/a","content":""}`, true, "deny"},
+		{"gemini", "", `"hook_event_name":"BeforeTool","tool_name":"mcp_demo_get","tool_input":{},"mcp_context":{"server_name":"demo","tool_name":"get"}`, false, nothing},
+		{"gemini", "", `"hook_event_name":"BeforeTool","tool_name":"mcp_demo_get","tool_input":{}`, true, "deny"},
+		{"gemini", "", `"hook_event_name":"BeforeAgent","tool_name":"x","tool_input":{}`, true, "unknown event"},
+		{"copilot", "preToolUse", `"toolName":"bash","toolArgs":{"command":"a b"}`, false, `"permissionDecision":"allow"`},
+		{"copilot", "preToolUse", `"toolName":"bash","toolArgs":{"command":"b"}`, true, `"permissionDecision":"deny"`},
+		{"copilot", "permissionRequest", `"toolName":"bash","toolArgs":{"command":"b"}`, true, `"behavior":"deny"`},
+		{"copilot", "permissionRequest", `"toolName":"create","toolArgs":{"path":"DIR/src/a","file_text":""}`, false, `"behavior":"allow"`},
+		{"copilot", "preToolUse", `"toolName":"demo-get","toolArgs":{}`, false, `"allow"`},
+		{"copilot", "preToolUse", `"toolName":"brand-new","toolArgs":{}`, true, "unknown tool"},
+		{"copilot", "", `"toolName":"bash","toolArgs":{"command":"a b"}`, true, "names no event"},
+		{"opencode", "", `"hook_event_name":"PreToolUse","tool_use_id":"c","tool_name":"bash","tool_input":{"command":"a b"}`, false, nothing},
+		{"opencode", "", `"hook_event_name":"PreToolUse","tool_use_id":"c","tool_name":"bash","tool_input":{"command":"b"}`, true, nothing},
+		{"opencode", "", `"hook_event_name":"PreToolUse","tool_use_id":"c","tool_name":"write","tool_input":{"filePath":"DIR/src/a"}`, false, nothing},
+		{"opencode", "", `"hook_event_name":"PreToolUse","tool_use_id":"c","tool_name":"webfetch","tool_input":{"url":"https://pkg.go.dev/x","format":"text"}`, false, nothing},
+		{"opencode", "", `"hook_event_name":"PreToolUse","tool_use_id":"c","tool_name":"demo_get_x","tool_input":{}`, false, nothing},
+		{"opencode", "", `"hook_event_name":"PreToolUse","tool_use_id":"c","tool_name":"patch","tool_input":{"patchText":"*** Add File: src/a\n"}`, false, nothing},
+		{"opencode", "", `"hook_event_name":"PreToolUse","tool_use_id":"c","tool_name":"patch","tool_input":{"patchText":"*** Add File: a\n"}`, true, nothing},
+		{"cursor", "", `"hook_event_name":"preToolUse","tool_use_id":"c","cursor_version":"2","tool_name":"Shell","tool_input":{"command":"a b"}`, false, `"permission":"allow"`},
+		{"cursor", "", `"hook_event_name":"preToolUse","tool_use_id":"c","cursor_version":"2","tool_name":"Shell","tool_input":"{\"command\":\"b\"}"`, true, `"permission":"deny"`},
+		{"cursor", "", `"hook_event_name":"preToolUse","tool_use_id":"c","cursor_version":"2","tool_name":"MCP:demo:get","tool_input":"{}"`, false, `"permission":"allow"`},
+		{"cursor", "", `"hook_event_name":"preToolUse","tool_use_id":"c","cursor_version":"2","tool_name":"TodoWrite","tool_input":{}`, false, `"permission":"allow"`},
+	} {
+		h := newHook(p)
+		h.Agent, h.Event = c.agent, c.event
+		text := `{"session_id":"s","sessionId":"s","conversation_id":"s","cwd":"DIR",` + c.input + "}"
+		stdout, stderr, code := h.run(strings.ReplaceAll(text, "DIR", dir))
+		if !strings.Contains(stdout, c.stdout) || (c.stdout == "") != (stdout == "") || c.denied != (code == 2) || c.denied != (stderr != "") {
+			t.Errorf("%s %s %s: stdout %q stderr %q exit %d, want %q", c.agent, c.event, c.input, stdout, stderr, code, c.stdout)
+		}
+	}
+}
+
+// TestCursorRunsClaudesHooks checks that one hook decides if Cursor also runs that of Claude Code.
+func TestCursorRunsClaudesHooks(t *testing.T) {
+	p, dir := newPlaces(t, "[guard]\ndefault = \"deny\"\n", "", "")
+	h := newHook(p)
+	text := strings.Replace(event(beforeTool, "Bash", `{"command":"a"}`, "t1", dir), "{", `{"cursor_version":"2",`, 1)
+	if _, stderr, code := h.run(text); code != 2 || !strings.Contains(stderr, "the hooks of Cursor are not installed") {
+		t.Errorf("without hooks of Cursor: %q exit %d", stderr, code)
+	}
+	h.CursorHooked = func() bool { return true }
+	if stdout, stderr, code := h.run(text); code != 0 || stdout+stderr != "" {
+		t.Errorf("with hooks of Cursor: %q %q exit %d", stdout, stderr, code)
 	}
 }
 
@@ -393,14 +460,14 @@ func TestFailures(t *testing.T) {
 		"a path as session": {func(_ *Hook, dir string) string { return strings.Replace(good(dir), `"s1"`, `"../x"`, 1) }, "not a valid name"},
 		"no call":           {func(_ *Hook, dir string) string { return strings.Replace(good(dir), "tool_use_id", "id", 1) }, "no `tool_use_id`"},
 		"another type":      {func(_ *Hook, dir string) string { return strings.Replace(good(dir), `"Bash"`, `1`, 1) }, "`tool_name` of the input is not a string"},
-		"arguments":         {func(_ *Hook, dir string) string { return strings.Replace(good(dir), `{"command":"a"}`, `[1]`, 1) }, "`tool_input` is not an object"},
+		"arguments":         {func(_ *Hook, dir string) string { return strings.Replace(good(dir), `{"command":"a"}`, `[1]`, 1) }, "the arguments of Bash are not an object"},
 		"unknown event": {func(_ *Hook, dir string) string {
 			return strings.Replace(good(dir), beforeTool, "SessionStart", 1)
 		}, `unknown event "SessionStart"`},
 		"a change of settings": {func(*Hook, string) string {
 			return `{"session_id":"s1","hook_event_name":"ConfigChange","source":"local_settings","file_path":"x"}`
 		}, "settings must not change during a session"},
-		"Cursor":   {func(_ *Hook, dir string) string { return strings.Replace(good(dir), "{", `{"cursor_version":"2",`, 1) }, "Cursor is not supported yet"},
+		"Cursor":   {func(_ *Hook, dir string) string { return strings.Replace(good(dir), "{", `{"cursor_version":"2",`, 1) }, "the hooks of Cursor are not installed"},
 		"no state": {func(h *Hook, dir string) string { h.Places.State = ""; return good(dir) }, "the decision could not be recorded"},
 		"a file as state": {func(h *Hook, dir string) string {
 			h.Places.State = filepath.Join(dir, "Concerto.toml")

@@ -49,13 +49,16 @@ const MaxInput = 64 << 20
 
 // Hook decides about one event of an agent.
 type Hook struct {
-	Agent    string // one of SupportedAgents
-	Places   Places
-	Environ  []string
-	Getenv   func(name string) string
-	CanAsk   func() bool   // reports whether a person is at the agent's terminal
-	Deadline time.Duration // 0 means Deadline
-	Sync     func() error  // called before each record is written; nil outside of tests
+	Agent   string // one of SupportedAgents
+	Event   string // the event, for agents whose input does not name it
+	Places  Places
+	Environ []string
+	Getenv  func(name string) string
+	// CursorHooked reports whether Cursor has hooks of its own.
+	CursorHooked func() bool
+	CanAsk       func() bool   // reports whether a person is at the agent's terminal
+	Deadline     time.Duration // 0 means Deadline
+	Sync         func() error  // called before each record is written; nil outside of tests
 }
 
 // Run reads an event from stdin and writes the answer. It returns the exit code: 2 for a denial,
@@ -69,10 +72,10 @@ func (h *Hook) Run(stdin io.Reader, stdout, stderr io.Writer) int {
 	late := time.NewTimer(cmp.Or(h.Deadline, Deadline))
 	done := make(chan answer, 1)
 	go func() {
-		in := &input{event: beforeTool}
+		in := &input{event: c.firstEvent()}
 		defer func() {
 			if p := recover(); p != nil {
-				done <- c.answer(in, deny("the guard has failed: %v", p))
+				done <- c.reply(in, deny("the guard has failed: %v", p))
 			}
 		}()
 		text, err := io.ReadAll(io.LimitReader(stdin, MaxInput+1))
@@ -82,11 +85,11 @@ func (h *Hook) Run(stdin io.Reader, stdout, stderr io.Writer) int {
 		case len(text) > MaxInput:
 			err = fmt.Errorf("the input has more than %d bytes", MaxInput)
 		case c.agent != h.Agent:
-			err = fmt.Errorf("the hooks of %s are not supported yet", h.Agent)
+			err = fmt.Errorf("the hooks of %s are not supported", h.Agent)
 		default:
-			in, err = c.read(text, h.Getenv(c.project))
+			in, err = c.read(text, h.Event, h.Getenv(c.project))
 		}
-		a := c.answer(in, h.handle(c, in, err, began))
+		a := c.reply(in, h.handle(c, in, err, began))
 		if in.at == beforeCall {
 			probe := in.call.probe()
 			probe.fail(late)
@@ -100,7 +103,7 @@ func (h *Hook) Run(stdin io.Reader, stdout, stderr io.Writer) int {
 	select {
 	case a = <-done:
 	case <-late.C:
-		a = c.answer(&input{event: beforeTool}, deny("no decision within %v", cmp.Or(h.Deadline, Deadline)))
+		a = c.reply(&input{event: c.firstEvent()}, deny("no decision within %v", cmp.Or(h.Deadline, Deadline)))
 	}
 	if _, err := io.WriteString(stdout, a.stdout); err != nil && a.code == 0 {
 		a.code, a.stderr = 2, "concerto guard: write the answer: "+err.Error()+"\n"
@@ -121,6 +124,12 @@ func (h *Hook) handle(c *contract, in *input, problem error, began time.Time) De
 	case problem != nil:
 		d = deny("%v", problem)
 		in.session, in.at = cmp.Or(in.session, unreadable), beforeCall
+	case in.cursor && c.agent != "cursor":
+		// Cursor also runs the hooks of Claude Code. Its own hook decides, if there is one.
+		if h.CursorHooked() {
+			return Decision{Verdict: hostpolicy.Pass}
+		}
+		d = deny("the hooks of Cursor are not installed: run `concerto guard install cursor`")
 	case in.at == onSettings:
 		d = deny("built in: settings must not change during a session")
 	case in.at == afterCall:

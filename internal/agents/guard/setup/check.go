@@ -23,7 +23,8 @@ import (
 
 // probing describes how an agent is started for one prompt, and how its model makes calls.
 type probing struct {
-	env  func(url string) []string
+	// env returns the variables that select the model. environ are those of guard run.
+	env  func(t *trial, p *Place, environ []string) ([]string, error)
 	args func(url string) []string
 	// settings are variables that the agent also receives as settings, because those of a user may
 	// set them; nil for none.
@@ -38,8 +39,8 @@ const checkTimeout = 2 * time.Minute
 
 func claudeProbe() probing {
 	return probing{
-		env: func(url string) []string {
-			return []string{"ANTHROPIC_BASE_URL=" + url, "ANTHROPIC_API_KEY=k", "ANTHROPIC_AUTH_TOKEN=", "CLAUDE_CODE_USE_BEDROCK=", "CLAUDE_CODE_USE_VERTEX=", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1"}
+		env: func(t *trial, _ *Place, _ []string) ([]string, error) {
+			return []string{"ANTHROPIC_BASE_URL=" + t.model.URL, "ANTHROPIC_API_KEY=k", "ANTHROPIC_AUTH_TOKEN=", "CLAUDE_CODE_USE_BEDROCK=", "CLAUDE_CODE_USE_VERTEX=", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1"}, nil
 		},
 		args: func(string) []string { return []string{"-p", "check the guard"} },
 		settings: func(url string) map[string]string {
@@ -57,7 +58,7 @@ func claudeProbe() probing {
 
 func codexProbe() probing {
 	return probing{
-		env: func(string) []string { return []string{"CONCERTO_GUARD_KEY=k"} },
+		env: func(*trial, *Place, []string) ([]string, error) { return []string{"CONCERTO_GUARD_KEY=k"}, nil },
 		args: func(url string) []string {
 			return []string{"exec", "--skip-git-repo-check", "-c", `model="gpt-5.2"`, "-c", `model_provider="concerto-guard"`,
 				"-c", `model_providers.concerto-guard={name="guard check",base_url="` + url + `/v1",wire_api="responses",env_key="CONCERTO_GUARD_KEY"}`, "check the guard"}
@@ -118,6 +119,16 @@ func (e *NotFoundError) Error() string {
 	return fmt.Sprintf("%s is not installed: PATH contains no %s", e.Agent.Title, e.Agent.Program)
 }
 
+// UncheckedError means that an agent cannot be checked, because its model cannot be replaced.
+type UncheckedError struct{ Agent *Agent }
+
+func (e *UncheckedError) Error() string {
+	return fmt.Sprintf("%s cannot be checked, because its model cannot be replaced: let it run this command, which must be refused: %s", e.Agent.Title, guard.ProbeDeny.Command(strings.Repeat("0", 32)))
+}
+
+// CanCheck reports whether the agent can be checked.
+func (a *Agent) CanCheck() bool { return a.probe != nil }
+
 // Locate returns the agent's program and its version.
 func (a *Agent) Locate(ctx context.Context, p *Place) (path, version string, err error) {
 	if path, err = a.locate(p); err != nil {
@@ -144,6 +155,9 @@ func (a *Agent) Locate(ctx context.Context, p *Place) (path, version string, err
 func (a *Agent) Check(ctx context.Context, p *Place, run bool, report func(Row)) (*Check, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
+	if a.probe == nil {
+		return nil, &UncheckedError{a}
+	}
 	c := &Check{Agent: a.Name, Dir: p.Dir, Run: run, Time: time.Now().UTC().Truncate(time.Second)}
 	var err error
 	if c.Path, c.Version, err = a.Locate(ctx, p); err != nil {
@@ -157,10 +171,12 @@ func (a *Agent) Check(ctx context.Context, p *Place, run bool, report func(Row))
 		return nil, err
 	}
 	defer t.close()
-	var extra []string
+	var extra, environ []string
 	switch env := t.variables(); {
+	case run && a.launch == nil:
+		_, _, err = a.Launch(p, nil)
 	case run:
-		extra, err = a.launch(a, p, env)
+		extra, environ, err = a.launch(a, p, env)
 	case env != nil:
 		var settings []byte
 		settings, err = json.Marshal(map[string]any{"env": env})
@@ -169,7 +185,7 @@ func (a *Agent) Check(ctx context.Context, p *Place, run bool, report func(Row))
 	if err != nil {
 		return nil, err
 	}
-	printed, err := t.run(ctx, p, c.Path, extra)
+	printed, err := t.run(ctx, p, c.Path, extra, environ)
 	if len(t.model.Requests()) == 0 {
 		return nil, fmt.Errorf("%s %s has not called the scripted model: %w: %s", a.Title, c.Version, cmp.Or(err, errors.New("it has ended")), lastLine(printed))
 	}
@@ -243,8 +259,12 @@ func (t *trial) variables() map[string]string {
 func (t *trial) id(i int) string { return fmt.Sprintf("probe_%s_%d", t.nonce[:8], i) }
 
 // run runs the agent to its end. Requests to other machines fail, because the proxy does not exist.
-func (t *trial) run(ctx context.Context, p *Place, path string, extra []string) (string, error) {
-	env := slices.Concat(p.Environ, []string{"HTTPS_PROXY=http://127.0.0.1:9", "https_proxy=http://127.0.0.1:9", "NO_PROXY=127.0.0.1,localhost", "no_proxy=127.0.0.1,localhost"}, t.env(t.model.URL))
+func (t *trial) run(ctx context.Context, p *Place, path string, extra, environ []string) (string, error) {
+	own, err := t.env(t, p, environ)
+	if err != nil {
+		return "", err
+	}
+	env := slices.Concat(p.Environ, []string{"HTTPS_PROXY=http://127.0.0.1:9", "https_proxy=http://127.0.0.1:9", "NO_PROXY=127.0.0.1,localhost", "no_proxy=127.0.0.1,localhost"}, environ, own)
 	return output(ctx, procgroup.Command{Path: path, Args: slices.Concat(extra, t.args(t.model.URL)), Dir: p.Dir, Env: env})
 }
 
@@ -254,8 +274,32 @@ func (t *trial) result(i int) string {
 		if text := resultIn(r.Body, t.id(i)); text != "" {
 			return text
 		}
+		if all := responsesIn(r.Body); len(all) > i {
+			return all[i]
+		}
 	}
 	return ""
+}
+
+// responsesIn returns the texts of the results in a request in Gemini's form, which has no ids.
+func responsesIn(v any) (all []string) {
+	switch v := v.(type) {
+	case map[string]any:
+		if answer, ok := v["functionResponse"].(map[string]any); ok {
+			var texts []string
+			collect(answer["response"], &texts)
+			return []string{strings.Join(texts, "\n")}
+		}
+		return responsesIn(v["contents"])
+	case []any:
+		for _, inner := range v {
+			if m, ok := inner.(map[string]any); ok && m["parts"] != nil {
+				inner = m["parts"]
+			}
+			all = append(all, responsesIn(inner)...)
+		}
+	}
+	return all
 }
 
 // resultIn returns the text of the result of a call in a request to a model, or "".
@@ -263,7 +307,7 @@ func resultIn(v any, id string) string {
 	switch v := v.(type) {
 	case map[string]any:
 		kind, _ := v["type"].(string)
-		if (v["tool_use_id"] == id || v["call_id"] == id) && kind != "tool_use" && kind != "function_call" {
+		if (v["tool_use_id"] == id || v["call_id"] == id || v["tool_call_id"] == id) && kind != "tool_use" && kind != "function_call" {
 			var texts []string
 			collect(v["content"], &texts)
 			collect(v["output"], &texts)

@@ -17,10 +17,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
-func codexSettings(a *Agent, p *Place, l Level) []file {
+func codexSettings(a *Agent, p *Place, l Level) ([]file, error) {
 	home := p.folder("CODEX_HOME", ".codex")
 	if l == System {
-		return []file{{filepath.Join(p.Root, "/etc/codex/requirements.toml"), func(text []byte) ([]byte, []string, error) { return a.addRequirements(text, p) }}}
+		return []file{{filepath.Join(p.Root, "/etc/codex/requirements.toml"), func(text []byte) ([]byte, []string, error) { return a.addRequirements(text, p) }}}, nil
 	}
 	path := filepath.Join(home, "hooks.json")
 	if l == Project {
@@ -40,7 +40,7 @@ func codexSettings(a *Agent, p *Place, l Level) []file {
 			}
 			return a.addTrust(text, p, p.program(l), keys)
 		}},
-	}
+	}, nil
 }
 
 // keys returns the keys under which Codex trusts the entries of a file that had a content before.
@@ -54,8 +54,8 @@ func (a *Agent) keys(path string, before []byte) (map[string]string, error) {
 		}
 	}
 	keys := map[string]string{}
-	for _, event := range a.events {
-		keys[event] = fmt.Sprintf("%s:%s:%d:0", path, snake(event), len(s.Hooks[event]))
+	for _, e := range a.events {
+		keys[e.name] = fmt.Sprintf("%s:%s:%d:0", path, snake(e.name), len(s.Hooks[e.name]))
 	}
 	return keys, nil
 }
@@ -82,8 +82,8 @@ func (a *Agent) addTrust(text []byte, p *Place, program string, keys map[string]
 		return nil, nil, err
 	}
 	var b strings.Builder
-	for _, event := range a.events {
-		fmt.Fprintf(&b, "\n[hooks.state.%s]\ntrusted_hash = %q\n", quoteTOML(keys[event]), hashes[event])
+	for _, e := range a.events {
+		fmt.Fprintf(&b, "\n[hooks.state.%s]\ntrusted_hash = %q\n", quoteTOML(keys[e.name]), hashes[e.name])
 	}
 	return appendTOML(text, b.String())
 }
@@ -145,14 +145,14 @@ func quoteTOML(text string) string {
 const sessionFlags = "/<session-flags>/config.toml"
 
 // arguments returns the arguments with which Codex has the hooks.
-func (a *Agent) arguments(program string) ([]string, error) {
+func (a *Agent) arguments(program string) []string {
 	args := []string{"-c", "features.hooks=true"}
-	for _, event := range a.events {
-		g := a.group(program, event)
+	for _, e := range a.events {
+		g := codexEntry(a.command(program, e), e).(group)
 		h := g.Hooks[0]
-		args = append(args, "-c", fmt.Sprintf("hooks.%s=[{matcher=%s,hooks=[{type=%s,command=%s,timeout=%d%s}]}]", event, quoteTOML(g.Matcher), quoteTOML(h.Type), quoteTOML(h.Command), h.Timeout, status(h)))
+		args = append(args, "-c", fmt.Sprintf("hooks.%s=[{matcher=%s,hooks=[{type=%s,command=%s,timeout=%d%s}]}]", e.name, quoteTOML(g.Matcher), quoteTOML(h.Type), quoteTOML(h.Command), h.Timeout, status(h)))
 	}
-	return args, nil
+	return args
 }
 
 func status(h hook) string {
@@ -163,29 +163,21 @@ func status(h hook) string {
 }
 
 // launchCodex returns the arguments with which Codex has the hooks, and trusts them.
-func launchCodex(a *Agent, p *Place, _ map[string]string) ([]string, error) {
+func launchCodex(a *Agent, p *Place, _ map[string]string) (args, environ []string, err error) {
 	hashes, err := a.hashes(p, p.Concerto)
 	if err != nil {
-		return nil, err
-	}
-	args, err := a.arguments(p.Concerto)
-	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var states []string
-	for _, event := range a.events {
-		states = append(states, fmt.Sprintf("%s={trusted_hash=%q}", quoteTOML(fmt.Sprintf("%s:%s:0:0", sessionFlags, snake(event))), hashes[event]))
+	for _, e := range a.events {
+		states = append(states, fmt.Sprintf("%s={trusted_hash=%q}", quoteTOML(fmt.Sprintf("%s:%s:0:0", sessionFlags, snake(e.name))), hashes[e.name]))
 	}
-	return append(args, "-c", "hooks.state={"+strings.Join(states, ",")+"}"), nil
+	return append(a.arguments(p.Concerto), "-c", "hooks.state={"+strings.Join(states, ",")+"}"), nil, nil
 }
 
 // hashes returns Codex' hashes of the hooks, by event. They are the same for all files.
 func (a *Agent) hashes(p *Place, program string) (map[string]string, error) {
-	args, err := a.arguments(program)
-	if err != nil {
-		return nil, err
-	}
-	list, err := a.list(p, args)
+	list, err := a.list(p, a.arguments(program))
 	if err != nil {
 		return nil, fmt.Errorf("ask Codex for the hashes of the hooks: %w", err)
 	}
@@ -195,9 +187,9 @@ func (a *Agent) hashes(p *Place, program string) (map[string]string, error) {
 			out[h.event()] = h.Hash
 		}
 	}
-	for _, event := range a.events {
-		if out[event] == "" {
-			return nil, fmt.Errorf("this version of Codex has no hash of the hook %s", event)
+	for _, e := range a.events {
+		if out[e.name] == "" {
+			return nil, fmt.Errorf("this version of Codex has no hash of the hook %s", e.name)
 		}
 	}
 	return out, nil

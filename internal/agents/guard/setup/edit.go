@@ -13,13 +13,14 @@ import (
 // editor adds values to a JSON text. It changes nothing else of the text.
 type editor struct {
 	text  []byte
+	begin string   // content of an empty text; "" for an empty object
 	added []string // the inserted texts, in their order
 }
 
 // append adds a value to the array that names lead to. It creates objects and the array.
 func (e *editor) append(names []string, value []byte) error {
 	if len(bytes.TrimSpace(e.text)) == 0 {
-		e.insert(len(e.text), "{}\n")
+		e.insert(len(e.text), or(e.begin, "{}\n"))
 	}
 	at, err := hujson.Parse(e.text)
 	if err != nil {
@@ -137,7 +138,7 @@ func place(text []byte, err error) error {
 	case errors.As(err, &kind):
 		return fmt.Errorf("line %d: `%s` is a JSON %s, which the agent does not accept, and it ignores the whole file", lineAt(text, kind.Offset), kind.Field, kind.Value)
 	}
-	return err
+	return errors.New(strings.TrimPrefix(err.Error(), "hujson: "))
 }
 
 func lineAt(text []byte, offset int64) int {

@@ -27,10 +27,17 @@ func (a *Agent) escapes(p *Place, run bool) ([]string, error) {
 	if !strong && !run {
 		out = append(out, a.weak...)
 	}
-	if a.Name == "codex" {
-		return append(out, a.codexEscapes(p, strong || run)...), nil
+	switch a.Name {
+	case "claude-code":
+		out = append(out, a.claudeEscapes(p, strong, run)...)
+	case "gemini":
+		if !strong {
+			out = append(out, geminiEscapes(p)...)
+		}
+	case "codex":
+		out = append(out, a.codexEscapes(p, strong || run)...)
 	}
-	return append(out, a.claudeEscapes(p, strong, run)...), nil
+	return out, nil
 }
 
 func (a *Agent) claudeEscapes(p *Place, strong, run bool) (out []string) {
@@ -45,7 +52,7 @@ func (a *Agent) claudeEscapes(p *Place, strong, run bool) (out []string) {
 		if text == nil {
 			continue
 		}
-		if err := a.checkSettings(text); err != nil {
+		if err := checkHooks(a, text); err != nil {
 			out = append(out, fmt.Sprintf("%s: %v", path, err))
 			continue
 		}

@@ -72,7 +72,11 @@ func (a *Agent) Plan(p *Place, l Level) ([]Change, error) {
 		}
 	}
 	var out []Change
-	for _, f := range a.settings(a, p, l) {
+	files, err := a.settings(a, p, l)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
 		path, before, err := readSettings(f.path)
 		if err != nil {
 			return nil, err

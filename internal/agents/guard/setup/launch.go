@@ -3,41 +3,63 @@ package setup
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 )
 
 // launchClaude returns the arguments with which Claude Code has the hooks. Settings of a project
 // cannot switch them off.
-func launchClaude(a *Agent, p *Place, env map[string]string) ([]string, error) {
+func launchClaude(a *Agent, p *Place, env map[string]string) (args, environ []string, err error) {
 	settings := map[string]any{"disableAllHooks": false, "hooks": a.all(p.Concerto)}
 	if env != nil {
 		settings["env"] = env
 	}
 	text, err := json.Marshal(settings)
-	if err != nil {
-		return nil, err
-	}
-	return []string{"--settings", string(text)}, nil
+	return []string{"--settings", string(text)}, nil, err
 }
 
-// Launch returns the arguments that start the agent with the hooks, whatever settings a project
-// has. It returns an error for arguments that could remove the hooks.
-func (a *Agent) Launch(p *Place, args []string) ([]string, error) {
+// launchOpenCode returns the variable that names the plugin.
+func launchOpenCode(a *Agent, p *Place, _ map[string]string) (args, environ []string, err error) {
+	path := filepath.Join(p.State, "guard", openCodePlugin)
+	if err := writeFile(path, []byte(plugin(p.Concerto)), 0o600); err != nil {
+		return nil, nil, err
+	}
+	config := map[string]any{}
+	if own := p.Getenv("OPENCODE_CONFIG_CONTENT"); own != "" {
+		if err := json.Unmarshal([]byte(own), &config); err != nil {
+			return nil, nil, fmt.Errorf("OPENCODE_CONFIG_CONTENT: %w", err)
+		}
+	}
+	plugins, _ := config["plugin"].([]any)
+	config["plugin"] = append(plugins, "file://"+path)
+	text, err := json.Marshal(config)
+	return nil, []string{"OPENCODE_CONFIG_CONTENT=" + string(text)}, err
+}
+
+// CanRun reports whether the agent can be started with hooks.
+func (a *Agent) CanRun() bool { return a.launch != nil }
+
+// Launch returns the arguments and variables that start the agent with the hooks, whatever settings
+// a project has. The error is a *RefusedError for arguments that could remove the hooks.
+func (a *Agent) Launch(p *Place, args []string) (all, environ []string, err error) {
+	if a.launch == nil {
+		return nil, nil, fmt.Errorf("%s has no arguments or variables for hooks: use `concerto guard install %s`", a.Title, a.Name)
+	}
 	for i, arg := range args {
 		if arg == "--" {
 			break
 		}
 		name, value, _ := strings.Cut(arg, "=")
 		if slices.Contains(a.refused, name) {
-			return nil, &RefusedError{arg}
+			return nil, nil, &RefusedError{arg}
 		}
 		if a.Name == "codex" && setsHooks(name, value, append(args[i+1:], "")[0]) {
-			return nil, &RefusedError{arg}
+			return nil, nil, &RefusedError{arg}
 		}
 	}
-	own, err := a.launch(a, p, nil)
-	return append(own, args...), err
+	own, environ, err := a.launch(a, p, nil)
+	return append(own, args...), environ, err
 }
 
 // RefusedError is the error about an argument that could remove the hooks.

@@ -4,6 +4,7 @@ package guards
 import (
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -56,7 +57,7 @@ func newGuardTest(a *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "test COMMAND | --json FILE",
 		Short: "Show what the policy decides about a call, and by which rule",
-		Long: `Decides about a command, or about the call in an input of Claude Code's hook, without an agent.
+		Long: `Decides about a command, or about the call in an input of an agent's hook, without an agent.
 Nothing runs and nothing is recorded. Prints the decision, and the file and line of the rule.
 
 Exit codes: 0 the call is allowed or passed to the agent's own rules, 1 denied, also because of an
@@ -68,7 +69,7 @@ error in a policy, 75 a person decides, 2 the command was misused.`,
 		RunE: func(_ *cobra.Command, args []string) error { return cmd.run(args) },
 	}
 	c.Flags().StringVar(&cmd.agent, "agent", "claude-code", "decide about a command of `AGENT`")
-	c.Flags().StringVar(&cmd.file, "json", "", "decide about the call in `FILE`, an input of Claude Code's hook; - is stdin")
+	c.Flags().StringVar(&cmd.file, "json", "", "decide about the call in `FILE`, an input of the agent's hook; - is stdin")
 	cmd.format = cmdline.AddFormat(c, "text", "json")
 	console.CompleteFlag(c, "agent", func() []string { return manifest.GuardAgents })
 	return c
@@ -90,7 +91,7 @@ func (cmd *guardTestCommand) run(args []string) error {
 		if err != nil {
 			return console.Usage("name a file with the input of a hook", "read %s: %v", cmd.file, console.Cause(err))
 		}
-		if call, err = guard.ParseInput(cmd.agent, text); err != nil {
+		if call, err = guard.ParseInput(cmd.agent, "", text); err != nil {
 			return console.Usage("see chapter 51 of the manual for the input of a hook", "%s: %v", cmd.file, err)
 		}
 	}
@@ -119,23 +120,28 @@ func (cmd *guardTestCommand) read() ([]byte, error) {
 
 func newGuardHook(a *console.Console) *cobra.Command {
 	return &cobra.Command{
-		Use:   "hook AGENT",
+		Use:   "hook AGENT [EVENT]",
 		Short: "Check one event of an agent's hook",
 		Long: `Reads one event of the agent from stdin, decides about it, records the decision, and prints the
-answer in the agent's form. The agents start this command; AGENT is ` + strings.Join(guard.SupportedAgents(), " or ") + `. Use it as
-the command of the hooks PreToolUse, PermissionRequest, PostToolUse and, of Claude Code,
-PostToolUseFailure and ConfigChange.
+answer in the agent's form. Agents start this command, if 'concerto guard install' has added it to
+their settings: ` + strings.Join(guard.SupportedAgents(), ", ") + `.
+EVENT names the event for agents whose input does not.
 
 Exit codes: 0 the call is not denied, 2 it is denied, which is also the result of each failure.`,
 		Example: `  concerto guard hook claude-code < event.json`,
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
+			if len(args) != 1 && len(args) != 2 {
 				return console.Usage("write `concerto guard hook claude-code`", "guard hook requires the name of a supported agent")
 			}
 			return console.OneOf("AGENT", args[0], guard.SupportedAgents())
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			h := guard.Hook{Agent: args[0], Places: guardPlaces(a), Environ: a.Environ, Getenv: a.Getenv, CanAsk: guard.HasTerminal}
+			h.Event = append(args, "")[1]
+			h.CursorHooked = func() bool {
+				text, err := userfile.Read(filepath.Join(h.Places.Home, ".cursor", "hooks.json"), guard.MaxInput)
+				return err == nil && strings.Contains(string(text), "guard hook cursor")
+			}
 			a.ExitCode = h.Run(a.Stdin, a.Stdout, a.Stderr)
 			return nil
 		},

@@ -129,6 +129,11 @@ func (cmd *setupCommand) install(ctx context.Context, args []string) error {
 	}
 	p, level := cmd.place(), cmd.level(setup.User)
 	for _, a := range agents {
+		if _, _, err := a.Locate(ctx, p); err != nil && a.CanCheck() {
+			return cmd.absent(err)
+		}
+	}
+	for _, a := range agents {
 		changes, err := a.Plan(p, level)
 		if err != nil {
 			return cmd.absent(rights(err))
@@ -153,6 +158,10 @@ func (cmd *setupCommand) install(ctx context.Context, args []string) error {
 func (cmd *setupCommand) absent(err error) error {
 	var one *setup.NotFoundError
 	var all *notInstalled
+	var unchecked *setup.UncheckedError
+	if errors.As(err, &unchecked) {
+		return console.Usage("the hooks follow Cursor's documentation, and were not tried", "%v", err)
+	}
 	if errors.As(err, &one) || errors.As(err, &all) {
 		return console.Usage("install it, or name another agent", "%v", err)
 	}
@@ -272,8 +281,12 @@ func (cmd *setupCommand) check(ctx context.Context, agents []*setup.Agent) error
 	a, text := cmd.console, cmd.format == nil || cmd.format.IsText()
 	all := []*setup.Check{}
 	for _, agent := range agents {
+		if !agent.CanCheck() && len(agents) > 1 {
+			fmt.Fprintf(a.Stderr, "concerto: %v\n", &setup.UncheckedError{Agent: agent})
+			continue
+		}
 		var report func(setup.Row)
-		if text {
+		if text && agent.CanCheck() {
 			path, version, err := agent.Locate(ctx, cmd.place())
 			if err != nil {
 				return cmd.absent(err)
@@ -318,7 +331,10 @@ func (cmd *setupCommand) printCheck(c *setup.Check) {
 	}
 	next := "`concerto guard install " + c.Agent + "` adds the hooks"
 	if all, err := cmd.place().Installed(); err == nil && slices.ContainsFunc(all, func(i setup.Installed) bool { return i.Agent == c.Agent }) {
-		next = "the hooks are installed, so see above what removes them; `concerto guard run " + c.Agent + "` starts the agent with hooks that no settings of a project remove"
+		next = "the hooks are installed, so see above what removes them"
+		if setup.Find(c.Agent).CanRun() {
+			next += "; `concerto guard run " + c.Agent + "` starts the agent with hooks that no settings of a project remove"
+		}
 	}
 	fmt.Fprintf(out, "The policy is NOT enforced: %s.\n", next)
 }
@@ -349,7 +365,7 @@ func (cmd *setupCommand) start(name string, args []string) error {
 		return err
 	}
 	agent, p := setup.Find(name), cmd.place()
-	all, err := agent.Launch(p, args)
+	all, environ, err := agent.Launch(p, args)
 	if refused := (*setup.RefusedError)(nil); errors.As(err, &refused) {
 		return console.Usage("start the agent without it", "%v", err)
 	}
@@ -363,5 +379,5 @@ func (cmd *setupCommand) start(name string, args []string) error {
 	if err := os.Chdir(p.Dir); err != nil {
 		return err
 	}
-	return procgroup.Exec(path, append([]string{filepath.Base(path)}, all...), p.Environ)
+	return procgroup.Exec(path, append([]string{filepath.Base(path)}, all...), slices.Concat(p.Environ, environ))
 }
