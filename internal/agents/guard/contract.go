@@ -20,10 +20,11 @@ import (
 type moment int
 
 const (
-	beforeCall moment = iota // the agent will make a call
-	beforeAsk                // the agent will ask a person about a call
-	afterCall                // a call has been executed
-	onSettings               // the settings of the agent change
+	beforeCall   moment = iota // the agent will make a call
+	beforeAsk                  // the agent will ask a person about a call
+	afterCall                  // a call has been executed
+	onSettings                 // the settings of the agent change
+	afterSession               // the session has ended
 )
 
 // contract describes the hooks of an agent: the events, the input on stdin, and the answers.
@@ -32,7 +33,7 @@ type contract struct {
 	project string                   // variable with the directory in which the agent was started; "" if there is none
 	events  map[string]moment        // by name
 	kind    func(tool string) string // returns the kind of a tool's calls, as in approvals, or inside
-	asks    bool                     // the answer ask before a call shows a dialog
+	asks    bool                     // the answer ask before a call shows a dialog, and its hook runs at the same time
 	// allow and deny return the answers about an event; nil prints nothing.
 	allow, deny func(event, reason string) any
 }
@@ -48,6 +49,7 @@ const (
 	afterTool    = "PostToolUse"
 	afterFailure = "PostToolUseFailure"
 	configChange = "ConfigChange"
+	sessionEnd   = "SessionEnd"
 )
 
 // contracts returns the contracts of the supported agents.
@@ -55,7 +57,7 @@ func contracts() []contract {
 	return []contract{
 		{
 			agent: "claude-code", project: "CLAUDE_PROJECT_DIR", kind: claudeKind, asks: true, allow: hookAllow, deny: hookDeny,
-			events: map[string]moment{beforeTool: beforeCall, askPerson: beforeAsk, afterTool: afterCall, afterFailure: afterCall, configChange: onSettings},
+			events: map[string]moment{beforeTool: beforeCall, askPerson: beforeAsk, afterTool: afterCall, afterFailure: afterCall, configChange: onSettings, sessionEnd: afterSession},
 		},
 		{
 			agent: "codex", kind: codexKind, deny: hookDeny,
@@ -176,7 +178,7 @@ func (c *contract) read(text []byte, project string) (*input, error) {
 	} else if known {
 		in.event = event
 	}
-	if in.at != onSettings {
+	if in.at != onSettings && in.at != afterSession {
 		needs = append(needs, "cwd", "tool_name", "tool_input")
 	}
 	if in.at == beforeCall || in.at == afterCall {
@@ -311,6 +313,9 @@ func (c *contract) answer(in *input, d Decision) answer {
 	case hostpolicy.Allow:
 		if in.at == beforeCall || in.at == beforeAsk {
 			v = c.allow(in.event, d.Reason)
+		}
+		if d.input != nil {
+			v = map[string]any{"hookSpecificOutput": map[string]any{"hookEventName": in.event, "decision": map[string]any{"behavior": "allow", "updatedInput": d.input}}}
 		}
 	case hostpolicy.Ask:
 		if in.at == beforeCall {

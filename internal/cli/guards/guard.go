@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto/internal/agents/guard"
+	"github.com/concerto-lang/concerto/internal/agents/guard/serve"
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/compile/manifest"
 	"github.com/concerto-lang/concerto/internal/data/hostpolicy"
@@ -30,7 +31,7 @@ each call, and each decision is recorded in the ledger of the session.`,
 			return console.Usage("`concerto guard --help` lists the commands", "guard requires a command")
 		},
 	}
-	c.AddCommand(newGuardTest(a), newGuardHook(a))
+	c.AddCommand(newGuardTest(a), newGuardHook(a), newGuardServe(a))
 	return c
 }
 
@@ -124,7 +125,8 @@ func newGuardHook(a *console.Console) *cobra.Command {
 		Long: `Reads one event of the agent from stdin, decides about it, records the decision, and prints the
 answer in the agent's form. The agents start this command; AGENT is ` + strings.Join(guard.SupportedAgents(), " or ") + `. Use it as
 the command of the hooks PreToolUse, PermissionRequest, PostToolUse and, of Claude Code,
-PostToolUseFailure and ConfigChange.
+PostToolUseFailure, SessionEnd and ConfigChange. A call about which a person must decide waits for
+an answer of 'concerto top' or of the relay, for at most the time of 'guard.wait'.
 
 Exit codes: 0 the call is not denied, 2 it is denied, which is also the result of each failure.`,
 		Example: `  concerto guard hook claude-code < event.json`,
@@ -136,6 +138,10 @@ Exit codes: 0 the call is not denied, 2 it is denied, which is also the result o
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			h := guard.Hook{Agent: args[0], Places: guardPlaces(a), Environ: a.Environ, Getenv: a.Getenv, CanAsk: guard.HasTerminal}
+			if h.Places.State != "" {
+				dir := h.Places.Guard()
+				h.Persons = &serve.Client{Dir: dir, Launch: func() error { return serve.Launch(a.Binary.Executable, dir) }}
+			}
 			a.ExitCode = h.Run(a.Stdin, a.Stdout, a.Stderr)
 			return nil
 		},
