@@ -121,7 +121,7 @@ func TestGuardTop(t *testing.T) {
 	if out := g.answer("s1", q.ID, "--refuse", "later", "--by", "ann"); out != "" {
 		t.Error(out)
 	}
-	if out := <-second; !strings.Contains(out, `"permissionDecision":"deny"`) || !strings.Contains(out, "; denied by ann: no: later") {
+	if out := <-second; !strings.Contains(out, `"permissionDecision":"deny"`) || !strings.Contains(out, "; denied by ann: later") {
 		t.Errorf("the hook prints %s", out)
 	}
 	if out := g.answer("s1", q.ID, "yes"); !strings.Contains(out, "run s1 has no open request "+q.ID) {

@@ -138,9 +138,12 @@ func newQuestion(in *input, d *Decision, clean func([]byte) []byte) (q *Question
 
 // answered returns the decision of a person.
 func (d Decision) answered(in *input, a *Answer) Decision {
-	verb := "denied"
+	verb, isQuestion := "denied", in.call.Tool == adapter.ClaudeAsks
 	if d.Verdict = hostpolicy.Deny; a.Allow {
 		d.Verdict, verb = hostpolicy.Allow, "allowed"
+	}
+	if a.Allow && isQuestion {
+		verb = "answered"
 	}
 	who := effect.ActorOf(a.By, a.Name)
 	d.Reason += fmt.Sprintf("; %s by %s", verb, cmp.Or(who.Name, "a person"))
@@ -148,7 +151,7 @@ func (d Decision) answered(in *input, a *Answer) Decision {
 		d.Reason += ": " + a.Reason
 	}
 	d.by = &audit.Actor{Type: who.Type, Name: who.Name, At: a.By}
-	if a.Allow && in.call.Tool == adapter.ClaudeAsks {
+	if a.Allow && isQuestion {
 		d.answer = a.Value
 		if d.input = adapter.ClaudeAnswered(in.call.Args, a.Value); d.input == nil {
 			return deny("%s; the answer does not fit the questions", d.Reason)

@@ -8,8 +8,11 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/agents/guard"
@@ -106,7 +109,9 @@ type ready struct {
 // connections, or when another one runs.
 func Launch(executable, dir string) error {
 	var r ready
-	cmd := &exec.Cmd{Path: executable, Args: []string{"concerto", "guard", "serve"}}
+	// The process belongs to no run, even if the agent of its first hook does.
+	environ := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "RELAY_RUN_ID=") })
+	cmd := &exec.Cmd{Path: executable, Args: []string{"concerto", "guard", "serve"}, Env: environ}
 	err := holder.Launch(cmd, filepath.Join(dir, logName), struct{}{}, &r)
 	if err == nil && r.Error != "" {
 		err = errors.New(r.Error)

@@ -197,10 +197,11 @@ func (s *server) ask(conn net.Conn, in io.Reader, q *guard.Question) {
 		leave()
 	})
 	answer := x.perform(w)
-	if answer != nil || errors.Is(context.Cause(w.ctx), errWithdrawn) {
+	isWithdrawn := errors.Is(context.Cause(w.ctx), errWithdrawn)
+	s.finish(x, w)
+	if answer != nil || isWithdrawn {
 		_ = holder.WriteLine(conn, reply{answer}) // without the hook, the call does not run
 	}
-	s.finish(x, w)
 }
 
 // begin adds a waiting call to its session. It returns nil if the process ends.

@@ -159,7 +159,16 @@ func TestTop(t *testing.T) {
 	if err := live.Answer(p.options.Shown, "s2", &shown, "no: keep it", "ann"); err != nil {
 		t.Fatal(err)
 	}
-	if a := <-two; a.err != nil || a.Allow || a.Reason != "no: keep it" {
+	if a := <-two; a.err != nil || a.Allow || a.Reason != "keep it" {
+		t.Errorf("the answer is %+v", a)
+	}
+	// An option of a question is chosen by its number.
+	colour := p.ask(t.Context(), &guard.Question{Agent: "claude-code", Session: "s1", Dir: "/", ID: "t9", Type: "question", Message: json.RawMessage(`{"question":"Which?","options":["Red","Blue"]}`)})
+	shown = p.pending(t, "s1", 1)[0]
+	if err := live.Answer(p.options.Shown, "s1", &shown, "2", "ann"); err != nil {
+		t.Fatal(err)
+	}
+	if a := <-colour; a.err != nil || string(a.Value) != `"Blue"` {
 		t.Errorf("the answer is %+v", a)
 	}
 	// `x` of top denies what waits.

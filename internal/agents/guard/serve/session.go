@@ -8,6 +8,8 @@ import (
 	"hash/crc32"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,6 +19,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/engine/live"
 	"github.com/concerto-lang/concerto/internal/record/event"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	"github.com/concerto-lang/concerto/relay/client"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
@@ -168,15 +171,27 @@ func (x *session) answered(w *waiting, a *effect.Answer) *guard.Answer {
 		x.source.Sink().Shows[event.Decision](&event.Event{Kind: event.Decision, Phase: event.Point, Decided: &event.Decided{
 			Kind: w.request.Type, Host: w.request.Host, Asked: w.request.Message, Answer: a.Value, By: a.By, Actor: effect.ActorOf(a.By, a.Name)}})
 	}
-	out := &guard.Answer{Allow: true, Value: a.Value, By: a.By, Name: a.Name}
-	if w.request.Type == "question" {
-		return out
-	}
 	var m struct {
-		Args json.RawMessage `json:"args"`
+		Args    json.RawMessage `json:"args"`
+		Options []string        `json:"options"`
 	}
 	_ = json.Unmarshal(w.request.Message, &m) // without arguments, a decision that names some is a denial
+	if w.request.Type == "question" {
+		return &guard.Answer{Allow: true, Value: chosen(a.Value, m.Options), By: a.By, Name: a.Name}
+	}
 	d := decision.Parse(a.Value).Covers(m.Args)
-	out.Allow, out.Reason, out.Value = d.Allow, d.Reason, nil
-	return out
+	return &guard.Answer{Allow: d.Allow, Reason: strings.TrimPrefix(d.Reason, "no: "), By: a.By, Name: a.Name}
+}
+
+// chosen returns the option whose number a person has typed, or the answer itself.
+func chosen(answer json.RawMessage, options []string) json.RawMessage {
+	var text string
+	n := 0
+	if json.Unmarshal(answer, &text) == nil && !slices.Contains(options, text) {
+		n, _ = strconv.Atoi(strings.TrimSpace(text)) // 0 for a text
+	}
+	if n < 1 || n > len(options) {
+		return answer
+	}
+	return jsonwrite.Text(nil, options[n-1])
 }
