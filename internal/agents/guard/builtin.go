@@ -97,9 +97,6 @@ func (p *Places) builtIn(c *Call) Decision {
 		if option := removesHooks(words); option != "" {
 			return deny("built in: `%s` of %s may remove hooks", option, words[0])
 		}
-		if decides(words) {
-			return deny("built in: an agent must not answer requests with %s", path.Base(words[0]))
-		}
 		if c.Agent == "codex" && readsTerminal(words) {
 			return deny("built in: %s reads commands from its terminal, which Codex shows to no hook", words[0])
 		}
@@ -221,18 +218,6 @@ func removesHooks(words []string) string {
 		}
 	}
 	return ""
-}
-
-// decides reports whether a command may answer requests of agents.
-func decides(words []string) bool {
-	rest := words[1:]
-	switch path.Base(words[0]) {
-	case "concerto":
-		return slices.Contains(rest, "top") || slices.Contains(rest, "answer") || slices.Contains(rest, "guard") && slices.Contains(rest, "serve")
-	case "concerto-relay":
-		return slices.Contains(rest, "approve") || slices.Contains(rest, "deny") || slices.Contains(rest, "answer")
-	}
-	return false
 }
 
 // readsTerminal reports whether a command reads commands from its terminal.
