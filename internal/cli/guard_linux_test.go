@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -129,6 +130,42 @@ func TestGuardTop(t *testing.T) {
 	}
 	top.Type("q")
 	top.AwaitExit()
+}
+
+// TestGuardManySessions starts the hooks of 50 sessions at the same time. One process holds their
+// calls.
+func TestGuardManySessions(t *testing.T) {
+	g := newGuarded(t)
+	const n = 50
+	var hooks []chan string
+	for i := range n {
+		hooks = append(hooks, g.hook(fmt.Sprint("s", i), "t1", "make all"))
+	}
+	shown := running.NewClient(g.runtime)
+	defer shown.Close()
+	var waiting []running.State
+	pids := map[int]bool{}
+	for end := time.Now().Add(2 * time.Minute); len(waiting) < n && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		all, err := shown.List()
+		if err != nil {
+			t.Fatal(err)
+		}
+		waiting = slices.DeleteFunc(all, func(s running.State) bool { return len(s.Pending) == 0 })
+	}
+	for _, s := range waiting {
+		pids[s.PID] = true
+		if err := running.Answer(g.runtime, s.Run, &s.Pending[0], "yes", "ann"); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(waiting) != n || len(pids) != 1 {
+		t.Fatalf("%d sessions wait in %d processes", len(waiting), len(pids))
+	}
+	for _, hook := range hooks {
+		if out := <-hook; !strings.Contains(out, `"permissionDecision":"allow"`) {
+			t.Errorf("the hook prints %s", out)
+		}
+	}
 }
 
 // TestGuardServeKilled kills guard serve while two calls wait. The hooks start another one, and the
