@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/hostpolicy"
 )
 
 // persons are scripted persons.
@@ -218,5 +219,18 @@ func TestWait(t *testing.T) {
 				t.Errorf("wait = %s: %s exit %d, want %q", value, stderr, code, want)
 			}
 		})
+	}
+}
+
+// TestSockets checks that no command may name the sockets where requests are answered.
+func TestSockets(t *testing.T) {
+	p, dir := newPlaces(t, open, "", "")
+	for _, name := range []string{"/run/user/1000/concerto/x.sock", "/tmp/concerto-1000/x.sock", "/run/user/1000/concerto", filepath.Join(p.Guard(), "serve.sock")} {
+		if d := p.Decide(ParseCommand("claude-code", "nc -U "+name, dir)); d.Verdict != hostpolicy.Deny {
+			t.Errorf("%s: %s (%s)", name, d.Verdict, d.Reason)
+		}
+	}
+	if d := p.Decide(ParseCommand("claude-code", "ls /tmp/concertos /run/user/1000", dir)); d.Verdict != hostpolicy.Allow {
+		t.Errorf("another directory: %s (%s)", d.Verdict, d.Reason)
 	}
 }
