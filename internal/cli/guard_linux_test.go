@@ -55,8 +55,14 @@ func (g *guardedProject) command(args ...string) *exec.Cmd {
 // hook starts a hook of Claude Code about a command, and returns the channel of its output.
 func (g *guardedProject) hook(session, id, command string) chan string {
 	g.Helper()
+	return g.event(fmt.Sprintf(`{"session_id":%q,"cwd":"DIR","permission_mode":"default","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":%q},"tool_use_id":%q}`, session, command, id))
+}
+
+// event starts a hook of Claude Code about an event. DIR in it means the directory of the project.
+func (g *guardedProject) event(text string) chan string {
+	g.Helper()
 	c := g.command("guard", "hook", "claude-code")
-	c.Stdin = strings.NewReader(fmt.Sprintf(`{"session_id":%q,"cwd":%q,"permission_mode":"default","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":%q},"tool_use_id":%q}`, session, g.dir, command, id))
+	c.Stdin = strings.NewReader(strings.ReplaceAll(text, "DIR", g.dir))
 	var out bytes.Buffer
 	c.Stdout, c.Stderr = &out, &out
 	if err := c.Start(); err != nil {
@@ -130,6 +136,18 @@ func TestGuardTop(t *testing.T) {
 	}
 	top.Type("q")
 	top.AwaitExit()
+	// A question of the agent has an answer, and no refusal.
+	third := g.event(`{"session_id":"s1","cwd":"DIR","permission_mode":"default","hook_event_name":"PermissionRequest","tool_name":"AskUserQuestion","tool_input":{"questions":[{"question":"Which?","options":[{"label":"Red"},{"label":"Blue"}]}]}}`)
+	q = g.pending("s1")
+	if out := g.answer("s1", q.ID, "--refuse", "later"); !strings.Contains(out, "--refuse denies approvals") {
+		t.Errorf("a refusal: %s", out)
+	}
+	if out := g.answer("s1", "--channel", "host:question", "blue"); out != "" {
+		t.Error(out)
+	}
+	if out := <-third; !strings.Contains(out, `"answers":{"Which?":"Blue"}`) {
+		t.Errorf("the hook prints %s", out)
+	}
 }
 
 // TestGuardManySessions starts the hooks of 50 sessions at the same time. One process holds their

@@ -110,6 +110,9 @@ func (cmd *answerCommand) answerRunning(run, id string) (found bool, err error) 
 	}
 	for _, p := range all[i].Pending {
 		if p.ID == id || id == "" && p.Channel == cmd.channel {
+			if cmd.refused && p.Type != "approval" {
+				return true, console.Usage("answer it", "--refuse denies approvals; %s of run %s is another request", p.ID, run)
+			}
 			return true, live.Answer(dir, run, &p, text, cmd.reply.By)
 		}
 	}
