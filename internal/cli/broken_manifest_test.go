@@ -50,6 +50,7 @@ var indifferent = map[string]string{
 	"guard install":   "it changes settings of agents",
 	"guard release":   "it writes the ledger of a session",
 	"guard run":       "it starts an agent, and the hook refuses its calls because of the error",
+	"guard serve":     "it reads no policy",
 	"guard status":    "it reads the ledgers of sessions",
 	"guard test":      "it shows that calls are denied because of the error",
 	"guard uninstall": "it changes settings of agents",

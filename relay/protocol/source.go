@@ -53,6 +53,9 @@ type HostdMessage struct {
 	Steer     *Steering       `json:"steer,omitempty"` // a message to a host of the run
 }
 
+// HasExpired is the error of a request that no user has answered before it expired.
+const HasExpired = "the request has expired"
+
 // Steering is a message of a user to a running host. The program replies with
 // SourceMessage.Steered. Host and Workspace select the host.
 type Steering struct {

@@ -18,7 +18,7 @@ var Protected = []string{
 	"/**/.copilot", "/**/.github/hooks",
 	"/**/.cursor/hooks.json", "/**/.cursor/hooks", "/etc/cursor",
 	"/**/.opencode", "/**/opencode.json", "/**/opencode.jsonc", "~/.config/opencode",
-	"/**/Concerto.toml", "~/.config/concerto", "/etc/concerto", "~/.local/state/concerto",
+	"/**/Concerto.toml", "~/.config/concerto", "/etc/concerto", "~/.local/state/concerto", "/run/user/*/concerto", "/tmp/concerto-*",
 	"/**/.git/hooks", "/**/.git/config", "/**/.git/modules/**/hooks", "~/.gitconfig", "~/.config/git", "/**/.husky",
 }
 

@@ -20,10 +20,11 @@ import (
 type moment int
 
 const (
-	beforeCall moment = iota // the agent will make a call
-	beforeAsk                // the agent will ask a person about a call
-	afterCall                // a call has been executed
-	onSettings               // the settings of the agent change
+	beforeCall   moment = iota // the agent will make a call
+	beforeAsk                  // the agent will ask a person about a call
+	afterCall                  // a call has been executed
+	onSettings                 // the settings of the agent change
+	afterSession               // the session has ended
 )
 
 // contract describes the hooks of an agent: the events, the input on stdin, and the answers.
@@ -35,7 +36,7 @@ type contract struct {
 	kind    func(tool string) string               // returns the kind of a tool's calls, as in approvals, or inside
 	mcp     func(tool string, all object) []string // returns the possible meanings of the name of a tool of an MCP server, as SERVER.TOOL
 	guesses bool                                   // mcp may take another tool for one of a server
-	asks    bool                                   // the answer ask before a call shows a dialog
+	asks    bool                                   // the answer ask before a call shows a dialog, and its hook runs at the same time
 	// answer returns the answer about an event, and nil for none.
 	answer func(event string, at moment, verdict hostpolicy.Verdict, reason string) any
 }
@@ -60,6 +61,7 @@ const (
 	afterTool    = "PostToolUse"
 	afterFailure = "PostToolUseFailure"
 	configChange = "ConfigChange"
+	sessionEnd   = "SessionEnd"
 )
 
 // contracts returns the contracts of the supported agents.
@@ -67,7 +69,7 @@ func contracts() []contract {
 	return []contract{
 		{
 			agent: "claude-code", project: "CLAUDE_PROJECT_DIR", members: hookMembers, kind: claudeKind, mcp: splitAfter("mcp__", "__"), asks: true,
-			events: map[string]moment{beforeTool: beforeCall, askPerson: beforeAsk, afterTool: afterCall, afterFailure: afterCall, configChange: onSettings},
+			events: map[string]moment{beforeTool: beforeCall, askPerson: beforeAsk, afterTool: afterCall, afterFailure: afterCall, configChange: onSettings, sessionEnd: afterSession},
 			answer: claudeAnswer,
 		},
 		{
@@ -341,7 +343,7 @@ func (c *contract) read(text []byte, event, project string) (*input, error) {
 	} else {
 		needs = append(needs, m.event)
 	}
-	if in.at != onSettings {
+	if in.at != onSettings && in.at != afterSession {
 		needs = append(needs, m.dir, m.tool, m.args)
 	}
 	if in.at == beforeCall || in.at == afterCall {
@@ -492,7 +494,11 @@ type answer struct {
 // on stderr, and the exit code 2: each blocks by itself.
 func (c *contract) reply(in *input, d Decision) answer {
 	var a answer
-	if v := c.answer(in.event, in.at, d.Verdict, d.Reason); v != nil && (d.Verdict != hostpolicy.Pass || c.agent == "cursor") {
+	v := c.answer(in.event, in.at, d.Verdict, d.Reason)
+	if d.Verdict == hostpolicy.Allow && d.input != nil {
+		v = map[string]any{"hookSpecificOutput": map[string]any{"hookEventName": in.event, "decision": map[string]any{"behavior": "allow", "updatedInput": d.input}}}
+	}
+	if v != nil && (d.Verdict != hostpolicy.Pass || c.agent == "cursor") {
 		text, err := json.Marshal(v)
 		if err != nil {
 			return answer{stderr: "concerto guard: " + err.Error() + "\n", code: 2}

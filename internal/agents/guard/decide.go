@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/hostpolicy"
+	"github.com/concerto-lang/concerto/internal/record/audit"
 )
 
 // Decision is the decision about a call, and what has decided it.
@@ -20,6 +21,10 @@ type Decision struct {
 	Rule    string             `json:"rule,omitempty"` // the entry of the list
 
 	unattended hostpolicy.Verdict // of a call about which a person must decide
+	wait       int64              // how long the call waits for the person, in seconds
+	by         *audit.Actor       // what has decided instead of the rule; nil for the rule
+	answer     json.RawMessage    // of a person to a question
+	input      json.RawMessage    // arguments with that answer; nil to leave them
 }
 
 // deny returns a denial that no rule of a policy has made.
@@ -75,6 +80,7 @@ func (p *Places) decide(c *Call) (Decision, []*Policy) {
 		return probe.decide(), policies
 	}
 	if d := p.builtIn(c); d.Verdict != "" {
+		d.wait = policies[0].rules.Wait // of a question of the agent
 		return d, policies
 	}
 	var out Decision
@@ -92,7 +98,7 @@ func (p *Policy) decide(c *Call, home string) Decision {
 		r.Default = string(p.rules.Default)
 		rules := p.policy(r, home)
 		v := rules.Decide(q)
-		d := Decision{Verdict: v, File: p.file, unattended: p.rules.Unattended}
+		d := Decision{Verdict: v, File: p.file, unattended: p.rules.Unattended, wait: p.rules.Wait}
 		if e := rules.Explain(q, v); e.Key != "" {
 			d.Key = key(e.Key)
 			pointer, text := place(d.Key, e.Index)
@@ -109,7 +115,7 @@ func (p *Policy) decide(c *Call, home string) Decision {
 		}
 	}
 	other := func() {
-		out = Decision{Verdict: p.rules.Other, File: p.file, unattended: p.rules.Unattended}
+		out = Decision{Verdict: p.rules.Other, File: p.file, unattended: p.rules.Unattended, wait: p.rules.Wait}
 		p.setDefault(&out, "other", string(p.rules.Other), fmt.Sprintf("unknown tool %q", c.Tool))
 	}
 	switch c.Kind {

@@ -22,6 +22,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/ledger"
 	"github.com/concerto-lang/concerto/internal/text/jcs"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
+	"github.com/concerto-lang/concerto/runtime/host/adapter"
 )
 
 // The kinds of records in the ledger of a session.
@@ -57,8 +58,11 @@ type Hook struct {
 	// CursorHooked reports whether Cursor has hooks of its own.
 	CursorHooked func() bool
 	CanAsk       func() bool   // reports whether a person is at the agent's terminal
-	Deadline     time.Duration // 0 means Deadline
+	Persons      Persons       // asks persons; nil if none can be asked
+	Deadline     time.Duration // of a decision without a person; 0 means Deadline
 	Sync         func() error  // called before each record is written; nil outside of tests
+
+	extend func(time.Duration) // extends the deadline
 }
 
 // Run reads an event from stdin and writes the answer. It returns the exit code: 2 for a denial,
@@ -70,6 +74,7 @@ func (h *Hook) Run(stdin io.Reader, stdout, stderr io.Writer) int {
 		c = &contracts()[0]
 	}
 	late := time.NewTimer(cmp.Or(h.Deadline, Deadline))
+	h.extend = func(d time.Duration) { late.Reset(d + cmp.Or(h.Deadline, Deadline)) }
 	done := make(chan answer, 1)
 	go func() {
 		in := &input{event: c.firstEvent()}
@@ -132,13 +137,14 @@ func (h *Hook) handle(c *contract, in *input, problem error, began time.Time) De
 		d = deny("the hooks of Cursor are not installed: run `concerto guard install cursor`")
 	case in.at == onSettings:
 		d = deny("built in: settings must not change during a session")
+	case in.at == afterSession:
+		h.withdraw(in.session, "")
+		return Decision{Verdict: hostpolicy.Pass}
 	case in.at == afterCall:
 		policies, _ = h.Places.load(in.call.Dir, in.call.Project) // without policies, fewer secrets are known
 	default:
 		d, policies = h.Places.decide(&in.call)
-		if in.at == beforeCall {
-			d = h.resolve(c, d, in.mode)
-		}
+		d = h.resolve(c, in, d, policies)
 	}
 	out, err := h.record(in, d, policies, began)
 	switch {
@@ -148,16 +154,6 @@ func (h *Hook) handle(c *contract, in *input, problem error, began time.Time) De
 		return deny("the decision could not be recorded: %v", err)
 	}
 	return out
-}
-
-// resolve returns the decision for a call about which a person must decide, if no person can.
-func (h *Hook) resolve(c *contract, d Decision, mode string) Decision {
-	if d.Verdict != hostpolicy.Ask || c.asks && slices.Contains([]string{"default", "acceptEdits", "bypassPermissions"}, mode) && h.CanAsk() {
-		return d
-	}
-	d.Verdict = cmp.Or(d.unattended, hostpolicy.Deny)
-	d.Reason += fmt.Sprintf("; no person can be asked, and `unattended` is %q", d.Verdict)
-	return d
 }
 
 // record writes the decision to the ledger of the session. For an executed call, it returns the
@@ -170,11 +166,10 @@ func (h *Hook) record(in *input, d Decision, policies []*Policy, began time.Time
 	if err != nil {
 		return d, err
 	}
-	folder := h.Places.ledgers()
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+	if err := os.MkdirAll(h.Places.Guard(), 0o700); err != nil {
 		return d, err
 	}
-	log, err := h.open(filepath.Join(folder, in.session+".ndjson"), began)
+	log, err := h.open(h.ledger(in.session), time.Now())
 	if err != nil {
 		return d, err
 	}
@@ -182,7 +177,7 @@ func (h *Hook) record(in *input, d Decision, policies []*Policy, began time.Time
 	args := clean(slices.Clone(in.call.Args))
 	hash := ""
 	if args != nil && in.at != onSettings {
-		if hash = decision.Hash(args); hash == "" && d.Verdict != hostpolicy.Deny {
+		if hash = decision.Hash(judged(in.call.Tool, args)); hash == "" && d.Verdict != hostpolicy.Deny {
 			return d, errors.New("the arguments have no canonical form")
 		}
 	}
@@ -197,6 +192,9 @@ func (h *Hook) record(in *input, d Decision, policies []*Policy, began time.Time
 	kind, outcome := kindCall, ""
 	switch {
 	case in.at == afterCall:
+		if was != nil && (was.Decision == string(hostpolicy.Ask) || in.call.Tool == adapter.ClaudeAsks) {
+			h.withdraw(in.session, hash)
+		}
 		kind, outcome = kindRan, ranAsDecided
 		if problem := compare(was, hash); problem != "" && in.call.probe() == "" {
 			stopped = in.call.Tool + " " + problem
@@ -213,6 +211,9 @@ func (h *Hook) record(in *input, d Decision, policies []*Policy, began time.Time
 		who = audit.Actor{Type: "rule", Name: stoppedBy}
 	}
 	data := ledger.Data{ArgsSHA256: hash, Call: in.id, Decision: cmp.Or(outcome, string(d.Verdict)), MS: time.Since(began).Milliseconds(), Reason: d.Reason, Session: in.session, Tool: &in.call.Tool}
+	if d.answer != nil {
+		data.Answer = clean(slices.Clone(d.answer))
+	}
 	if kind == kindCall {
 		asked := map[string]any{"cwd": in.call.Dir, "event": in.event, "mode": in.mode}
 		if args != nil {
@@ -234,12 +235,20 @@ func (h *Hook) record(in *input, d Decision, policies []*Policy, began time.Time
 	return d, run.Record(kind, who, ledger.Subject{Host: &in.call.Agent, ID: id}, &data)
 }
 
-// actor returns the rule that has decided.
+// actor returns the rule or the person that has decided.
 func (d *Decision) actor() audit.Actor {
+	if d.by != nil {
+		return *d.by
+	}
 	if d.File == "" {
 		return audit.Actor{Type: "rule", Name: "built-in"}
 	}
 	return audit.Actor{Type: "rule", Name: strings.TrimSpace(d.Key + " " + d.Rule), At: fmt.Sprintf("%s:%d", d.File, d.Line)}
+}
+
+// ledger returns the path of the ledger of a session.
+func (h *Hook) ledger(session string) string {
+	return filepath.Join(h.Places.Guard(), session+".ndjson")
 }
 
 // open opens the ledger of a session. Concurrent calls of the session wait for one another.

@@ -35,8 +35,11 @@ type Places struct {
 	Home   string // home directory, or ""
 	Config string // directory of the user's policy, or ""
 	System string // directory of the system's policy, or ""
-	State  string // directory of the ledgers, or ""
+	State  string // directory of the user's state, or ""
 }
+
+// Guard returns the directory of the ledgers.
+func (p *Places) Guard() string { return filepath.Join(p.State, "guard") }
 
 // Policy is one policy file.
 type Policy struct {
@@ -51,6 +54,7 @@ type Policy struct {
 type section struct {
 	Default     hostpolicy.Verdict `json:"default"`
 	Unattended  hostpolicy.Verdict `json:"unattended"`
+	Wait        int64              `json:"wait"`
 	Other       hostpolicy.Verdict `json:"other"`
 	Permissions access             `json:"permissions"`
 	Agents      map[string]access  `json:"agents"`
@@ -157,7 +161,7 @@ func read(path string) (*Policy, error) {
 			return nil, &PolicyError{File: path, Line: file.LineOf(d.Span.Start), Text: d.Message}
 		}
 	}
-	p := &Policy{file: path, base: filepath.Dir(path), guard: m.Guard, run: m.Run.Config, rules: section{Default: hostpolicy.Ask, Unattended: hostpolicy.Deny, Other: hostpolicy.Deny}}
+	p := &Policy{file: path, base: filepath.Dir(path), guard: m.Guard, run: m.Run.Config, rules: section{Default: hostpolicy.Ask, Unattended: hostpolicy.Deny, Wait: manifest.GuardWait, Other: hostpolicy.Deny}}
 	if m.Guard == nil {
 		return p, nil
 	}

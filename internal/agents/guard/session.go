@@ -91,7 +91,7 @@ type Session struct {
 
 // Sessions returns all sessions, the latest first.
 func (p *Places) Sessions() ([]Session, error) {
-	names, err := filepath.Glob(filepath.Join(p.ledgers(), "*.ndjson"))
+	names, err := filepath.Glob(filepath.Join(p.Guard(), "*.ndjson"))
 	if err != nil {
 		return nil, err
 	}
@@ -122,9 +122,6 @@ func (p *Places) Sessions() ([]Session, error) {
 	return all, nil
 }
 
-// ledgers returns the directory of the ledgers.
-func (p *Places) ledgers() string { return filepath.Join(p.State, "guard") }
-
 // NotStoppedError means that a session cannot be released.
 type NotStoppedError struct {
 	Session string
@@ -141,7 +138,7 @@ func (e *NotStoppedError) Error() string {
 // Release records that a person allows further calls of a stopped session. It returns why the
 // session was stopped. The error may be a *NotStoppedError.
 func (p *Places) Release(session, person string) (why string, err error) {
-	path := filepath.Join(p.ledgers(), session+".ndjson")
+	path := filepath.Join(p.Guard(), session+".ndjson")
 	if _, err := os.Lstat(path); !sessionName().MatchString(session) || errors.Is(err, fs.ErrNotExist) {
 		return "", &NotStoppedError{session, true}
 	}

@@ -1,14 +1,17 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os/user"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/runs/locate"
+	"github.com/concerto-lang/concerto/internal/engine/live"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
 )
 
@@ -29,7 +32,8 @@ func NewAnswer(a *console.Console) *cobra.Command {
 		Long: `Answers a question by its id, which 'concerto runs show' and the parked run print. VALUE is text if
 the program awaits a String or any type; otherwise it is JSON, or a word such as a variant's name.
 Only the first answer counts. A running run receives it at once, a parked run when it is resumed; a
-run in an engine is resumed by a worker. --channel answers the oldest question on a channel.`,
+run in an engine is resumed by a worker. --channel answers the oldest question on a channel. RUN may
+also be the session of an agent in which a call waits, as 'concerto top' shows it.`,
 		Example: `  concerto runs answer job q7 yes
   concerto runs answer job q7 '{"ok": true, "why": "small change"}'
   concerto runs answer job q7 --refuse "no one can decide this today"
@@ -70,6 +74,9 @@ func (cmd *answerCommand) answer(ctx context.Context, run, id string, value []st
 		cmd.reply.By = userName()
 	}
 	cmd.reply.Note = func(text string) { cmd.console.Notef("concerto: %s\n", text) }
+	if found, err := cmd.answerRunning(run, id); found {
+		return err
+	}
 	stored, err := locate.Find(ctx, cmd.console, run, locate.Client)
 	if err != nil {
 		return err
@@ -78,6 +85,38 @@ func (cmd *answerCommand) answer(ctx context.Context, run, id string, value []st
 		return runs.AnswerChannel(stored.Journal(), cmd.channel, cmd.reply)
 	}
 	return runs.Answer(stored.Journal(), id, cmd.reply)
+}
+
+// answerRunning answers a request of a run that is not stored, such as the session of an agent that
+// waits in `guard serve`. found reports whether there is such a run.
+func (cmd *answerCommand) answerRunning(run, id string) (found bool, err error) {
+	dir := live.Directory(cmd.console.Environ)
+	if dir == "" {
+		return false, nil
+	}
+	client := live.NewClient(dir)
+	defer client.Close()
+	all, err := client.List()
+	if err != nil {
+		return false, nil // the run may be stored
+	}
+	i := slices.IndexFunc(all, func(s live.State) bool { return s.Run == run && s.Journal == "" && s.State != live.Invalid })
+	if i < 0 {
+		return false, nil
+	}
+	text := cmd.reply.Text
+	if cmd.refused {
+		text = "no: " + cmd.refuse // a text that is no word for an approval denies
+	}
+	for _, p := range all[i].Pending {
+		if p.ID == id || id == "" && p.Channel == cmd.channel {
+			if cmd.refused && p.Type != "approval" {
+				return true, console.Usage("answer it", "--refuse denies approvals; %s of run %s is another request", p.ID, run)
+			}
+			return true, live.Answer(dir, run, &p, text, cmd.reply.By)
+		}
+	}
+	return true, console.Usage("`concerto top --once` shows the requests of running runs", "run %s has no open request %s", run, cmp.Or(id, "on channel "+cmd.channel))
 }
 
 // userName returns the name of the user who runs the command.

@@ -3,6 +3,7 @@ package manifest
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/compile/diag"
@@ -32,6 +33,9 @@ func (g *Guard) HeaderLine() int { return g.file.LineOf(g.At[""].Key.Start) }
 // GuardAgents are the agents that [guard.agents] may name.
 var GuardAgents = []string{"claude-code", "codex", "copilot", "cursor", "gemini", "opencode"}
 
+// GuardWait is the default of guard.wait in seconds.
+const GuardWait = 900
+
 // guardKeys returns the keys of [guard].
 func guardKeys() []Key {
 	verdicts := []string{"allow", "ask", "deny", "pass"}
@@ -43,6 +47,7 @@ func guardKeys() []Key {
 	return slices.Concat([]Key{
 		{Path: "guard.default", Type: Enum, Values: verdicts, Default: `"ask"`, Example: `"deny"`, Doc: "The decision for calls that no rule matches: a person decides (`ask`), the call is allowed or denied, or the agent's own rules decide (`pass`)."},
 		{Path: "guard.unattended", Type: Enum, Values: []string{"deny", "allow"}, Default: `"deny"`, Example: `"allow"`, Doc: "The decision for calls about which a person must decide, if no person answers."},
+		{Path: "guard.wait", Type: Integer, Most: 3000, Unit: "seconds", Default: strconv.Itoa(GuardWait), Example: "600", Doc: "How long such a call waits for the person; 0 for no time."},
 		{Path: "guard.other", Type: Enum, Values: verdicts, Default: `"deny"`, Example: `"ask"`, Doc: "The decision for calls of tools that Concerto does not know."},
 	}, rules, ofAgent)
 }

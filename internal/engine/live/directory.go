@@ -72,8 +72,9 @@ func check(dir string) error {
 	return nil
 }
 
-// prepare creates the directory.
-func prepare(dir string) error {
+// Prepare creates a directory that belongs to this user alone. The error wraps ErrForeign if there
+// is one that does not.
+func Prepare(dir string) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return err
 	}

@@ -148,13 +148,13 @@ func TestDirectory(t *testing.T) {
 	if _, err := list(dir); !errors.Is(err, ErrForeign) {
 		t.Errorf("a directory of others: %v", err)
 	}
-	if err := prepare(dir); !errors.Is(err, ErrForeign) {
+	if err := Prepare(dir); !errors.Is(err, ErrForeign) {
 		t.Errorf("a directory of others: %v", err)
 	}
 	if err := os.Symlink(t.TempDir(), filepath.Join(dir, "link")); err != nil {
 		t.Fatal(err)
 	}
-	if err := prepare(filepath.Join(dir, "link")); !errors.Is(err, ErrForeign) {
+	if err := Prepare(filepath.Join(dir, "link")); !errors.Is(err, ErrForeign) {
 		t.Errorf("a link: %v", err)
 	}
 }

@@ -5,12 +5,14 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/models"
@@ -83,9 +85,9 @@ func (r *Run) open() {
 	if r.ended {
 		return
 	}
-	err := prepare(r.options.Directory)
+	err := Prepare(r.options.Directory)
 	if err == nil {
-		r.l, err = net.Listen("unix", socketOf(r.options.Directory, r.options.Run))
+		r.l, err = listen(socketOf(r.options.Directory, r.options.Run))
 	}
 	if err != nil {
 		r.options.Failed(err)
@@ -101,6 +103,21 @@ func (r *Run) open() {
 			go r.serve(c)
 		}
 	}()
+}
+
+// listen creates the socket of a run. It replaces the one of a process that was killed.
+func listen(path string) (net.Listener, error) {
+	l, err := net.Listen("unix", path)
+	if !errors.Is(err, syscall.EADDRINUSE) {
+		return l, err
+	}
+	if c, dialed := dial(path); dialed == nil {
+		return nil, errors.Join(err, c.Close())
+	} else if !errors.Is(dialed, syscall.ECONNREFUSED) {
+		return nil, err
+	}
+	_ = os.Remove(path) // if it fails, Listen returns the error
+	return net.Listen("unix", path)
 }
 
 // socketOf returns the path of the socket of a run.

@@ -293,7 +293,7 @@ func (l *sourceConn) submit(id string, text []byte) error {
 // sendOutcome sends the outcome of a request to the program. sent reports whether a decision on the
 // request was already sent.
 func (l *sourceConn) sendOutcome(data *protocol.PermissionRequested, d approvals.Decision, sent bool) {
-	m := protocol.HostdMessage{Answer: data.RequestID, Error: "the request has expired"}
+	m := protocol.HostdMessage{Answer: data.RequestID, Error: protocol.HasExpired}
 	switch d.Decision {
 	case approvals.Withdrawn:
 		return // the program itself has closed the request

@@ -40,6 +40,15 @@ type question struct {
 }
 
 func (s *Output) question(q question) {
+	o := q.object()
+	s.addAgent(o)
+	s.addOrigin(o, q.call)
+	o.Raw("payload", q.payload)
+	s.addMessage(o)
+}
+
+// object returns the beginning of the message.
+func (q *question) object() *jsonobject.Object {
 	if q.message == "" {
 		var all []string
 		for _, a := range q.asks {
@@ -79,10 +88,7 @@ func (s *Output) question(q question) {
 	if q.server != "" {
 		o.Text("server", q.server)
 	}
-	s.addAgent(o)
-	s.addOrigin(o, q.call)
-	o.Raw("payload", q.payload)
-	s.addMessage(o)
+	return o
 }
 
 // answersTo returns the answer to each question, or nil for a question without an answer. The value

@@ -79,10 +79,13 @@ type claudeRequest struct {
 	detached
 }
 
+// ClaudeAsks is the name of Claude Code's tool that asks questions.
+const ClaudeAsks = "AskUserQuestion"
+
 // Names that Claude Code uses: for the server of the program's tools, and for the tool that asks
 // questions.
 const (
-	claudeAsks  = "AskUserQuestion"
+	claudeAsks  = ClaudeAsks
 	claudePlans = "TodoWrite"
 	claudeFirst = "i1" // the id of the handshake
 	claudeUsed  = "u1" // the id of the request for what a resumed session has used

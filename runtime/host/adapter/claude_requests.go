@@ -306,20 +306,33 @@ func (q *claudeRequest) answered(o *ours) obj {
 	if o.Error != "" {
 		return claudeDeny(o.Error, false)
 	}
-	asks := claudeQuestions(q.Input)
+	input := ClaudeAnswered(q.Input, o.Value)
+	if input == nil {
+		return claudeDeny("there was no usable answer", false)
+	}
+	return obj{"behavior": "allow", "updatedInput": input}
+}
+
+// ClaudeAnswered returns the input of AskUserQuestion with the answers in value, by question, or
+// nil if value answers no question.
+func ClaudeAnswered(input, value json.RawMessage) json.RawMessage {
+	asks := claudeQuestions(input)
 	answers := map[string]string{}
-	for i, v := range answersTo(asks, o.Value) {
+	for i, v := range answersTo(asks, value) {
 		if chosen := asks[i].chosen(v); len(chosen) > 0 {
 			answers[asks[i].Question] = strings.Join(chosen, ", ")
 		}
 	}
-	if len(answers) == 0 {
-		return claudeDeny("there was no usable answer", false)
+	all := map[string]json.RawMessage{}
+	if len(answers) == 0 || json.Unmarshal(input, &all) != nil {
+		return nil
 	}
-	input := map[string]json.RawMessage{}
-	if json.Unmarshal(q.Input, &input) != nil {
-		return claudeDeny("the question could not be read", false)
-	}
-	input["answers"] = jsonwrite.MustEncode(answers)
-	return obj{"behavior": "allow", "updatedInput": input}
+	all["answers"] = jsonwrite.MustEncode(answers)
+	return jsonwrite.MustEncode(all)
+}
+
+// ClaudeQuestion returns the message of the questions in the input of AskUserQuestion.
+func ClaudeQuestion(input json.RawMessage) json.RawMessage {
+	q := question{asks: claudeQuestions(input)}
+	return q.object().End()
 }

@@ -83,7 +83,7 @@ func Agents() []Agent {
 	return []Agent{
 		{
 			Name: "claude-code", Title: "Claude Code", Program: "claude", entry: claudeEntry, check: checkHooks,
-			events:   []event{{name: "PreToolUse", before: true}, {name: "PermissionRequest", before: true, undecided: true}, {name: "PostToolUse"}, {name: "PostToolUseFailure"}, {name: "ConfigChange"}},
+			events:   []event{{name: "PreToolUse", before: true}, {name: "PermissionRequest", before: true, undecided: true}, {name: "PostToolUse"}, {name: "PostToolUseFailure"}, {name: "SessionEnd"}, {name: "ConfigChange"}},
 			settings: inJSON("CLAUDE_CONFIG_DIR", ".claude", "settings.json", "/etc/claude-code/managed-settings.d/concerto-guard.json"),
 			launch:   launchClaude, probe: claudeProbe,
 			refused: []string{"--settings", "--bare", "--safe-mode", "--setting-sources"},
@@ -198,7 +198,7 @@ func claudeEntry(command string, e event) any {
 		h.OnFailure = "block"
 	}
 	g := group{Matcher: "*", Hooks: []hook{h}}
-	if e.name == "ConfigChange" {
+	if e.name == "ConfigChange" || e.name == "SessionEnd" { // it matches no tools
 		g.Matcher = ""
 	}
 	return g

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto/internal/agents/guard"
+	"github.com/concerto-lang/concerto/internal/agents/guard/serve"
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/compile/manifest"
 	"github.com/concerto-lang/concerto/internal/data/hostpolicy"
@@ -31,7 +32,7 @@ each call, and each decision is recorded in the ledger of the session.`,
 			return console.Usage("`concerto guard --help` lists the commands", "guard requires a command")
 		},
 	}
-	c.AddCommand(newGuardTest(a), newGuardHook(a), newInstall(a), newUninstall(a), newCheck(a), newRun(a), newStatus(a), newRelease(a))
+	c.AddCommand(newGuardTest(a), newGuardHook(a), newInstall(a), newUninstall(a), newCheck(a), newRun(a), newStatus(a), newRelease(a), newGuardServe(a))
 	return c
 }
 
@@ -126,6 +127,8 @@ func newGuardHook(a *console.Console) *cobra.Command {
 answer in the agent's form. Agents start this command, if 'concerto guard install' has added it to
 their settings: ` + strings.Join(guard.SupportedAgents(), ", ") + `.
 EVENT names the event for agents whose input does not.
+A call about which a person must decide waits for an answer of 'concerto top' or of the relay, for
+at most the time of 'guard.wait'.
 
 Exit codes: 0 the call is not denied, 2 it is denied, which is also the result of each failure.`,
 		Example: `  concerto guard hook claude-code < event.json`,
@@ -141,6 +144,10 @@ Exit codes: 0 the call is not denied, 2 it is denied, which is also the result o
 			h.CursorHooked = func() bool {
 				text, err := userfile.Read(filepath.Join(h.Places.Home, ".cursor", "hooks.json"), guard.MaxInput)
 				return err == nil && strings.Contains(string(text), "guard hook cursor")
+			}
+			if h.Places.State != "" {
+				dir := h.Places.Guard()
+				h.Persons = &serve.Client{Dir: dir, Launch: func() error { return serve.Launch(a.Binary.Executable, dir) }}
 			}
 			a.ExitCode = h.Run(a.Stdin, a.Stdout, a.Stderr)
 			return nil
