@@ -37,6 +37,7 @@ type contract struct {
 	mcp     func(tool string, all object) []string // returns the possible meanings of the name of a tool of an MCP server, as SERVER.TOOL
 	guesses bool                                   // mcp may take another tool for one of a server
 	asks    bool                                   // the answer ask before a call shows a dialog, and its hook runs at the same time
+	again   bool                                   // the event beforeAsk comes also if no person is asked
 	// answer returns the answer about an event, and nil for none.
 	answer func(event string, at moment, verdict hostpolicy.Verdict, reason string) any
 }
@@ -95,7 +96,7 @@ func contracts() []contract {
 		},
 		{
 			agent: "copilot", members: members{session: "sessionId", dir: "cwd", tool: "toolName", args: "toolArgs", subagent: "agentType"},
-			kind: copilotKind, mcp: splitAfter("", "-"), guesses: true,
+			kind: copilotKind, mcp: splitAfter("", "-"), guesses: true, again: true,
 			events: map[string]moment{"preToolUse": beforeCall, "permissionRequest": beforeAsk, "postToolUse": afterCall},
 			answer: copilotAnswer,
 		},

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -428,6 +429,43 @@ mcp = { allow = ["demo.get*"] }
 		stdout, stderr, code := h.run(strings.ReplaceAll(text, "DIR", dir))
 		if !strings.Contains(stdout, c.stdout) || (c.stdout == "") != (stdout == "") || c.denied != (code == 2) || c.denied != (stderr != "") {
 			t.Errorf("%s %s %s: stdout %q stderr %q exit %d, want %q", c.agent, c.event, c.input, stdout, stderr, code, c.stdout)
+		}
+	}
+}
+
+// TestRepeated checks the decision about a call before which a person was asked, if the agent asks,
+// too.
+func TestRepeated(t *testing.T) {
+	for _, c := range []struct {
+		agent, before string
+		want          string
+	}{
+		{"copilot", "allow", `{"behavior":"allow","message":"Concerto.toml:1: no rule matches, and ` + "`default` is by default \\\"ask\\\"" + `; as decided before the call"}`},
+		{"copilot", "deny", `"behavior":"deny"`},
+		{"copilot", "", "it was not decided before the call"},
+		{"codex", "allow", `"behavior":"allow"`},
+		{"codex", "deny", `"behavior":"deny"`},
+		{"codex", "", ""},
+	} {
+		p, dir := newPlaces(t, "[guard]\nunattended = \""+cmp.Or(c.before, "deny")+"\"\n", "", "")
+		h := newHook(p)
+		h.Agent = c.agent
+		before, ask := "preToolUse", "permissionRequest"
+		if c.agent == "codex" {
+			before, ask = beforeTool, askPerson
+		}
+		input := func(event, command string) string {
+			h.Event = event
+			return fmt.Sprintf(`{"session_id":"s","sessionId":"s","cwd":%q,"hook_event_name":%q,"tool_name":"Bash","toolName":"bash","tool_use_id":%q,"tool_input":{"command":%[4]q},"toolArgs":{"command":%[4]q}}`, dir, event, event, command)
+		}
+		if c.before != "" {
+			h.run(input(before, "a"))
+		}
+		if stdout, stderr, _ := h.run(input(ask, "a")); !strings.Contains(stdout, c.want) || (stdout == "") != (c.want == "") {
+			t.Errorf("%s after %q: %q %q, want %q", c.agent, c.before, stdout, stderr, c.want)
+		}
+		if stdout, _, _ := h.run(input(ask, "b")); strings.Contains(stdout, "allow") {
+			t.Errorf("%s: another command: %q", c.agent, stdout)
 		}
 	}
 }

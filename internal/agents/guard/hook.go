@@ -181,7 +181,11 @@ func (h *Hook) record(in *input, d Decision, policies []*Policy, began time.Time
 			return d, errors.New("the arguments have no canonical form")
 		}
 	}
-	was, stopped, err := find(log.Path(), in.id, in.at == afterCall)
+	call := ""
+	if in.at == afterCall {
+		call = in.id
+	}
+	was, stopped, err := find(log.Path(), call, "")
 	if err != nil {
 		return d, err
 	}
@@ -288,10 +292,11 @@ type decided struct{ Decision, Hash string }
 // shows whether a session is stopped.
 const stoppedBy = "stopped"
 
-// find returns the last decision about a call in a ledger, or nil, if it is sought, and why the
-// session is stopped, or "".
-func find(path, id string, sought bool) (was *decided, stopped string, err error) {
-	call := jcs.AppendText([]byte(`"call":`), id)
+// find returns the last decision about a call, or about arguments with a hash, and why the session
+// is stopped, or "". The decision is nil if there is none, or if both are "".
+func find(path, id, hash string) (was *decided, stopped string, err error) {
+	sought := id != "" || hash != ""
+	text := cmp.Or(hash, string(jcs.AppendText([]byte(`"call":`), id)))
 	for _, size := range []int64{verified, math.MaxInt64} {
 		lines, whole, err := lastLines(path, size)
 		if err != nil {
@@ -299,7 +304,7 @@ func find(path, id string, sought bool) (was *decided, stopped string, err error
 		}
 		for i, line := range slices.Backward(lines) {
 			last := i == len(lines)-1
-			if !last && (!sought || !bytes.Contains(line, call)) {
+			if !last && (!sought || !bytes.Contains(line, []byte(text))) {
 				continue
 			}
 			x, err := readRecord(line)
@@ -309,7 +314,7 @@ func find(path, id string, sought bool) (was *decided, stopped string, err error
 			if last {
 				stopped = x.stopped()
 			}
-			if x.Kind == kindCall && x.Data.Call == id {
+			if sought && x.Kind == kindCall && (hash == "" && x.Data.Call == id || hash != "" && x.Data.Hash == hash) {
 				return &decided{x.Data.Decision, x.Data.Hash}, stopped, nil
 			}
 		}

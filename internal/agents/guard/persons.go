@@ -57,9 +57,10 @@ func (h *Hook) resolve(c *contract, in *input, d Decision, policies []*Policy) D
 	isQuestion := in.at == beforeAsk && in.call.Tool == adapter.ClaudeAsks && d.Verdict == hostpolicy.Pass
 	switch {
 	case d.Verdict != hostpolicy.Ask && !isQuestion,
-		in.at == beforeCall && hasDialog, // the hook of the dialog waits
-		in.at == beforeAsk && !c.asks:    // the dialog appears when the hook has ended
+		in.at == beforeCall && hasDialog: // the hook of the dialog waits
 		return d
+	case in.at == beforeAsk && !c.asks:
+		return h.repeat(c, in, d, policies)
 	}
 	a, why := h.ask(in, &d, policies)
 	switch {
@@ -76,13 +77,31 @@ func (h *Hook) resolve(c *contract, in *input, d Decision, policies []*Policy) D
 	return d
 }
 
+// repeat returns the decision that was made about a call before the agent asks a person about it. If
+// there is none, the agent's dialog decides, which appears when the hook has ended.
+func (h *Hook) repeat(c *contract, in *input, d Decision, policies []*Policy) Decision {
+	clean, err := h.cleaner(policies)
+	if err != nil {
+		return deny("%v", err)
+	}
+	was, _, err := find(h.ledger(in.session), "", decision.Hash(clean(slices.Clone(in.call.Args))))
+	switch {
+	case err == nil && was != nil && was.Decision != string(hostpolicy.Ask):
+		d.Verdict = hostpolicy.Verdict(was.Decision)
+		d.Reason += "; as decided before the call"
+	case c.again:
+		return deny("%s; it was not decided before the call", d.Reason)
+	}
+	return d
+}
+
 // ask waits for the answer of a person. If there is none, why is the reason.
 func (h *Hook) ask(in *input, d *Decision, policies []*Policy) (a *Answer, why string) {
 	wait := time.Duration(d.wait) * time.Second
 	if h.Persons == nil || wait == 0 {
 		return nil, "no person can be asked"
 	}
-	if _, stopped, err := find(h.ledger(in.session), "", false); err == nil && stopped != "" {
+	if _, stopped, err := find(h.ledger(in.session), "", ""); err == nil && stopped != "" {
 		return nil, "the session is stopped"
 	}
 	clean, err := h.cleaner(policies)
