@@ -219,11 +219,7 @@ func (h *Hook) record(in *input, d Decision, policies []*Policy, began time.Time
 		data.Answer = clean(slices.Clone(d.answer))
 	}
 	if kind == kindCall {
-		asked := map[string]any{"cwd": in.call.Dir, "event": in.event, "mode": in.mode}
-		if args != nil {
-			asked["args"] = json.RawMessage(args)
-		}
-		if data.Asked, err = jsonwrite.Encode(asked); err != nil {
+		if data.Asked, err = in.asked(args); err != nil {
 			return d, err
 		}
 	}
@@ -237,6 +233,21 @@ func (h *Hook) record(in *input, d Decision, policies []*Policy, began time.Time
 		return d, err
 	}
 	return d, run.Record(kind, who, ledger.Subject{Host: &in.call.Agent, ID: id}, &data)
+}
+
+// asked returns what the ledger contains about a call. args are its arguments without secrets.
+func (in *input) asked(args []byte) (json.RawMessage, error) {
+	asked := map[string]any{"cwd": in.call.Dir, "event": in.event, "mode": in.mode}
+	if args != nil {
+		asked["args"] = json.RawMessage(args)
+	}
+	if in.call.Project != "" {
+		asked["project"] = in.call.Project
+	}
+	if in.call.names != nil {
+		asked["names"] = in.call.names
+	}
+	return jsonwrite.Encode(asked)
 }
 
 // actor returns the rule or the person that has decided.

@@ -46,6 +46,9 @@ type Answer struct {
 	Name   string          `json:"name"`
 }
 
+// byUnattended is the name of the actor of decisions about calls for which no person has answered.
+const byUnattended = "unattended"
+
 // dialogModes are the modes in which Claude Code shows a dialog if the hook requires one.
 var dialogModes = []string{"default", "acceptEdits", "bypassPermissions"}
 
@@ -72,13 +75,13 @@ func (h *Hook) resolve(c *contract, in *input, d Decision, policies []*Policy) D
 	d.Verdict = cmp.Or(d.unattended, hostpolicy.Deny)
 	d.Reason += fmt.Sprintf("; %s, and `unattended` is %q", why, d.Verdict)
 	by := d.actor()
-	by.Name = "unattended"
+	by.Name = byUnattended
 	d.by = &by
 	return d
 }
 
-// repeat returns the decision that was made about a call before the agent asks a person about it. If
-// there is none, the agent's dialog decides, which appears when the hook has ended.
+// repeat returns the decision that was made about a call before the agent asks a person about it.
+// If there is none, the agent's dialog decides, which appears when the hook has ended.
 func (h *Hook) repeat(c *contract, in *input, d Decision, policies []*Policy) Decision {
 	clean, err := h.cleaner(policies)
 	if err != nil {

@@ -27,8 +27,8 @@ import (
 // FileName is the name of the policies of the user and of the system.
 const FileName = "guard.toml"
 
-// maxPolicy is the maximum size of a policy file in bytes.
-const maxPolicy = 1 << 20
+// MaxPolicy is the maximum size of a policy file in bytes.
+const MaxPolicy = 1 << 20
 
 // Places are the directories and the environment in which calls are decided.
 type Places struct {
@@ -147,7 +147,7 @@ func nearest(dir string) (*Policy, error) {
 
 // read reads a policy file. The policy has no guard if the file has no [guard].
 func read(path string) (*Policy, error) {
-	text, err := userfile.Read(path, maxPolicy)
+	text, err := userfile.Read(path, MaxPolicy)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, err

@@ -30,12 +30,18 @@ type record struct {
 		Host string `json:"host"`
 	} `json:"subject"`
 	Data struct {
-		Asked    struct{ Cwd string } `json:"asked"`
-		Call     string               `json:"call"`
-		Decision string               `json:"decision"`
-		Hash     string               `json:"args_sha256"`
-		Reason   string               `json:"reason"`
-		Tool     string               `json:"tool"`
+		Asked struct {
+			Args    json.RawMessage `json:"args"`
+			Cwd     string          `json:"cwd"`
+			Event   string          `json:"event"`
+			Names   []string        `json:"names"`
+			Project string          `json:"project"`
+		} `json:"asked"`
+		Call     string `json:"call"`
+		Decision string `json:"decision"`
+		Hash     string `json:"args_sha256"`
+		Reason   string `json:"reason"`
+		Tool     string `json:"tool"`
 	} `json:"data"`
 }
 

@@ -159,3 +159,15 @@ func NoArguments(c *cobra.Command, args []string) error {
 
 // Everything is the value of a list flag that has no value on the command line.
 const Everything = "*"
+
+// ParseDuration parses the value of a flag: a duration such as 500ms, 6s, 1h30m or 7d.
+func ParseDuration(flag, text string) (time.Duration, error) {
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		if n, err := strconv.ParseUint(days, 10, 16); err == nil {
+			return time.Duration(n) * 24 * time.Hour, nil
+		}
+	} else if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return d, nil
+	}
+	return 0, Usage("write a duration such as 500ms, 6s, 1h30m or 7d", "invalid value %q for %s", text, flag)
+}

@@ -8,23 +8,11 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
-// parseDuration parses the value of a flag: a duration such as 500ms, 6s, 1h30m or 7d.
-func parseDuration(flag, text string) (time.Duration, error) {
-	if days, ok := strings.CutSuffix(text, "d"); ok {
-		if n, err := strconv.ParseUint(days, 10, 16); err == nil {
-			return time.Duration(n) * 24 * time.Hour, nil
-		}
-	} else if d, err := time.ParseDuration(text); err == nil && d >= 0 {
-		return d, nil
-	}
-	return 0, console.Usage("write a duration such as 500ms, 6s, 1h30m or 7d", "invalid value %q for %s", text, flag)
-}
-
 // parseAt parses the value of --at: a time, or + and the duration from now. A time without a zone
 // is local.
 func parseAt(text string) (at time.Time, delay time.Duration, err error) {
 	if after, ok := strings.CutPrefix(text, "+"); ok {
-		delay, err = parseDuration("--at", after)
+		delay, err = console.ParseDuration("--at", after)
 		return at, delay, err
 	}
 	for _, form := range console.TimeForms {

@@ -173,7 +173,7 @@ func (cmd *engineCommand) prune(ctx context.Context) error {
 	if cmd.olderThan == "" {
 		return console.Usage("for example: concerto engine prune --older-than 30d", "engine prune requires --older-than")
 	}
-	age, err := parseDuration("--older-than", cmd.olderThan)
+	age, err := console.ParseDuration("--older-than", cmd.olderThan)
 	if err != nil {
 		return err
 	}

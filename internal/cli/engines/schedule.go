@@ -140,7 +140,7 @@ func (cmd *scheduleCommand) schedule(name string) (s postgres.Schedule, err erro
 		if _, wrong := cron.Parse(cmd.cron); wrong != "" {
 			return s, console.Usage("for example: \"0 7 * * 1-5\", at 7:00 from Monday to Friday", "invalid value %q for --cron: %s", cmd.cron, wrong)
 		}
-	} else if s.Every, err = parseDuration("--every", cmd.every); err != nil {
+	} else if s.Every, err = console.ParseDuration("--every", cmd.every); err != nil {
 		return s, err
 	} else if s.Every < minEvery {
 		return s, console.Usage("use 1s or more", "invalid value %q for --every", cmd.every)
@@ -151,7 +151,7 @@ func (cmd *scheduleCommand) schedule(name string) (s postgres.Schedule, err erro
 	if err := console.OneOf("--overlap", cmd.overlap, []string{"skip", "all"}); err != nil {
 		return s, err
 	}
-	s.CatchUp, err = parseDuration("--catch-up", cmd.catchUp)
+	s.CatchUp, err = console.ParseDuration("--catch-up", cmd.catchUp)
 	return s, err
 }
 

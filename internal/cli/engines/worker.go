@@ -89,11 +89,11 @@ func (cmd *workerCommand) config() (c worker.Config, err error) {
 			return c, err
 		}
 	}
-	lease, err := parseDuration("--lease", cmd.lease)
+	lease, err := console.ParseDuration("--lease", cmd.lease)
 	if err != nil {
 		return c, err
 	}
-	drain, err := parseDuration("--drain", cmd.drain)
+	drain, err := console.ParseDuration("--drain", cmd.drain)
 	switch {
 	case err != nil:
 		return c, err
