@@ -177,8 +177,8 @@ func TestSuggest(t *testing.T) {
 	}
 }
 
-// TestSuggestions checks generated histories: each suggested rule repeats the answers of the person,
-// and allows nothing that was denied.
+// TestSuggestions checks generated histories: each suggested rule repeats the answers of the
+// person, and allows nothing that was denied.
 func TestSuggestions(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	found := 0
