@@ -119,7 +119,7 @@ func (s *site) openAll(sec *section, pattern string, walk bool, omitted ...strin
 }
 
 func (s *site) readGuide() (*section, error) {
-	sec := &section{Name: "guide", Title: "Guide", About: "Ten short pages that teach Concerto, in the order of need."}
+	sec := &section{Name: "guide", Title: "Guide", About: "Eleven short pages that teach Concerto, in the order of need."}
 	if _, err := s.open(sec, "guide/index", "docs/guide/README.md"); err != nil {
 		return nil, err
 	}

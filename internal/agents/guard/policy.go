@@ -91,6 +91,9 @@ func (p *Places) load(dir, project string) ([]*Policy, error) {
 	}
 	for _, start := range starts {
 		at, err := nearest(start)
+		if wrong := (*PolicyError)(nil); errors.As(err, &wrong) {
+			wrong.File = shownIn(dir, wrong.File)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -119,12 +122,17 @@ func (p *Places) load(dir, project string) ([]*Policy, error) {
 		return nil, fmt.Errorf("no policy: neither a %s above %s nor %s contains [guard]", manifest.FileName, dir, filepath.Join(cmp.Or(p.Config, "~/.config/concerto"), FileName))
 	}
 	for _, x := range out {
-		x.shown = x.file
-		if rel, err := filepath.Rel(dir, x.file); err == nil && filepath.IsLocal(rel) {
-			x.shown = rel
-		}
+		x.shown = shownIn(dir, x.file)
 	}
 	return out, nil
+}
+
+// shownIn returns the name of a file as it is shown to somebody in a directory.
+func shownIn(dir, file string) string {
+	if rel, err := filepath.Rel(dir, file); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return file
 }
 
 // nearest returns the policy of the nearest project above dir that has [guard], or nil.
