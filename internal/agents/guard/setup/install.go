@@ -122,10 +122,14 @@ func (a *Agent) Install(p *Place, l Level, changes []Change) (err error) {
 	if err != nil {
 		return err
 	}
-	var policy []InstalledIn // of an earlier installation
+	var policy []InstalledIn         // of an earlier installation
+	folders := map[string][]string{} // that it has created, by file
 	for _, i := range all {
 		if a.is(p, l)(i) {
 			policy = slices.DeleteFunc(slices.Clone(i.Files), func(f InstalledIn) bool { return f.Path != p.policy() })
+			for _, f := range i.Files {
+				folders[f.Path] = f.Folders
+			}
 		}
 	}
 	all = slices.DeleteFunc(all, a.is(p, l))
@@ -134,7 +138,7 @@ func (a *Agent) Install(p *Place, l Level, changes []Change) (err error) {
 		made.Dir = p.Dir
 	}
 	for i, c := range changes {
-		f := InstalledIn{Path: c.Path, Created: c.base == nil, Folders: missing(filepath.Dir(c.Path)), SHA256: sum(c.After), Added: c.added}
+		f := InstalledIn{Path: c.Path, Created: c.base == nil, Folders: append(missing(filepath.Dir(c.Path)), folders[c.Path]...), SHA256: sum(c.After), Added: c.added}
 		if c.base != nil {
 			f.Backup = filepath.Join(p.folderOfBackups(), fmt.Sprintf("%s-%s-%d-%s", a.Name, l, i, sum(c.base)[:12]))
 			if err := writeFile(f.Backup, c.base, 0o600); err != nil {

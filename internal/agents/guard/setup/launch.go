@@ -46,20 +46,28 @@ func (a *Agent) Launch(p *Place, args []string) (all, environ []string, err erro
 	if a.launch == nil {
 		return nil, nil, fmt.Errorf("%s has no arguments or variables for hooks: use `concerto guard install %s`", a.Title, a.Name)
 	}
+	if err := a.refuse(args); err != nil {
+		return nil, nil, err
+	}
+	own, environ, err := a.launch(a, p, nil)
+	return append(own, args...), environ, err
+}
+
+// refuse returns a *RefusedError for arguments that could remove the hooks.
+func (a *Agent) refuse(args []string) error {
 	for i, arg := range args {
 		if arg == "--" {
 			break
 		}
 		name, value, _ := strings.Cut(arg, "=")
 		if slices.Contains(a.refused, name) {
-			return nil, nil, &RefusedError{arg}
+			return &RefusedError{arg}
 		}
 		if a.Name == "codex" && setsHooks(name, value, append(args[i+1:], "")[0]) {
-			return nil, nil, &RefusedError{arg}
+			return &RefusedError{arg}
 		}
 	}
-	own, environ, err := a.launch(a, p, nil)
-	return append(own, args...), environ, err
+	return nil
 }
 
 // RefusedError is the error about an argument that could remove the hooks.
