@@ -91,6 +91,41 @@ func TestHistory(t *testing.T) {
 	}
 }
 
+// TestKept checks how long ledgers are kept, and what they contain.
+func TestKept(t *testing.T) {
+	for _, c := range []struct {
+		project, user string
+		days          int // for which a ledger is kept
+		args          bool
+	}{
+		{open, "", 90, true},
+		{open + "keep = \"7d\"\n", "", 7, true},
+		{open + "keep = \"200d\"\n", "", 200, true},
+		{open + "keep = \"200d\"\n", open + "keep = \"30d\"\ncontent = \"none\"\n", 30, false},
+		{open + "content = \"none\"\n", "", 90, false},
+		{"[guard]\nkeep = \"soon\"\n", "", 90, false},
+	} {
+		p, dir := newPlaces(t, c.project, c.user, "")
+		writeHistory(t, p, dir, []past{{session: "old"}, {session: "new"}})
+		for name, days := range map[string]int{"old": c.days + 1, "new": c.days - 1} {
+			at := time.Now().Add(-time.Duration(days) * 24 * time.Hour)
+			if err := os.Chtimes(filepath.Join(p.Guard(), name+".ndjson"), at, at); err != nil {
+				t.Fatal(err)
+			}
+		}
+		newHook(p).run(event(beforeTool, "Bash", `{"command":"swordfish"}`, "t1", dir))
+		for name, kept := range map[string]bool{"old": false, "new": true, "s1": true} {
+			if _, err := os.Stat(filepath.Join(p.Guard(), name+".ndjson")); (err == nil) != kept {
+				t.Errorf("%q %q: the ledger %s: %v", c.project, c.user, name, err)
+			}
+		}
+		text, _ := os.ReadFile(filepath.Join(p.Guard(), "s1.ndjson"))
+		if has := strings.Contains(string(text), "swordfish"); has != c.args || !strings.Contains(string(text), "args_sha256") {
+			t.Errorf("%q %q: the ledger contains %s", c.project, c.user, text)
+		}
+	}
+}
+
 // TestReplay checks which calls are decided otherwise by another policy.
 func TestReplay(t *testing.T) {
 	p, dir := newPlaces(t, "[guard]\n[guard.permissions.commands]\nallow = [\"a *\", \"b *\"]\nask = [\"c *\"]\n", "", "")

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -169,6 +170,9 @@ func (h *Hook) record(in *input, d Decision, policies []*Policy, began time.Time
 	if err := os.MkdirAll(h.Places.Guard(), 0o700); err != nil {
 		return d, err
 	}
+	if _, err := os.Lstat(h.ledger(in.session)); errors.Is(err, fs.ErrNotExist) {
+		h.Places.prune(policies, time.Now()) // once in each session
+	}
 	log, err := h.open(h.ledger(in.session), time.Now())
 	if err != nil {
 		return d, err
@@ -219,7 +223,7 @@ func (h *Hook) record(in *input, d Decision, policies []*Policy, began time.Time
 		data.Answer = clean(slices.Clone(d.answer))
 	}
 	if kind == kindCall {
-		if data.Asked, err = in.asked(args); err != nil {
+		if data.Asked, err = in.asked(args, policies); err != nil {
 			return d, err
 		}
 	}
@@ -235,10 +239,11 @@ func (h *Hook) record(in *input, d Decision, policies []*Policy, began time.Time
 	return d, run.Record(kind, who, ledger.Subject{Host: &in.call.Agent, ID: id}, &data)
 }
 
-// asked returns what the ledger contains about a call. args are its arguments without secrets.
-func (in *input) asked(args []byte) (json.RawMessage, error) {
+// asked returns what the ledger contains about a call. args are its arguments without secrets. They
+// are left out if a policy requires it, or if the policies are not known.
+func (in *input) asked(args []byte, policies []*Policy) (json.RawMessage, error) {
 	asked := map[string]any{"cwd": in.call.Dir, "event": in.event, "mode": in.mode}
-	if args != nil {
+	if args != nil && policies != nil && !slices.ContainsFunc(policies, func(p *Policy) bool { return p.rules.Content == "none" }) {
 		asked["args"] = json.RawMessage(args)
 	}
 	if in.call.Project != "" {

@@ -56,6 +56,8 @@ type section struct {
 	Unattended  hostpolicy.Verdict `json:"unattended"`
 	Wait        int64              `json:"wait"`
 	Other       hostpolicy.Verdict `json:"other"`
+	Keep        string             `json:"keep"`
+	Content     string             `json:"content"`
 	Permissions access             `json:"permissions"`
 	Agents      map[string]access  `json:"agents"`
 }

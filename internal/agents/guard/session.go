@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/compile/manifest"
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/internal/record/ledger"
@@ -82,6 +83,25 @@ func lastLines(path string, size int64) (lines [][]byte, whole bool, err error) 
 		return nil, whole, nil
 	}
 	return bytes.Split(text, []byte("\n")), whole, nil
+}
+
+// keepDays is the default of guard.keep.
+const keepDays = 90
+
+// prune removes the ledgers that are older than the policies require.
+func (p *Places) prune(policies []*Policy, now time.Time) {
+	days := keepDays
+	for i, x := range policies {
+		if n, ok := manifest.Days(x.rules.Keep); ok && (i == 0 || n < days) {
+			days = n
+		}
+	}
+	names, _ := filepath.Glob(filepath.Join(p.Guard(), "*.ndjson")) // the pattern is valid
+	for _, name := range names {
+		if info, err := os.Stat(name); err == nil && now.Sub(info.ModTime()) > time.Duration(days)*24*time.Hour {
+			_ = os.Remove(name) // the next session tries again
+		}
+	}
 }
 
 // Session is a guarded session, as its ledger shows it.

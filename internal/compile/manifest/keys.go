@@ -67,7 +67,7 @@ type Key struct {
 	// an effect. It is nil if the key has an effect for all.
 	Only []string
 
-	check func(text string) error // returns an error for an invalid element of a Strings value; nil accepts every text
+	check func(text string) error // returns an error for an invalid String, or element of Strings; nil accepts every text
 
 	inFiles  bool // the key is allowed only in files of tools
 	short    bool // the section may be written as the value of this key

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,8 +49,27 @@ func guardKeys() []Key {
 		{Path: "guard.default", Type: Enum, Values: verdicts, Default: `"ask"`, Example: `"deny"`, Doc: "The decision for calls that no rule matches: a person decides (`ask`), the call is allowed or denied, or the agent's own rules decide (`pass`)."},
 		{Path: "guard.unattended", Type: Enum, Values: []string{"deny", "allow"}, Default: `"deny"`, Example: `"allow"`, Doc: "The decision for calls about which a person must decide, if no person answers."},
 		{Path: "guard.wait", Type: Integer, Most: 3000, Unit: "seconds", Default: strconv.Itoa(GuardWait), Example: "600", Doc: "How long such a call waits for the person; 0 for no time."},
+		{Path: "guard.keep", Type: String, Default: `"90d"`, Example: `"30d"`, check: checkDays, Doc: "How long the ledgers of sessions are kept after their last call. The shortest time of all policies applies."},
+		{Path: "guard.content", Type: Enum, Values: []string{"full", "none"}, Default: `"full"`, Example: `"none"`, Doc: "Whether ledgers contain the arguments of calls, without secrets, or only their hashes, with which `guard replay` and `guard suggest` find nothing. `none` in one policy is enough."},
 		{Path: "guard.other", Type: Enum, Values: verdicts, Default: `"deny"`, Example: `"ask"`, Doc: "The decision for calls of tools that Concerto does not know."},
 	}, rules, ofAgent)
+}
+
+// Days returns the number of days that a text such as "90d" means, and false for another text.
+func Days(text string) (n int, ok bool) {
+	days, ok := strings.CutSuffix(text, "d")
+	if !ok {
+		return 0, false
+	}
+	n, err := strconv.Atoi(days)
+	return n, err == nil && n > 0 && n <= 36_500 && strconv.Itoa(n) == days
+}
+
+func checkDays(text string) error {
+	if _, ok := Days(text); !ok {
+		return errors.New("write a number of days such as `90d`")
+	}
+	return nil
 }
 
 // accessKeys returns the keys of [hosts.X.permissions] for a section of [guard], which has its own

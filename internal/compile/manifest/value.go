@@ -105,9 +105,15 @@ func (r *reader) isEfforts(n *node, v any, shown string) bool {
 	return ok || isTable
 }
 
-// checkTexts reports the texts of a list for which the key's check returns an error.
+// checkTexts reports a text, or the texts of a list, for which the key's check returns an error.
 func (r *reader) checkTexts(k *Key, n *node, s *setting, shown string) bool {
 	ok := true
+	if k.Type == String && k.check != nil {
+		if err := k.check(s.text); err != nil {
+			r.add(r.kinds.value.At(n.value, "%q in `%s`: %v", s.text, shown, err).Hint("%s", r.writing(k)))
+			ok = false
+		}
+	}
 	for i, text := range s.texts {
 		if k.check == nil || i >= len(n.children) {
 			break
