@@ -91,11 +91,11 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// TestKept checks how long ledgers are kept, and what they contain.
-func TestKept(t *testing.T) {
+// TestStored checks how long ledgers are stored, and what they contain.
+func TestStored(t *testing.T) {
 	for _, c := range []struct {
 		project, user string
-		days          int // for which a ledger is kept
+		days          int // for which a ledger is stored
 		args          bool
 	}{
 		{open, "", 90, true},
@@ -114,8 +114,8 @@ func TestKept(t *testing.T) {
 			}
 		}
 		newHook(p).run(event(beforeTool, "Bash", `{"command":"swordfish"}`, "t1", dir))
-		for name, kept := range map[string]bool{"old": false, "new": true, "s1": true} {
-			if _, err := os.Stat(filepath.Join(p.Guard(), name+".ndjson")); (err == nil) != kept {
+		for name, stays := range map[string]bool{"old": false, "new": true, "s1": true} {
+			if _, err := os.Stat(filepath.Join(p.Guard(), name+".ndjson")); (err == nil) != stays {
 				t.Errorf("%q %q: the ledger %s: %v", c.project, c.user, name, err)
 			}
 		}
