@@ -148,7 +148,7 @@ func (h *Hook) record(in *input, d Decision, policies []*Policy, began time.Time
 	if err != nil {
 		return d, err
 	}
-	if err := os.MkdirAll(h.Places.Ledgers(), 0o700); err != nil {
+	if err := os.MkdirAll(h.Places.Guard(), 0o700); err != nil {
 		return d, err
 	}
 	log, err := h.open(h.ledger(in.session), time.Now())
@@ -230,7 +230,7 @@ func (d *Decision) actor() audit.Actor {
 
 // ledger returns the path of the ledger of a session.
 func (h *Hook) ledger(session string) string {
-	return filepath.Join(h.Places.Ledgers(), session+".ndjson")
+	return filepath.Join(h.Places.Guard(), session+".ndjson")
 }
 
 // open opens the ledger of a session. Concurrent calls of the session wait for one another.

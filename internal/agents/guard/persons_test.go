@@ -38,7 +38,7 @@ func (p *persons) Withdraw(session, hash string) { p.withdrawn = append(p.withdr
 // lastRecord returns the actor and the reason of the last record of the session s1.
 func lastRecord(t *testing.T, p Places) (actor, decision, reason string) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(p.Ledgers(), "s1.ndjson"))
+	text, err := os.ReadFile(filepath.Join(p.Guard(), "s1.ndjson"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +225,7 @@ func TestWait(t *testing.T) {
 // TestSockets checks that no command may name the sockets where requests are answered.
 func TestSockets(t *testing.T) {
 	p, dir := newPlaces(t, open, "", "")
-	for _, name := range []string{"/run/user/1000/concerto/x.sock", "/tmp/concerto-1000/x.sock", "/run/user/1000/concerto", filepath.Join(p.Ledgers(), "serve.sock")} {
+	for _, name := range []string{"/run/user/1000/concerto/x.sock", "/tmp/concerto-1000/x.sock", "/run/user/1000/concerto", filepath.Join(p.Guard(), "serve.sock")} {
 		if d := p.Decide(ParseCommand("claude-code", "nc -U "+name, dir)); d.Verdict != hostpolicy.Deny {
 			t.Errorf("%s: %s (%s)", name, d.Verdict, d.Reason)
 		}

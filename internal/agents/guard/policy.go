@@ -38,8 +38,8 @@ type Places struct {
 	State  string // directory of the user's state, or ""
 }
 
-// Ledgers returns the directory of the ledgers.
-func (p *Places) Ledgers() string { return filepath.Join(p.State, "guard") }
+// Guard returns the directory of the ledgers.
+func (p *Places) Guard() string { return filepath.Join(p.State, "guard") }
 
 // Policy is one policy file.
 type Policy struct {

@@ -139,7 +139,7 @@ Exit codes: 0 the call is not denied, 2 it is denied, which is also the result o
 		RunE: func(_ *cobra.Command, args []string) error {
 			h := guard.Hook{Agent: args[0], Places: guardPlaces(a), Environ: a.Environ, Getenv: a.Getenv, CanAsk: guard.HasTerminal}
 			if h.Places.State != "" {
-				dir := h.Places.Ledgers()
+				dir := h.Places.Guard()
 				h.Persons = &serve.Client{Dir: dir, Launch: func() error { return serve.Launch(a.Binary.Executable, dir) }}
 			}
 			a.ExitCode = h.Run(a.Stdin, a.Stdout, a.Stderr)

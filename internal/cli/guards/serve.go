@@ -35,7 +35,7 @@ it accepts connections, and ends ten minutes after the last call, or at once if 
 			var secrets secret.Set
 			secrets.AddFromEnviron(a.Environ)
 			return serve.Serve(ctx, serve.Options{
-				Dir: places.Ledgers(), Shown: live.Directory(a.Environ), Secrets: &secrets, Log: a.Stderr,
+				Dir: places.Guard(), Shown: live.Directory(a.Environ), Secrets: &secrets, Log: a.Stderr,
 				Hostd: cmp.Or(a.Getenv("CONCERTO_RELAY_SOCK"), a.Getenv("RELAY_HOSTD_SOCK"), protocol.HostdSocket(a.Getenv)),
 			}, a.Stdout)
 		},
