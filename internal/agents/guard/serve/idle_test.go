@@ -51,3 +51,15 @@ func TestIdle(t *testing.T) {
 		}
 	})
 }
+
+// TestChosen checks how typed answers to questions are read.
+func TestChosen(t *testing.T) {
+	for answer, want := range map[string]string{
+		`"2"`: `"Blue"`, `" 1 "`: `"Red"`, `"7"`: `"7"`, `"3"`: `"7"`, `"4"`: `"4"`, `"0"`: `"0"`, `"Blue"`: `"Blue"`, `"another"`: `"another"`, `["Red"]`: `["Red"]`,
+		`"[\"Red\",\"Blue\"]"`: `["Red","Blue"]`, `"{\"a\":1}"`: `{"a":1}`, `"[not"`: `"[not"`, `""`: `""`,
+	} {
+		if got := chosen(json.RawMessage(answer), []string{"Red", "Blue", "7"}); string(got) != want {
+			t.Errorf("%s: %s, want %s", answer, got, want)
+		}
+	}
+}

@@ -183,15 +183,21 @@ func (x *session) answered(w *waiting, a *effect.Answer) *guard.Answer {
 	return &guard.Answer{Allow: d.Allow, Reason: strings.TrimPrefix(d.Reason, "no: "), By: a.By, Name: a.Name}
 }
 
-// chosen returns the option whose number a person has typed, or the answer itself.
+// chosen returns the value of an answer. A person may have typed the number of an option, or a list
+// or an object as JSON.
 func chosen(answer json.RawMessage, options []string) json.RawMessage {
 	var text string
-	n := 0
-	if json.Unmarshal(answer, &text) == nil && !slices.Contains(options, text) {
-		n, _ = strconv.Atoi(strings.TrimSpace(text)) // 0 for a text
-	}
-	if n < 1 || n > len(options) {
+	if json.Unmarshal(answer, &text) != nil || slices.Contains(options, text) {
 		return answer
 	}
-	return jsonwrite.Text(nil, options[n-1])
+	text = strings.TrimSpace(text)
+	if n, err := strconv.Atoi(text); err == nil && n > 0 && n <= len(options) {
+		return jsonwrite.Text(nil, options[n-1])
+	}
+	if strings.HasPrefix(text, "[") || strings.HasPrefix(text, "{") {
+		if value := json.RawMessage(text); json.Valid(value) {
+			return value
+		}
+	}
+	return answer
 }

@@ -21,8 +21,9 @@ func newGuardServe(a *console.Console) *cobra.Command {
 		Use:   "serve",
 		Short: "Show the calls that wait for a person",
 		Long: `Holds the calls of all guarded sessions of your user that wait for a person, and shows them in
-'concerto top' and the relay. A hook starts this command when a call must wait. It prints a line when
-it accepts connections, and ends ten minutes after the last call, or at once if another one runs.`,
+'concerto top' and the relay. A hook starts this command when a call must wait. It prints a line
+when it accepts connections, and ends ten minutes after the last call, or at once if another one
+runs.`,
 		Example: `  concerto guard serve`,
 		Args:    console.Arguments(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error {
