@@ -223,16 +223,26 @@ func removesHooks(words []string) string {
 	return ""
 }
 
-// forPeople are the commands of Concerto that decide about requests, or which rules apply.
-var forPeople = []string{"guard install", "guard uninstall", "guard release", "guard serve", "guard trust", "guard answer", "runs answer"}
+// forPeople are the commands of Concerto that decide about requests, or which rules apply, as words
+// that follow the name of the program.
+var forPeople = []string{"guard install", "guard uninstall", "guard release", "guard serve", "guard trust", "runs answer", "top", "relay approve", "relay deny"}
 
 // decides returns the command of Concerto in words that is for people, or "".
 func decides(words []string) string {
-	at := slices.IndexFunc(words, func(w string) bool { return strings.TrimSuffix(path.Base(w), ".exe") == "concerto" })
-	for _, name := range forPeople {
-		first, second, _ := strings.Cut(name, " ")
-		if at >= 0 && slices.Contains(words[at:], first) && slices.Contains(words[at:], second) {
-			return name
+	for i, w := range words {
+		var rest []string
+		switch strings.TrimSuffix(path.Base(w), ".exe") {
+		case "concerto":
+			rest = words[i+1:]
+		case "concerto-relay":
+			rest = append([]string{"relay"}, words[i+1:]...)
+		default:
+			continue
+		}
+		for _, name := range forPeople {
+			if !slices.ContainsFunc(strings.Fields(name), func(part string) bool { return !slices.Contains(rest, part) }) {
+				return name
+			}
 		}
 	}
 	return ""

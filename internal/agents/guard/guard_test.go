@@ -161,7 +161,7 @@ func TestEscapes(t *testing.T) {
 			`codex exec --disable hooks x`, `codex --ignore-user-config`, `codex --dangerously-bypass-hook-trust`, `codex -c features.hooks=false`, `opencode --pure`,
 			`rm -rf .claude`, `mv .claude/ old`, `rm -rf ./.claude`, `mv .git old`, `rm -rf "$HOME/.config"`, `mv ~/.local/state x`, `rm -rf '.claude'`,
 			`cd sub && rm -rf ../.claude`, `Set-Content .claude\settings.json x`, `echo > .husky/pre-commit`,
-			`concerto guard release s1`, `/usr/bin/concerto -C x guard uninstall claude-code`, `env A=b concerto runs answer r1 yes`, `concerto guard install`,
+			`concerto guard release s1`, `/usr/bin/concerto -C x guard uninstall claude-code`, `env A=b concerto runs answer r1 yes`, `concerto guard install`, `concerto top`, `concerto-relay approve x`, `concerto relay -v deny x`,
 			`cat x $(echo) .claude/settings.json`, `cat .claude/settings.json > .claude/settings.json`,
 		}},
 		{"codex", true, []string{`python`, `python3 -i x.py`, `bash`, `bash -i`, `/bin/sh`, `sudo bash`, `node`, `psql shop`, `ssh server`, `sqlite3 x.db`, `env python`}},
@@ -169,7 +169,7 @@ func TestEscapes(t *testing.T) {
 		{"claude-code", false, []string{
 			`ls`, `go test ./...`, `cat .claude/settings.json`, `grep x Concerto.toml`, `jq . .claude/settings.json | head`, `git status`, `git commit -m x`,
 			`echo > .claude/notes.md`, `claude -p hello`, `codex exec x`, `cd sub && make`, `python`, `echo '--bare' > x`, `ls > settings.json`,
-			`concerto guard test x`, `concerto guard check`, `concerto runs list`, `concerto run main.conc`, `grep answer x`,
+			`concerto guard test x`, `concerto check top.conc`, `concerto-relay status`, `concerto guard check`, `concerto runs list`, `concerto run main.conc`, `grep answer x`,
 			`cd .claude && ls`, `ls .git`, `git add .github`, `cp x ~`, `find . -name '*.go'`, `grep -r x .`, `git -C . status`, `ls ~/.config`,
 		}},
 	} {

@@ -192,7 +192,7 @@ type group struct {
 func claudeEntry(command string, e event) any {
 	h := hook{Type: "command", Command: command, Timeout: hookTimeout}
 	if e.before {
-		h.StatusMessage = "Concerto guard"
+		h.StatusMessage = "Concerto guard: a call that waits is in `concerto top`"
 	}
 	if e.before && !e.undecided {
 		h.OnFailure = "block"

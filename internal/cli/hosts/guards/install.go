@@ -249,7 +249,7 @@ func newCheck(a *console.Console) *cobra.Command {
 	cmd := setupCommand{console: a}
 	c := &cobra.Command{
 		Use:   "check [AGENT...]",
-		Short: "Prove with the agents themselves that the policy is enforced",
+		Short: "Verify with the agents themselves that the policy is enforced",
 		Long: `Starts each agent, or all that are installed, in the current directory with its settings, and with
 a scripted model on this machine, whose calls are harmless. Checks that a call that must be refused
 is refused, that an allowed one runs, that a file is not written, and that calls are refused if the

@@ -44,8 +44,8 @@ func newLog(a *console.Console) *cobra.Command {
 		Use:   "log",
 		Short: "List decisions about calls",
 		Long: `Lists the decisions about the calls of all sessions, the latest first: when, which agent, the
-decision, which rule or person has made it, and the call. 'concerto audit show' of a session's ledger
-shows each record.`,
+decision, which rule or person has made it, and the call. 'concerto audit show' of a session's
+ledger shows each record.`,
 		Example: `  concerto guard log --since 1d --decision deny
   concerto guard log --agent codex --format json`,
 		Args: cobra.NoArgs,
@@ -107,7 +107,7 @@ func newReplay(a *console.Console) *cobra.Command {
 	cmd := reviewCommand{console: a}
 	c := &cobra.Command{
 		Use:   "replay",
-		Short: "Decide about recorded calls again, by the policy as it is now",
+		Short: "Replay recorded calls with the policy as it is now",
 		Long: `Decides about the recorded calls of all sessions again, by the policies as they are now, and lists
 the calls about which they decide otherwise; what is now allowed comes first. A call about which a
 person has decided was a question. Nothing runs and nothing is recorded.
@@ -164,13 +164,13 @@ func newSuggest(a *console.Console) *cobra.Command {
 	cmd := reviewCommand{console: a}
 	c := &cobra.Command{
 		Use:   "suggest",
-		Short: "Suggest rules for calls that a person has always decided alike",
+		Short: "Print rules for calls that a person has always decided alike",
 		Long: `Suggests rules for the project in the current directory, as a difference of its Concerto.toml: for
 plain commands, tools of MCP servers and addresses, about which a person has decided at least five
-times, and always alike. A rule covers the calls seen, and a trailing * only what follows their first
-words, of which there are at least two. Chains of commands and files are never suggested, and no rule
-allows a call that was denied. For each rule, the calls that it covers are listed, and what else it
-covers.`,
+times, and always alike. A rule covers the calls seen, and a trailing * only what follows their
+first words, of which there are at least two. Chains of commands and files are never suggested, and
+no rule allows a call that was denied. For each rule, the calls that it covers are listed, and what
+else it covers.`,
 		Example: `  concerto guard suggest
   concerto guard suggest --since 30d --apply`,
 		Args: cobra.NoArgs,

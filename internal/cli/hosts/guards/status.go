@@ -128,7 +128,7 @@ func (s *agentStatus) check() string {
 func newRelease(a *console.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "release SESSION",
-		Short: "Allow further calls of a session that an alarm has stopped",
+		Short: "Release a session that an alarm has stopped",
 		Long: `An alarm stops a session: a call has run without a decision, or with other arguments than those that
 were judged. Check the session's ledger with 'concerto audit show' first. The release is recorded in
 the ledger with your name. Agents cannot run this command.`,
