@@ -56,6 +56,7 @@ var indifferent = map[string]string{
 	"guard serve":     "it reads no policy",
 	"guard status":    "it reads the ledgers of sessions",
 	"guard test":      "it shows that calls are denied because of the error",
+	"guard trust":     "it reads the rules, and reports an error in the words of the hook",
 	"guard uninstall": "it changes settings of agents",
 	"host replay":     "it plays a recording",
 	"init":            "it creates a manifest",

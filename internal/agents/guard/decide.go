@@ -131,7 +131,22 @@ func (p *Policy) decide(c *Call, home string) Decision {
 	default:
 		add(p.rulesIn(rules.Rules), c.request, func(key string) string { return key })
 	}
-	return out
+	return p.weigh(out)
+}
+
+// weigh returns a decision of the policy if it is trusted, and otherwise one that allows nothing.
+func (p *Policy) weigh(d Decision) Decision {
+	if !p.distrusted {
+		return d
+	}
+	if d.unattended == hostpolicy.Allow {
+		d.unattended = hostpolicy.Deny
+	}
+	if d.Verdict == hostpolicy.Allow {
+		d.Verdict = hostpolicy.Ask
+		d.Reason += "; the policy allows nothing before `concerto guard trust`"
+	}
+	return d
 }
 
 // setDefault sets the reason of a decision that a key of [guard] makes, rather than a rule.

@@ -37,7 +37,17 @@ func newPlaces(t *testing.T, project, user, system string) (p Places, dir string
 	for name, text := range map[string]string{filepath.Join(dir, "Concerto.toml"): project, filepath.Join(p.Config, FileName): user, filepath.Join(p.System, FileName): system} {
 		write(t, name, text)
 	}
+	trust(t, p, dir)
 	return p, dir
+}
+
+// trust trusts the policy of a directory, if it has one without errors.
+func trust(t *testing.T, p Places, dir string) {
+	t.Helper()
+	wrong := (*PolicyError)(nil)
+	if _, _, err := p.Trust(dir); err != nil && !errors.As(err, &wrong) && !strings.Contains(err.Error(), "contains [guard]") {
+		t.Fatal(err)
+	}
 }
 
 func write(t *testing.T, name, text string) {
@@ -96,6 +106,7 @@ func TestNearest(t *testing.T) {
 	p, dir := newPlaces(t, "[guard]\ndefault = \"deny\"\n", "", "")
 	write(t, filepath.Join(dir, "plain/Concerto.toml"), "[project]\nname = \"x\"\n")
 	write(t, filepath.Join(dir, "inner/Concerto.toml"), open)
+	trust(t, p, filepath.Join(dir, "inner"))
 	for _, c := range []struct {
 		dir, project string
 		want         hostpolicy.Verdict
@@ -112,6 +123,47 @@ func TestNearest(t *testing.T) {
 		if d := p.Decide(call); d.Verdict != c.want {
 			t.Errorf("in %s of a session in %q: %s (%s), want %s", c.dir, c.project, d.Verdict, d.Reason, c.want)
 		}
+	}
+}
+
+// TestTrust checks that a project's policy that no person has trusted as it is allows nothing, and
+// that its denials count.
+func TestTrust(t *testing.T) {
+	const rules = "[guard]\nunattended = \"allow\"\n[guard.permissions]\nread = [\".\"]\ncommands = { allow = [\"a *\"], deny = [\"b *\"] }\n[guard.agents.codex]\nmcp = { allow = [\"x.*\"] }\n"
+	p, dir := newPlaces(t, rules, "[guard]\ndefault = \"pass\"\nunattended = \"allow\"\n", "")
+	decide := func(command string) string {
+		d := p.Decide(ParseCommand("claude-code", command, dir))
+		return fmt.Sprintf("%s %s %s", d.Verdict, d.unattended, d.Reason)
+	}
+	trusted, denied := `allow allow Concerto.toml:5: commands.allow "a *"`, `deny deny Concerto.toml:5: commands.deny "b *"`
+	if a, b := decide("a 1"), decide("b 1"); a != trusted || !strings.HasSuffix(b, denied[len("deny deny"):]) {
+		t.Errorf("trusted: %s, %s", a, b)
+	}
+	for name, change := range map[string]func(){
+		"never": func() { _ = os.Remove(p.trustFile()) },
+		"changed": func() {
+			write(t, filepath.Join(dir, "Concerto.toml"), strings.Replace(rules, "a *", "a *\", \"c *", 1))
+		},
+		"another": func() { write(t, p.trustFile(), fmt.Sprintf("{%q:%q}", filepath.Join(dir, "Concerto.toml"), "x")) },
+	} {
+		write(t, filepath.Join(dir, "Concerto.toml"), rules)
+		trust(t, p, dir)
+		change()
+		a := decide("a 1")
+		if !strings.HasPrefix(a, "ask deny ") || !strings.HasSuffix(a, "; the policy allows nothing before `concerto guard trust`") || !strings.HasPrefix(decide("b 1"), "deny ") {
+			t.Errorf("%s: %s, %s", name, a, decide("b 1"))
+		}
+	}
+	write(t, p.trustFile(), "[")
+	if d := decide("a 1"); !strings.HasPrefix(d, "deny ") || !strings.Contains(d, "trusted.json") {
+		t.Errorf("a damaged list: %s", d)
+	}
+	_ = os.Remove(p.trustFile())
+	write(t, filepath.Join(dir, "Concerto.toml"), rules)
+	file, allows, err := p.Trust(filepath.Join(dir, "src"))
+	want := []string{`unattended = "allow"`, `permissions.read = "."`, `permissions.commands.allow = "a *"`, `agents.codex.mcp.allow = "x.*"`}
+	if err != nil || file != filepath.Join(dir, "Concerto.toml") || !slices.Equal(allows, want) {
+		t.Errorf("Trust = %s, %q, %v", file, allows, err)
 	}
 }
 
@@ -377,6 +429,7 @@ commands = { allow = ["a *"], ask = ["b *"], deny = ["c *"] }
 			t.Errorf("%s %s %s: stdout %q stderr %q exit %d, want %q", c.event, c.tool, c.args, stdout, stderr, code, c.stdout)
 		}
 		_ = os.RemoveAll(p.State)
+		trust(t, p, dir)
 	}
 }
 

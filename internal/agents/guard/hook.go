@@ -118,6 +118,8 @@ func (h *Hook) Run(stdin io.Reader, stdout, stderr io.Writer) int {
 	return a.code
 }
 
+var errNoState = errors.New("neither XDG_STATE_HOME nor HOME is set")
+
 // unreadable is the name of the ledger for inputs that name no session.
 const unreadable = "unreadable"
 
@@ -161,7 +163,7 @@ func (h *Hook) handle(c *contract, in *input, problem error, began time.Time) De
 // result of the comparison with the decision.
 func (h *Hook) record(in *input, d Decision, policies []*Policy, began time.Time) (Decision, error) {
 	if h.Places.State == "" {
-		return d, errors.New("neither XDG_STATE_HOME nor HOME is set")
+		return d, errNoState
 	}
 	clean, err := h.cleaner(policies)
 	if err != nil {

@@ -48,6 +48,7 @@ type Policy struct {
 	guard       *manifest.Guard
 	run         json.RawMessage // [run], for what the ledger must not contain
 	rules       section
+	distrusted  bool // no person has trusted it as it is
 }
 
 // section is the content of [guard].
@@ -87,6 +88,10 @@ func (e *PolicyError) Error() string {
 // there is none, or if one cannot be applied.
 func (p *Places) load(dir, project string) ([]*Policy, error) {
 	var out []*Policy
+	trusted, err := p.trusted()
+	if err != nil {
+		return nil, err
+	}
 	starts := []string{dir}
 	if project != "" && project != dir {
 		starts = append(starts, project)
@@ -100,6 +105,7 @@ func (p *Places) load(dir, project string) ([]*Policy, error) {
 			return nil, err
 		}
 		if at != nil && !slices.ContainsFunc(out, func(x *Policy) bool { return x.file == at.file }) {
+			at.distrusted = trusted[at.file] != at.sum()
 			out = append(out, at)
 		}
 	}

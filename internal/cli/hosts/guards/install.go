@@ -151,6 +151,10 @@ func (cmd *setupCommand) install(ctx context.Context, args []string) error {
 	if cmd.dryRun {
 		return nil
 	}
+	places := guardPlaces(cmd.console)
+	if file := places.Distrusted(p.Dir); file != "" {
+		fmt.Fprintf(cmd.console.Stderr, "concerto: the policy of %s allows nothing yet: `concerto guard trust` shows what it would allow, and trusts it\n", console.Printable(cmd.console.Relative(file)))
+	}
 	return cmd.check(ctx, agents)
 }
 

@@ -237,5 +237,9 @@ func (cmd *reviewCommand) suggest() error {
 	if err != nil {
 		return err
 	}
-	return userfile.Replace(path, after, info.Mode().Perm())
+	if err := userfile.Replace(path, after, info.Mode().Perm()); err != nil {
+		return err
+	}
+	_, _, err = places.Trust(a.Dir) // the person has seen the change
+	return err
 }

@@ -156,3 +156,28 @@ the ledger with your name. Agents cannot run this command.`,
 		},
 	}
 }
+
+func newTrust(a *console.Console) *cobra.Command {
+	return &cobra.Command{
+		Use:   "trust",
+		Short: "Use the rules of the current project that allow something",
+		Long: `A project's policy can deny and ask by itself. It allows calls only after this command, which shows
+the entries that allow something, and only as long as [guard] is as it is now: a change must be
+trusted again. Agents cannot run this command. The policies of the user and of the system need no
+trust.`,
+		Example: `  concerto guard trust`,
+		Args:    console.Arguments(0, 0),
+		RunE: func(*cobra.Command, []string) error {
+			places := guardPlaces(a)
+			file, allows, err := places.Trust(a.Dir)
+			if err != nil {
+				return console.Usage("write [guard] in the project's Concerto.toml", "%v", err)
+			}
+			fmt.Fprintf(a.Stdout, "trusted: %s\n", console.Printable(a.Relative(file)))
+			for _, entry := range allows {
+				fmt.Fprintf(a.Stdout, "  %s\n", console.Printable(entry))
+			}
+			return nil
+		},
+	}
+}

@@ -41,7 +41,7 @@ func Help(t *testing.T, root *cobra.Command, topics []cmdline.Topic) {
 		c.SetOut(nil)
 		most := cmdline.Lines
 		if c == root { // it lists all commands
-			most += 10
+			most += 12
 		}
 		page(t, c.CommandPath(), text.String(), most)
 	}
