@@ -212,7 +212,7 @@ var Policy = []Rule{
 	{Package: "internal/testkit/testevents", Imports: "internal/data/effect internal/data/secret internal/record/event internal/record/eventstream vm", Tests: true},
 	{Package: "internal/record/trace", Imports: "internal/data/effect internal/record/event"},
 	{Package: "internal/record/otlp", Imports: "internal/text/utf8cut"},
-	{Package: "internal/record/eventtext"},
+	{Package: "internal/record/eventtext", Imports: "internal/data/hostmsg"},
 	{Package: "internal/record/activity", Imports: "internal/record/eventtext internal/data/value internal/data/hostmsg internal/data/decision internal/data/effect internal/record/event"},
 	{Package: "relay/client", Imports: "internal/data/hostmsg/request internal/process/userfile internal/text/jsonwrite internal/data/schema internal/data/value internal/data/hostmsg internal/data/decision internal/data/effect internal/record/event relay/protocol internal/text/utf8cut"},
 	{Package: "relay/enginehost", Imports: "internal/data/effect internal/data/hostmsg internal/record/journal internal/record/journal/postgres internal/text/hexsum internal/text/utf8cut relay/client relay/hostd/approvals relay/hostd/ingest relay/hostd/link relay/hostd/redact relay/hostd/runs relay/hostd/spool relay/protocol"},

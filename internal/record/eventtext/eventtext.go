@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 )
 
 // ProgressChannel is the channel of `run::progress`.
@@ -31,6 +33,8 @@ type Event struct {
 	Asks bool
 	// Moved means that Text is progress, which the live view shows.
 	Moved bool
+	// Listed means that the permanent lines about hosts, or the log, show the event.
+	Listed bool
 }
 
 // payload contains the members of all kinds of events.
@@ -106,7 +110,7 @@ var events = map[string]func(*payload) (Event, bool){
 		if about := summary(p.Message); about != "" {
 			text += ": " + about
 		}
-		return Event{Text: text}, p.Host != "" && p.Type != ""
+		return Event{Text: text, Listed: hostmsg.Lookup(p.Type).ByPerson()}, p.Host != "" && p.Type != ""
 	},
 	"listen:invalid": func(p *payload) (Event, bool) {
 		return Event{Text: fmt.Sprintf("%s sent %s, which is not valid: %s", p.Host, p.Type, p.Error)}, p.Host != "" && p.Type != ""
@@ -132,7 +136,7 @@ var events = map[string]func(*payload) (Event, bool){
 		if p.Percent != nil {
 			message = strings.TrimSpace(fmt.Sprintf("%.0f %% %s", *p.Percent, message))
 		}
-		return Event{Text: message, Moved: true}, message != ""
+		return Event{Text: message, Moved: true, Listed: true}, message != ""
 	},
 	"host:log": func(p *payload) (Event, bool) {
 		message := p.text()
@@ -158,13 +162,17 @@ var events = map[string]func(*payload) (Event, bool){
 	"host:plan_resumed": func(p *payload) (Event, bool) {
 		return Event{Text: p.Host + " continues: the limit of its plan no longer applies"}, p.Host != ""
 	},
-	"host:question": func(p *payload) (Event, bool) { return Event{Text: p.Question, Asks: true}, p.Question != "" },
-	"host:approval": func(p *payload) (Event, bool) { return Event{Text: p.Description, Asks: true}, p.Description != "" },
+	"host:question": func(p *payload) (Event, bool) {
+		return Event{Text: p.Question, Asks: true, Listed: true}, p.Question != ""
+	},
+	"host:approval": func(p *payload) (Event, bool) {
+		return Event{Text: p.Description, Asks: true, Listed: true}, p.Description != ""
+	},
 	"host:decided": func(p *payload) (Event, bool) {
-		return Event{Text: fmt.Sprintf("%s: %s: %s", p.Host, decisions[p.Decision], p.Description)}, p.Host != "" && decisions[p.Decision] != ""
+		return Event{Text: fmt.Sprintf("%s: %s: %s", p.Host, decisions[p.Decision], p.Description), Listed: true}, p.Host != "" && decisions[p.Decision] != ""
 	},
 	"host:refused": func(p *payload) (Event, bool) {
-		return Event{Text: fmt.Sprintf("%s: refused: %s", p.Host, p.details.Reason)}, p.Host != "" && p.details.Reason != ""
+		return Event{Text: fmt.Sprintf("%s: refused: %s", p.Host, p.details.Reason), Listed: true}, p.Host != "" && p.details.Reason != ""
 	},
 	"host:repair": func(p *payload) (Event, bool) {
 		return Event{Text: fmt.Sprintf("%s: asked again: %s", p.Host, p.Error)}, p.Host != "" && p.Error != ""
