@@ -104,6 +104,9 @@ func (m *message) isInput() bool { return m.Kind == "execute" && m.Tool == "stdi
 // better title, its first line is the title.
 func (v *View) describe(m *message) {
 	text := strings.TrimSpace(m.Description)
+	if program, rest, ok := strings.Cut(strings.TrimPrefix(text, "stdin of "), ": "); ok && m.isInput() && v.shows(strings.Trim(program, `"`)) && v.shows(rest) {
+		return
+	}
 	if name, rest, ok := strings.Cut(text, ": "); ok && !strings.ContainsAny(name, " \n") && (name == m.Tool || v.shows(rest)) {
 		text = rest // after the name of the tool
 	}
