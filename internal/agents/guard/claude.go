@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/internal/data/hostpolicy"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
@@ -101,7 +102,7 @@ func (c *Call) classifyClaude() error {
 	if slices.Contains(claudeOwn, c.Tool) || slices.Contains(adapter.ClaudeInside, c.Tool) {
 		return nil
 	}
-	c.Kind = adapter.ClaudeKind(c.Tool)
+	c.Kind = hostmsg.ClaudeKind(c.Tool)
 	if strings.Contains(c.Tool, "Mcp") { // it reads what a server has, and no file
 		c.Kind = "other"
 		return nil

@@ -60,6 +60,7 @@ func (cmd *runCommand) showProgress(p *engine.Program, o *engine.Options) *progr
 		cmd.console.Bottom().Show(func(width, most int) []screen.Line { return s.view.Lines(time.Since(s.began), width, most) })
 	} else {
 		s.plain = progress.NewPlain(func(line string) { cmd.console.Notef("%s\n", line) })
+		s.plain.All = cmd.console.Verbose > 0
 		o.Output.Listed = true
 	}
 	o.Records.OnActivity = s.handleEvent

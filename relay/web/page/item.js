@@ -4,6 +4,7 @@ import { granted, outcome } from "parts/approval.js";
 import { JsonTree } from "parts/jsontree.js";
 import { Diff } from "parts/diff.js";
 import { Markdown } from "parts/markdown.js";
+import { eventOf } from "parts/talk.js";
 import { dropEntry, outboxText } from "./data/index.js";
 import { Card } from "./card.js";
 import { Icon } from "./icons.js";
@@ -51,6 +52,8 @@ function Request({ item, selected }) {
 function Emit({ item }) {
   const { channel, payload } = item.data;
   if (channel === "host:gate" && payload?.gate) return verdict(payload.passed, `${payload.host}: ${payload.passed ? "" : "not "}proved by ${payload.gate} (turn ${payload.turn}) ${payload.error ?? ""}`);
+  const event = eventOf(channel, payload);
+  if (event) return html`<p class="event"><${Icon} name="gap" />${plain(`${payload.host}: ${event.title}: ${event.text}`)}</p>`;
   const [, step] = /^pipeline:(?:stage_)?(start|complete|error)$/.exec(channel) ?? [];
   if (step && payload?.name) return html`<p class="event"><${Icon} name=${step === "error" ? "bad" : "start"} />${plain(payload.name + (payload.stage ? `/${payload.stage}` : ""))} ${{ start: "starts", complete: "ends", error: "failed" }[step]}${step === "error" && payload.error && html`: ${plain(payload.error)}`}</p>`;
   return html`<div class="event-data"><p class="label">${plain(item.title)}</p>${payload === null || typeof payload !== "object" ? html`<${Markdown} text=${String(payload)} />`

@@ -8,12 +8,13 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/decision"
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg/request"
 	"github.com/concerto-lang/concerto/internal/engine/report"
 	"github.com/concerto-lang/concerto/internal/record/event"
 )
 
-// view is what the page shows of a request for approval.
+// view is what the page shows of a request for approval or a call.
 type view struct {
 	Title   string `json:"title"`
 	Body    string `json:"body"`
@@ -22,10 +23,16 @@ type view struct {
 	isAsked bool // a person has decided
 }
 
-// views returns the views of all approvals by the number of their item.
+// views returns the views of all approvals and calls by the number of their item.
 func views(r *report.Report) map[int]*view {
 	all := map[int]*view{}
 	for _, x := range r.Items {
+		if x.Details.Type == hostmsg.Progress {
+			if v := request.OfCall(x.Texts.Text); v != nil {
+				all[x.N] = &view{Title: v.Title, Body: v.Subject()}
+			}
+			continue
+		}
 		asked := x.Texts.Request
 		if x.Details.Channel == effect.ToolApproval && x.Kind == string(event.Await) {
 			asked = x.Texts.Payload
