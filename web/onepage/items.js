@@ -61,6 +61,8 @@ export class Items {
 
   // lane returns the name of the lane of an item in the timeline.
   lane(x) {
+    const queue = x.queue ?? (/^merge:/.test(x.channel) ? x.payload?.queue : undefined);
+    if (x.workspace || queue) return x.workspace ? `workspace ${x.workspace}` : `queue ${queue}`;
     if (agent.has(x.kind)) return `agent ${x.name}`;
     if (host.has(x.kind)) return `host ${x.host ?? x.name}`;
     if (x.kind === "tool" || x.kind === "mcp" || x.kind === "pipeline") return title(x);

@@ -115,7 +115,7 @@ func openReport(t *testing.T, r *report.Report, hash string) *browser.Tab {
 // log must be empty: the page loads nothing, and violates no policy.
 func TestReportPage(t *testing.T) {
 	b := openReport(t, sampleReport(t), "")
-	if got := b.Text("h1"); got != "Report of <b>demo</b>" {
+	if got := b.Text("h1"); got != "<b>demo</b>: Is <i>this</i> safe?" {
 		t.Errorf("title %q", got)
 	}
 	if got := b.Eval(`[...document.querySelectorAll("main > section")].map((s) => s.id + ":" + document.getElementById(s.getAttribute("aria-labelledby")).tagName).join(" ")`); got !=
