@@ -3,7 +3,6 @@
 package session
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg/request"
 	"github.com/concerto-lang/concerto/internal/playground/world"
 	"github.com/concerto-lang/concerto/runtime/llm"
 	"github.com/concerto-lang/concerto/runtime/world/emit"
@@ -171,8 +171,8 @@ func (s *Session) Ask(ctx context.Context, prompt string) (string, error) {
 // and its label.
 func (s *Session) AskHost(ctx context.Context, q effect.Asking, message json.RawMessage) (json.RawMessage, error) {
 	var m struct {
-		Question, Description, Tool string
-		Options                     []string
+		Question string
+		Options  []string
 	}
 	if err := json.Unmarshal(message, &m); err != nil {
 		return nil, err
@@ -183,7 +183,7 @@ func (s *Session) AskHost(ctx context.Context, q effect.Asking, message json.Raw
 	}
 	isApproval := q.Type == effect.ToolApproval || hostmsg.Lookup(q.Type).Form == hostmsg.YesNo
 	if isApproval {
-		prompt, choices = " requests approval: "+cmp.Or(m.Description, m.Tool), [][2]string{{"yes", "Approve"}, {"no", "Deny"}}
+		prompt, choices = " requests approval: "+request.Of(message, nil).Summary(), [][2]string{{"yes", "Approve"}, {"no", "Deny"}}
 	}
 	number, c := s.expect()
 	s.send(Event{"ask", map[string]any{"number": number, "prompt": hostmsg.SenderName(q.Host, message) + prompt, "choices": choices, "closed": isApproval}})

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg/request"
 )
 
 // ProgressChannel is the channel of `run::progress`.
@@ -72,7 +73,7 @@ type payload struct {
 }
 
 // details contains the members of the events about what was refused, about gates, about limits of
-// plans and about addresses that a person opens.
+// plans and about addresses that a person opens, and the whole payload.
 type details struct {
 	Address, Reason string
 	Stage           string
@@ -81,6 +82,7 @@ type details struct {
 	Gate            string
 	Turn            int64
 	Until           int64
+	whole           []byte // the payload as JSON
 }
 
 // Read returns the text of an emit. ok is false if the emit does not come from the runtime or the
@@ -91,6 +93,7 @@ func Read(channel string, data []byte) (Event, bool) {
 	if write == nil || json.Unmarshal(data, &p) != nil || json.Unmarshal(data, &p.details) != nil {
 		return Event{}, false
 	}
+	p.details.whole = data
 	return write(&p)
 }
 
@@ -107,7 +110,11 @@ var events = map[string]func(*payload) (Event, bool){
 
 	UnhandledChannel: func(p *payload) (Event, bool) {
 		text := fmt.Sprintf("%s sent %s", p.Host, p.Type)
-		if about := summary(p.Message); about != "" {
+		about := summary(p.Message)
+		if p.Type == hostmsg.Approval {
+			about = request.Of(p.Message, nil).Summary()
+		}
+		if about != "" {
 			text += ": " + about
 		}
 		return Event{Text: text, Listed: hostmsg.Lookup(p.Type).ByPerson()}, p.Host != "" && p.Type != ""
@@ -166,7 +173,7 @@ var events = map[string]func(*payload) (Event, bool){
 		return Event{Text: p.Question, Asks: true, Listed: true}, p.Question != ""
 	},
 	"host:approval": func(p *payload) (Event, bool) {
-		return Event{Text: p.Description, Asks: true, Listed: true}, p.Description != ""
+		return Event{Text: request.Of(p.details.whole, nil).Summary(), Asks: true, Listed: true}, p.Description != ""
 	},
 	"host:decided": func(p *payload) (Event, bool) {
 		return Event{Text: fmt.Sprintf("%s: %s: %s", p.Host, decisions[p.Decision], p.Description), Listed: true}, p.Host != "" && decisions[p.Decision] != ""

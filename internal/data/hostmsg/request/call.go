@@ -125,19 +125,3 @@ func (c *called) fill(m *message, about string) bool {
 	m.Args = update.Input
 	return len(m.Args) > len("{}") || m.Changes != nil
 }
-
-// Subject returns the command of the view, or another text that its title leaves open; "" for none.
-func (v *View) Subject() string {
-	text := strings.TrimSpace(cmp.Or(v.Command, v.Text))
-	for i := range v.Fields {
-		if text == "" && !v.IsOwn && v.Fields[i].JSON[0] == '"' {
-			text = v.Fields[i].Text()
-		}
-	}
-	return text
-}
-
-// Summary returns the title of the view with its subject.
-func (v *View) Summary() string {
-	return strings.TrimSuffix(v.Title+": "+v.Subject(), ": ")
-}

@@ -113,6 +113,26 @@ func TestNothingTwice(t *testing.T) {
 	}
 }
 
+// TestListing checks for each request of the corpus that its line contains the command, the texts
+// and the arguments, and once each.
+func TestListing(t *testing.T) {
+	names, asked := corpus(t)
+	for i, name := range names {
+		v := request.Of(asked[i], read)
+		line := v.Listing()
+		parts := []string{v.Title, strings.TrimRight(v.Command, "\n"), v.Dir, v.Text, v.Reason}
+		for _, f := range v.Fields {
+			parts = append(parts, string(f.JSON))
+		}
+		for _, part := range parts {
+			part = strings.ReplaceAll(part, "\n", "⏎")
+			if !strings.Contains(line, part) || len(part) > 12 && strings.Count(line, part) != 1 {
+				t.Errorf("%s: the line %q does not contain %q once", name, line, part)
+			}
+		}
+	}
+}
+
 // calls are texts and payloads of progress messages about calls, with the summaries of their views.
 var calls = []struct{ text, payload, want string }{
 	{"Bash: go test ./...", `{"message":{"content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"go test ./...","description":"test"}}]}}`, "Run a command: go test ./..."},
