@@ -44,7 +44,7 @@ type Answer struct {
 	Value   string `json:"value"`
 }
 
-// Event is an event for the page. Kind is "stdout", "stderr", "emit", "notice", "host",
+// Event is an event for the page. Kind is "stdout", "stderr", "event", "emit", "notice", "host",
 // "host-start", "host-end", "ask", "asked", "agent", "agent-done", "waiting", "computing", "at" or
 // "end".
 type Event struct {
@@ -72,6 +72,7 @@ func New(send func(Event)) *Session {
 func (s *Session) Run(ctx context.Context, r Request) int {
 	out := &output{session: s, kind: "stdout"}
 	o := world.Options{Dir: r.Dir, Path: r.Path, Args: r.Args, Inputs: r.Inputs, Mock: r.Agents == "mock", Mode: emit.Text, Out: out, Err: &output{session: s, kind: "stderr"},
+		Event:  func(line string) { s.send(Event{"event", line + "\n"}) },
 		Notice: func(text string) { s.send(Event{"notice", text}) },
 		Trace:  func(l world.Line) { s.send(Event{"host", l}) },
 		OnEmit: func(channel string, payload json.RawMessage) {

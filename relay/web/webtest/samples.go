@@ -101,7 +101,7 @@ func FleetOf(note string) Data {
 		tasks = append(tasks, Data{"task": name, "agent": "Coder1", "state": "merged", "since": since(40 - i), "cost_usd": 0.31 + float64(i)/100, "last": "All tests pass."})
 	}
 	for i, name := range []string{"mail", "orders", "payments", "search", "shipping"} {
-		tasks = append(tasks, Data{"task": name, "agent": fmt.Sprintf("Coder%d", i+1), "state": "working", "since": since(9 - i), "cost_usd": 0.2 + float64(i)/10, "last": "Bash: go test ./" + name + "/... -run TestRounding -count=1"})
+		tasks = append(tasks, Data{"task": name, "agent": fmt.Sprintf("Coder%d", i+1), "state": "working", "since": since(9 - i), "cost_usd": 0.2 + float64(i)/10, "last": "Run a command: go test ./" + name + "/... -run TestRounding -count=1"})
 	}
 	tasks = append(tasks, Data{"task": "reports", "agent": "Coder1", "state": "failed", "note": "red", "since": since(12), "cost_usd": 1.204, "last": "TestTotals fails: want 12.50, got 12.49"},
 		Data{"task": "stock", "agent": "Coder2", "state": "submitted", "note": note, "since": since(2), "last": "Stock is counted per warehouse now."})

@@ -126,7 +126,7 @@ func TestReportPage(t *testing.T) {
 		t.Errorf("the texts of the run have become %d elements", n)
 	}
 	for place, wants := range map[string][]string{
-		"#summary":      {"journal damaged: 4 records <skipped>", "failed", "2026-03-01 08:00:00 UTC", "9.000 s duration", "r_abc", "$0.25 cost", "1 denied", "1 errors", "Stopped by: no <way>", "HOME"},
+		"#summary":      {"journal damaged: 4 records <skipped>", "failed", "2026-03-01 08:00:00 UTC", "9.000 s duration", "r_abc", "$0.25 cost", "1 denied", "1 error", "Stopped by: no <way>", "HOME"},
 		"#conversation": {"agent Judge: 1 conversation", "Is <i>this</i> safe?", "reply of rules/m", "host Coder: 1 conversation", "Run a command", `rm -rf build`, "Denied by handler: keep it", "half done", "done"},
 		"#decisions":    {"Run a command (Coder): Denied by handler: keep it (agent Judge) after 1.000 s at main.conc:4:5", "rm -rf build"},
 		"#output":       {"emit note", "denied⟦U+202E⟧ it", "<script>alert(2)</script>"},

@@ -34,7 +34,10 @@ func (p *writer) fleet() {
 	p.add("<table><thead><tr><th>Task</th><th>Agent</th><th>State</th><th>Since</th><th>Cost</th><th>Last line</th></tr></thead><tbody>\n")
 	for i := range tasks[:min(len(tasks), shownRows)] {
 		t := &tasks[i]
-		since, usd := "", ""
+		since, usd, class := "", "", ""
+		if t.State == fleet.Failed {
+			class = "bad"
+		}
 		if t.Since != nil {
 			since = seconds(*t.Since)
 		}
@@ -42,7 +45,7 @@ func (p *writer) fleet() {
 			usd = "$" + string(t.Cost)
 		}
 		state := strings.TrimSpace(p.taskState(t.State) + " " + t.Note)
-		p.add("<tr><th scope=\"row\">%s</th><td>%s</td><td class=\"%s\">%s</td><td>%s</td><td>%s</td><td>%s</td></tr>\n", t.Task, t.Agent, tone(t.State), state, since, usd, t.Last)
+		p.add("<tr><th scope=\"row\">%s</th><td>%s</td><td class=\"%s\">%s</td><td>%s</td><td>%s</td><td>%s</td></tr>\n", t.Task, t.Agent, class, state, since, usd, t.Last)
 	}
 	p.add("</tbody></table>\n")
 	if more := len(tasks) - shownRows; more > 0 {

@@ -181,7 +181,8 @@ func (p *writer) summary() {
 	if used := &p.r.Totals.Used; used.TokensIn+used.TokensOut > 0 {
 		text("Tokens", fmt.Sprintf("%d in, %d out", used.TokensIn, used.TokensOut)+estimated(used))
 	}
-	text("Items", fmt.Sprintf("%d, with %d decisions", len(p.r.Items), len(p.r.Decisions)))
+	text("Items", fmt.Sprint(len(p.r.Items)))
+	text("Decisions", fmt.Sprint(len(p.r.Decisions)))
 	text("Arguments", strings.Join(run.Args, " "))
 	if s := string(run.Inputs); s != "null" {
 		text("Input", s)

@@ -126,7 +126,7 @@ func (p *writer) band() {
 			last = x
 		}
 	}
-	cell("errors", fmt.Sprint(failures), map[bool]string{true: "bad"}[failures > 0])
+	cell(map[bool]string{true: "error", false: "errors"}[failures == 1], fmt.Sprint(failures), map[bool]string{true: "bad"}[failures > 0])
 	p.add("</div>\n")
 	if last != nil && run.State == "failed" && last.Error != "" {
 		p.add("<p class=\"gap\">Stopped by: <a href=\"#item-%d\">%s</a></p>\n", last.N, last.Error)
