@@ -22,31 +22,31 @@ func (v *View) Summary() string {
 	return strings.TrimSuffix(v.Title+": "+v.Subject(), ": ")
 }
 
+// Parts returns the parts of the view after its title, in which changes describes the changes of
+// files.
+func (v *View) Parts(changes string) (parts []string) {
+	all := [][2]string{{"", strings.TrimRight(v.Command, "\n")}, {"in ", v.Dir}, {"", strings.TrimRight(changes, "\n")}, {"", v.Text}}
+	for i := range v.Fields {
+		all = append(all, [2]string{v.Fields[i].Name + ": ", v.Fields[i].Text()})
+	}
+	for _, part := range append(all, [2]string{"reason: ", v.Reason}, [2]string{"risk: ", v.Risk}) {
+		if part[1] != "" {
+			parts = append(parts, part[0]+part[1])
+		}
+	}
+	return parts
+}
+
 // Listing returns the whole view on one line, in which ⏎ is a line break. Of changes of files, it
 // contains the numbers of lines.
 func (v *View) Listing() string {
-	parts := []string{strings.TrimSuffix(v.Title+": "+strings.TrimRight(v.Command, "\n"), ": ")}
-	add := func(format, text string) {
-		if text != "" {
-			parts = append(parts, fmt.Sprintf(format, text))
-		}
-	}
-	add("in %s", v.Dir)
+	changes := ""
 	for i := range v.Files {
 		c := &v.Files[i]
-		counts := fmt.Sprintf("+%d −%d", c.Added, c.Removed)
 		if len(v.Files) > 1 {
-			counts = c.Path + " " + counts
+			changes += c.Path + " "
 		}
-		parts = append(parts, counts)
-		add("to %s", c.To)
-		add("%s", c.Note)
+		changes += strings.TrimSpace(fmt.Sprintf("+%d −%d %s %s", c.Added, c.Removed, c.To, c.Note)) + "\n"
 	}
-	add("%s", v.Text)
-	for i := range v.Fields {
-		parts = append(parts, v.Fields[i].Name+" "+string(v.Fields[i].JSON))
-	}
-	add("reason: %s", v.Reason)
-	add("risk: %s", v.Risk)
-	return strings.ReplaceAll(strings.Join(parts, "; "), "\n", "⏎")
+	return strings.ReplaceAll(strings.TrimSuffix(v.Title+": "+strings.Join(v.Parts(changes), "; "), ": "), "\n", "⏎")
 }

@@ -122,7 +122,7 @@ func TestListing(t *testing.T) {
 		line := v.Listing()
 		parts := []string{v.Title, strings.TrimRight(v.Command, "\n"), v.Dir, v.Text, v.Reason}
 		for _, f := range v.Fields {
-			parts = append(parts, string(f.JSON))
+			parts = append(parts, f.Text())
 		}
 		for _, part := range parts {
 			part = strings.ReplaceAll(part, "\n", "⏎")

@@ -48,22 +48,7 @@ func views(r *report.Report) map[int]*view {
 }
 
 func viewOf(x *report.Item, of *request.View) *view {
-	var parts []string
-	add := func(format, text string) {
-		if text != "" {
-			parts = append(parts, fmt.Sprintf(format, text))
-		}
-	}
-	add("%s", of.Command)
-	add("in %s", of.Dir)
-	add("%s", strings.TrimRight(of.Unified(), "\n"))
-	add("%s", of.Text)
-	for i := range of.Fields {
-		add(of.Fields[i].Name+": %s", of.Fields[i].Text())
-	}
-	add("reason: %s", of.Reason)
-	add("risk: %s", of.Risk)
-	v := &view{Title: of.Title, Body: strings.Join(parts, "\n")}
+	v := &view{Title: of.Title, Body: strings.Join(of.Parts(of.Unified()), "\n")}
 	v.isAsked = slices.Contains([]string{effect.ByTerminal, effect.ByStdin, effect.ByRelay, effect.ByAnswer, effect.ByCommandLine}, x.Details.Actor)
 	var failed struct {
 		Error string `json:"error"`
