@@ -4,7 +4,7 @@ import { element } from "./nodes.js";
 import { shown, title, took } from "./items.js";
 import { link } from "./detail.js";
 import { plain } from "parts/plain.js";
-import { eventOf, rowsOf, sentence } from "parts/talk.js";
+import { rowsOf, sentence } from "parts/talk.js";
 import { scan } from "parts/scan.js";
 
 const step = 100; // number of entries that are shown at once
@@ -134,7 +134,7 @@ function talk(items, x) {
   const visit = (parent) => {
     for (const c of items.children.get(parent.n) ?? []) {
       if (c.kind === "agent" || c.kind === "exchange") continue; // has a conversation of its own
-      if (parts.has(c.kind) || items.report.views?.[c.n]) messages.push(message(c, items.report.views?.[c.n]));
+      if (parts.has(c.kind) || (c.kind === "await" && items.report.views?.[c.n])) messages.push(message(c, items.report.views?.[c.n]));
       visit(c);
     }
   };
@@ -177,7 +177,7 @@ export function output(to, items) {
   }
   const body = element("div"), fill = (lines) => {
     body.replaceChildren();
-    list(body, lines, (x) => (x.kind === "print" ? entry(x, "print", shown(x.text)) : entry(x, `${x.kind} ${x.channel ?? x.name}`, eventOf(x.channel, x.payload)?.text ?? shown(x.payload))));
+    list(body, lines, (x) => (x.kind === "print" ? entry(x, "print", shown(x.text)) : entry(x, `${x.kind} ${x.channel ?? x.name}`, items.report.views?.[x.n]?.title ?? shown(x.payload))));
   };
   fill(own);
   if (own.length < all.length) {

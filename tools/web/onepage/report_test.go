@@ -183,6 +183,34 @@ func TestReportPage(t *testing.T) {
 	b.Wait(`document.querySelector("#about h3")?.textContent.startsWith("host ")`)
 }
 
+// TestReportOfFleet checks the table of a fleet, what items about calls and events of the runtime
+// show, and that a conversation does not repeat such events.
+func TestReportOfFleet(t *testing.T) {
+	r := sampleReport(t)
+	since := 4.5
+	r.Fleet = &report.Fleet{Tasks: []report.FleetTask{{Task: "done", Agent: "A", State: "merged", Cost: json.RawMessage("0.25"), Last: "All <i>tests</i> pass."},
+		{Task: "other", Agent: "B", State: "failed", Note: "red", Since: &since, Cost: json.RawMessage("null")}}, Queues: []report.FleetQueue{{Name: "main", Merged: 1, Failed: 1}}}
+	exchange := 4
+	call := &report.Item{N: len(r.Items) + 1, Kind: "message", Name: "progress", Parent: &exchange, Status: "ok", Details: report.Details{Type: "progress", Host: "Coder", Workspace: "fix"}}
+	call.Texts.Text = json.RawMessage(`{"message":"Bash: go test","stage":"tool","payload":{"message":{"content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"go test"}}]}}}`)
+	event := &report.Item{N: call.N + 1, Kind: "emit", Name: "host:blocked", Parent: &exchange, Status: "ok", Details: report.Details{Channel: "host:blocked"}}
+	event.Texts.Payload = json.RawMessage(`{"host":"Coder","address":"evil.example:443"}`)
+	r.Items = append(r.Items, call, event)
+	b := openReport(t, r, "")
+	if got, want := b.Text("#fleet table"), "Task\tAgent\tState\tSince\tCost\tLast line\nother\tB\tfailed red\t4.500 s\t\t\ndone\tA\tmerged\t\t$0.25\tAll <i>tests</i> pass."; got != want {
+		t.Errorf("the table of the fleet is %q, want %q", got, want)
+	}
+	for place, want := range map[string]int{"#rows": 1, "#conversation": 1} {
+		if n := strings.Count(b.Text(place), "Run a command · go test") + strings.Count(b.Text(place), "Run a command go test"); n != want {
+			t.Errorf("%s shows the call %d times, want %d:\n%s", place, n, want, b.Text(place))
+		}
+	}
+	if n := strings.Count(b.Text("#rows"), "Coder: blocked: evil.example:443") - strings.Count(b.Text("#conversation"), "evil.example"); n != 1 {
+		t.Errorf("the event is not shown once, in the table of items")
+	}
+	b.Axe()
+}
+
 // TestReportPictures compares pictures of the page.
 func TestReportPictures(t *testing.T) {
 	b := openReport(t, sampleReport(t), "#item-5")

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -12,9 +13,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/hostmsg/request"
 	"github.com/concerto-lang/concerto/internal/engine/report"
 	"github.com/concerto-lang/concerto/internal/record/event"
+	"github.com/concerto-lang/concerto/internal/record/eventtext"
 )
 
-// view is what the page shows of a request for approval or a call.
+// view is what the page shows of a request for approval, a call or an event of the runtime.
 type view struct {
 	Title   string `json:"title"`
 	Body    string `json:"body"`
@@ -23,13 +25,20 @@ type view struct {
 	isAsked bool // a person has decided
 }
 
-// views returns the views of all approvals and calls by the number of their item.
+// views returns the views of all approvals, calls and events of the runtime by the number of their
+// item.
 func views(r *report.Report) map[int]*view {
 	all := map[int]*view{}
 	for _, x := range r.Items {
 		if x.Details.Type == hostmsg.Progress {
 			if v := request.OfCall(x.Texts.Text); v != nil {
 				all[x.N] = &view{Title: v.Title, Body: v.Subject()}
+			}
+			continue
+		}
+		if e, ok := eventtext.Read(x.Details.Channel, x.Texts.Payload); ok && x.Kind == string(event.Emit) {
+			if text := cmp.Or(e.Text, e.Line); text != "" {
+				all[x.N] = &view{Title: text}
 			}
 			continue
 		}
