@@ -161,8 +161,10 @@ func (s *Source) reportMessages(id string, r effect.Result, err error) {
 		m := &msgs.Messages[i]
 		row, payload := hostmsg.Lookup(m.Type), value.AppendJSON(nil, m.Payload)
 		l := protocol.Listen{ListenID: id, Host: x.host, Phase: phaseMessage, MessageType: m.Type, MessageID: plainID(m.ID), Value: shorten(payload)}
-		if v := viewOf(m.Type, payload); v != nil {
+		if v := viewOf(m, payload); v != nil {
 			l.Title, l.Line = firstChars(v.Title, maxPrompt), firstChars(v.Subject(), maxPrompt)
+		} else if m.Decided {
+			l.Title = eventText(m.Type, payload)
 		}
 		s.report(protocol.RunListen, l)
 		if row.Terminal() {
@@ -178,12 +180,19 @@ func (s *Source) reportMessages(id string, r effect.Result, err error) {
 }
 
 // viewOf returns the view of a host's message about a call or an approval, or nil.
-func viewOf(typ string, payload json.RawMessage) *view.View {
-	switch typ {
-	case hostmsg.Progress:
+func viewOf(m *effect.HostMessage, payload json.RawMessage) *view.View {
+	switch {
+	case m.Type == hostmsg.Progress:
 		return view.OfCall(payload)
-	case hostmsg.Approval:
+	case m.Type == hostmsg.Approval:
 		return view.Of(payload, nil)
+	case m.IsRuling():
+		var of struct {
+			Asked json.RawMessage `json:"asked"`
+		}
+		if json.Unmarshal(payload, &of) == nil && of.Asked != nil {
+			return view.Of(of.Asked, nil)
+		}
 	}
 	return nil
 }

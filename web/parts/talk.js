@@ -10,21 +10,6 @@ export function sentence(v) {
   return text === undefined || text === null ? "" : typeof text === "string" ? text : JSON.stringify(text);
 }
 
-// own contains the events of the runtime about a host: what has happened, and the member with the rest.
-const own = {
-  "host:blocked": ["blocked", "address"],
-  "host:refused": ["refused", "reason"],
-  "host:repair": ["asked again", "error"],
-  "host:steered": ["received", "text"],
-  "host:undelivered": ["a decision did not arrive", "reason"],
-};
-
-// eventOf returns {title, text} for such an event, or null.
-export function eventOf(channel, value) {
-  const [title, member] = Object.hasOwn(own, channel) ? own[channel] : [];
-  return title && typeof value?.[member] === "string" ? { title, text: value[member] } : null;
-}
-
 // titleOf returns what a call or an approval is about. A message of an older version has only the
 // text of the host.
 const titleOf = ({ title, line = "", value }, text = value) => (title ? { title, about: line } : { title: sentence(text), about: "" });
@@ -40,8 +25,8 @@ function block(payload, isNew) {
 const idOf = (b) => b.tool_use_id ?? b.toolCallId ?? b.id;
 
 // rowsOf returns the rows of an exchange. A message is {type, value, ts, id?, title?, line?, error?,
-// of?}: ts is its time in milliseconds, title and line are what a call or an approval is about, and of
-// is passed on to the row. The type prompt begins the exchange, and the type answer answers the message
+// of?}: ts is its time in milliseconds, title and line are what a call or an approval is about, or an
+// event of the runtime, and of is passed on to the row. The type prompt begins the exchange, and the type answer answers the message
 // with the same id. The rows have one of the kinds
 //
 //   prompt   {text}            the task
@@ -53,7 +38,7 @@ const idOf = (b) => b.tool_use_id ?? b.toolCallId ?? b.id;
 //                              isOfCall means that the row of a call has both
 //   failed   {text}
 //   note     {title, text}
-//   event    {title, text}     an event of the runtime
+//   event    {title}           an event of the runtime
 //   other    {}                a message that the caller shows
 //   facts    {usage, cost, session, turns, all}   all contains the messages of which the others show nothing
 export function rowsOf(messages) {
@@ -146,7 +131,7 @@ export function rowsOf(messages) {
   }
 
   for (const m of messages) {
-    const handle = Object.hasOwn(handlers, m.type) ? handlers[m.type] : (x, v) => add(x, eventOf(m.type, v) ? { kind: "event", ...eventOf(m.type, v) } : { kind: "note", title: m.type, text: typeof v === "object" && !v.message && !v.text ? "" : sentence(v), value: v });
+    const handle = Object.hasOwn(handlers, m.type) ? handlers[m.type] : (x, v) => add(x, m.title ? { kind: "event", title: m.title } : { kind: "note", title: m.type, text: typeof v === "object" && !v.message && !v.text ? "" : sentence(v), value: v });
     if (last?.kind === "thought" && !(m.type === "log" && m.value?.level === "thought")) last.ms = m.ts - last.ts;
     handle(m, m.value ?? {});
   }

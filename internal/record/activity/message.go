@@ -78,6 +78,9 @@ func (f *Follower) handleRuling(x *exchange, m *effect.HostMessage) {
 	e := x.event(Asked)
 	// A rule inspects the kind, paths and arguments of an action, so it can decide only approvals.
 	e.Type, e.ID, e.Text = hostmsg.Approval, textMember(p, "id"), questionText(m)
+	if asked, ok := p.GetString(effect.DecidedAsked); ok {
+		e.Text = request.Of(value.AppendJSON(nil, asked), nil).Summary()
+	}
 	f.emitEvent(e)
 	e.Kind, e.By, e.Text = Answered, effect.ByRules, ""
 	if e.Denied = textMember(p, "decision") == decision.Deny; !e.Denied {

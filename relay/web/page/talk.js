@@ -50,7 +50,7 @@ const kinds = {
   asks: Asks,
   failed: ({ row }) => html`<p class="failed">${plain(row.text)}</p>`,
   note: ({ row }) => html`<div class="note"><span class="label">${plain(row.title)}</span> ${row.text ? html`<${Markdown} text=${row.text} />` : html`<${JsonTree} value=${row.value} />`}</div>`,
-  event: ({ row }) => html`<p class="event"><${Icon} name="gap" />${plain(`${row.title}: ${row.text}`)}</p>`,
+  event: ({ row }) => html`<p class="event"><${Icon} name="gap" />${plain(row.title)}</p>`,
   facts: Facts,
 };
 

@@ -10,6 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/graph"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg/request"
+	"github.com/concerto-lang/concerto/internal/record/eventtext"
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/server/servertest"
 )
@@ -123,8 +124,20 @@ func Message(typ string, value Data) Data {
 	data := Data{"message_type": typ, "value": value}
 	if v != nil {
 		data["title"], data["line"] = v.Title, v.Subject()
+	} else if e, ok := eventtext.Read(typ, text); ok && e.Text != "" {
+		data["title"] = e.Text
 	}
 	return data
+}
+
+// Event sends an event of the runtime, with its text.
+func (r *Run) Event(channel string, payload Data) {
+	text, err := json.Marshal(payload)
+	if err != nil {
+		panic(err)
+	}
+	e, _ := eventtext.Read(channel, text)
+	r.Send(protocol.RunEmit, Data{"channel": channel, "payload": payload, "text": e.Text, "awaited": false})
 }
 
 // sampleTalk sends a conversation with a host.

@@ -151,8 +151,9 @@ func TestDecisionsInConversation(t *testing.T) {
 	run.Send(protocol.RunDecision, webtest.Data{"title": "Answer a question", "line": "Tabs or spaces?", "decision": "answer", "answer": "Tabs", "actor": "rule", "by": "main.conc:7", "host": "Coder", "message_id": "q1"})
 	x.send("reply", webtest.Data{"message_type": "question", "message_id": "q1", "value": "Tabs"})
 	x.message("host:blocked", "", webtest.Data{"host": "Coder", "address": "evil.example:443"})
-	run.Send(protocol.RunEmit, webtest.Data{"channel": "host:blocked", "payload": webtest.Data{"host": "Coder", "address": "evil.example:443"}, "awaited": false})
-	run.Send(protocol.RunEmit, webtest.Data{"channel": "host:repair", "payload": webtest.Data{"host": "Coder", "turn": 1, "error": "passed: expected Int"}, "awaited": false})
+	run.Event("host:blocked", webtest.Data{"host": "Coder", "address": "evil.example:443"})
+	run.Event("host:repair", webtest.Data{"host": "Coder", "turn": 1, "error": "passed: expected Int"})
+	run.Event("merge:landed", webtest.Data{"queue": "main", "commit": "1", "changes": []string{"fix"}})
 	x.message("host:steered", "", webtest.Data{"host": "Coder", "text": "Hurry up.", "key": "k1", "outcome": "received", "by": "relay"})
 	x.message("question", "q2", webtest.Data{"question": "Deploy at once?"})
 	run.Ask("r2", webtest.Data{"reason": "prompt", "prompt": "Deploy at once?", "from": webtest.Data{"kind": "question", "host": "Coder › helper", "message_id": "q2"}, "questions": []webtest.Data{{"id": "answer", "question": "Deploy at once?", "kind": "text"}}})
@@ -167,7 +168,7 @@ func TestDecisionsInConversation(t *testing.T) {
 		t.Helper()
 		b.Wait("__see.all('@approval-card').length === 1 && __see.all('@talk').length === 2")
 		text := b.Text("@run-thread")
-		for _, once := range []string{"Read .env", `Denied by deny = [".env"]`, "Tabs or spaces?", "The file has both.", "wide", `Answered "Tabs" by main.conc:7`, "blocked: evil.example:443", "Coder: asked again: passed: expected Int", "received: Hurry up.", "Deploy at once?", "Which old one?", "Answered the first", "it broke"} {
+		for _, once := range []string{"Read .env", `Denied by deny = [".env"]`, "Tabs or spaces?", "The file has both.", "wide", `Answered "Tabs" by main.conc:7`, "Coder: blocked: evil.example:443", "Coder: asked again: passed: expected Int", "Coder received: Hurry up.", "main: merged fix", "Deploy at once?", "Which old one?", "Answered the first", "it broke"} {
 			if n := strings.Count(text, once); n != 1 {
 				t.Errorf("the thread contains %q %d times, want once: %s", once, n, text)
 			}

@@ -36,7 +36,8 @@ func views(r *report.Report) map[int]*view {
 			}
 			continue
 		}
-		if e, ok := eventtext.Read(x.Details.Channel, x.Texts.Payload); ok && x.Kind == string(event.Emit) {
+		if x.Kind == string(event.Emit) || x.Kind == string(event.Message) {
+			e, _ := eventtext.Read(cmp.Or(x.Details.Channel, x.Details.Type), slices.Concat(x.Texts.Payload, x.Texts.Text)) // an item has one of them
 			if text := cmp.Or(e.Text, e.Line); text != "" {
 				all[x.N] = &view{Title: text}
 			}
