@@ -154,6 +154,8 @@ type Output struct {
 	Terminal bool
 	// Viewed means that another view shows the progress, so progress events are not printed.
 	Viewed bool
+	// Listed means that lines show what hosts do; see emit.Options.
+	Listed bool
 	// Events receives the events of the runtime if To is not a terminal and Mode is emit.Text; see
 	// emit.Options.
 	Events func(channel, line string)

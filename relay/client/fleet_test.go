@@ -42,7 +42,9 @@ func TestFleet(t *testing.T) {
 			text, _ := lines(&s.queue)
 			s.mu.Unlock()
 			for line := range strings.Lines(text) {
-				var e struct{ Data protocol.Meta }
+				var e struct {
+					Data struct{ Fleet *protocol.Fleet }
+				}
 				if err := json.Unmarshal([]byte(line), &e); err != nil {
 					t.Fatal(err)
 				}
@@ -86,12 +88,12 @@ func TestFleet(t *testing.T) {
 		message(2, "progress", `{"message":"Bash: go test\nmore","stage":"tool","cost_usd":0.25}`)
 		message(2, "progress", `{"message":"12 tokens","stage":"usage","cost_usd":0.5}`)
 		message(2, "log", `{"message":"a remark"}`)
-		want("2 working, 0 merged, 0 failed, 2 in all", `Lone Lone working $0.50 "alone"`, `fix Coder working $0.50 "Bash: go test"`)
+		want("2 working, 0 merged, 0 failed, 2 in all", `Lone Lone working $0.50 "alone"`, `fix Coder working $0.50 "Run a command: go test"`)
 		perform(&effect.ExchangeOpen{Host: "Tester", Workspace: "fix"}, &effect.ExchangeOpened{ID: 3}, nil)
 		perform(&effect.ExchangeClose{ID: 3}, nil, nil)
 		message(1, "error", `{"message":"no model"}`)
 		perform(&effect.ExchangeClose{ID: 1}, nil, nil)
-		want("1 working, 0 merged, 1 failed, 2 in all", `Lone Lone failed no model $0.50 "alone"`, `fix Coder working $0.50 "Bash: go test"`)
+		want("1 working, 0 merged, 1 failed, 2 in all", `Lone Lone failed no model $0.50 "alone"`, `fix Coder working $0.50 "Run a command: go test"`)
 		message(2, "result", `{"text":"All done.\nReally.","cost_usd":0.75}`)
 		perform(&effect.ExchangeClose{ID: 2}, nil, nil)
 		perform(&effect.ExchangeOpen{Host: "Gone", Workspace: "b"}, nil, effect.Errorf("HostError", "not found"))
@@ -124,13 +126,13 @@ func TestHostsAreFleet(t *testing.T) {
 	s := &Source{wake: make(chan struct{}, 1)}
 	s.places.init()
 	for i, name := range []string{"A", "B", "C", "A", "D"} {
-		if s.places.fleet.report() != nil {
+		if s.places.fleet.IsFleet {
 			t.Errorf("the run is a fleet before host %d", i)
 		}
 		testevents.New(nil, s.Sink()).Perform(1, &effect.ExchangeOpen{Host: name}, nil, effect.Errorf("HostError", "not found"))
 	}
 	s.endPlaces()
-	if f := s.places.fleet.report(); f == nil || len(f.Tasks) != 4 || f.Failed != 4 {
+	if f := s.places.fleetOf(); !s.places.fleet.IsFleet || len(f.Tasks) != 4 || f.Failed != 4 {
 		t.Errorf("fleet = %+v, want four hosts", f)
 	}
 }

@@ -1,10 +1,12 @@
 package client
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/record/eventtext"
 )
 
 // item is an event of a run. The writing goroutine encodes it when it is written, so that reporting
@@ -97,6 +99,9 @@ func (w *encoder) encode(c *chunk) []byte {
 		switch x.of.kind {
 		case isEmit:
 			w.appendEmit(x)
+			if text := eventText(x.of.name, x.text); text != "" {
+				w.b = value.AppendString(append(w.b, `,"text":`...), text)
+			}
 			w.b = append(w.b, ",\"awaited\":false}}\n"...)
 		case isAwaited:
 			w.appendEmit(x)
@@ -112,6 +117,15 @@ func (w *encoder) encode(c *chunk) []byte {
 		}
 	}
 	return w.b
+}
+
+// eventText returns what an event of the runtime reports, or "" for another emit.
+func eventText(channel string, payload []byte) string {
+	e, ok := eventtext.Read(channel, payload)
+	if !ok {
+		return ""
+	}
+	return firstChars(cmp.Or(e.Text, e.Line), maxPrompt)
 }
 
 // appendEmit appends the line of an emit up to the member awaited.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/record/event"
+	"github.com/concerto-lang/concerto/internal/record/event/fleet"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
@@ -17,21 +17,12 @@ const placesPause = 5 * time.Second
 // places are the merge queues and workspaces of a run. The structure of the run contains each as a
 // node with its state. A workspace is a place until it is removed or its change is merged.
 type places struct {
-	graph   placesGraph
-	all     []place
-	working map[int64]occupant // exchanges in workspaces, by number
-	queues  map[int64]string   // names of the queues that are run, by the number of the run
-	changes map[change]string  // names of workspaces by their changes
-	timer   *time.Timer        // ends placesPause after a report; nil if a report may follow now
-	changed bool               // since the last report
-	fleet   fleet
+	graph placesGraph
+	fleet *fleet.Fleet
+	began time.Time   // start of the run
+	shown []place     // the places of the last report
+	timer *time.Timer // ends placesPause after a report; nil if a report may follow now
 }
-
-// occupant is a host that works in a workspace.
-type occupant struct{ host, workspace string }
-
-// change is a change in a queue.
-type change struct{ queue, id string }
 
 // placesGraph is the structure of a program; see graph.Placed.
 type placesGraph struct {
@@ -54,37 +45,37 @@ const (
 	placeWorkspace = "workspace"
 )
 
-func (p *places) init() {
-	p.fleet.init()
-	p.working, p.queues, p.changes = map[int64]occupant{}, map[int64]string{}, map[change]string{}
-}
+func (p *places) init() { p.fleet = fleet.New() }
 
-// set sets the state of a place, and adds the place if it is new.
-func (p *places) set(kind, name, state string) {
-	x := place{kind + ":" + name, kind, name, state}
-	at := slices.IndexFunc(p.all, func(y place) bool { return y.ID == x.ID })
-	switch {
-	case at < 0:
-		p.all = append(p.all, x)
-	case p.all[at] == x:
-		return
-	default:
-		p.all[at] = x
+// all returns the places.
+func (p *places) all() (out []place) {
+	add := func(kind, name, state string) { out = append(out, place{kind + ":" + name, kind, name, state}) }
+	for _, t := range p.fleet.Tasks {
+		if !t.IsWorkspace || t.Gone {
+			continue
+		}
+		state := fleet.Open
+		switch t.State {
+		case fleet.Working:
+			state = t.Agent + " works"
+		case fleet.Submitted:
+			state = "submitted to " + t.Note
+		case fleet.Failed:
+			state = "failed: " + t.Note
+		}
+		add(placeWorkspace, t.Name, state)
 	}
-	p.changed = true
-}
-
-func (p *places) removeWorkspace(name string) {
-	n := len(p.all)
-	p.all = slices.DeleteFunc(p.all, func(x place) bool { return x.ID == placeWorkspace+":"+name })
-	p.changed = p.changed || len(p.all) < n
+	for _, q := range p.fleet.Queues {
+		add(placeQueue, q.Name, q.QueueState.String())
+	}
+	return out
 }
 
 // structure returns the structure of the program with its places.
 func (p *places) structure() json.RawMessage {
 	g := p.graph
 	g.Nodes = slices.Clone(g.Nodes)
-	for _, x := range p.all {
+	for _, x := range p.shown {
 		node, err := json.Marshal(x)
 		if err != nil {
 			panic("relay: a place is no JSON: " + err.Error())
@@ -102,7 +93,7 @@ func (p *places) structure() json.RawMessage {
 }
 
 // hasNews reports whether there is something to report.
-func (p *places) hasNews() bool { return p.changed || p.fleet.isFleet && p.fleet.changed }
+func (p *places) hasNews() bool { return p.fleet.IsFleet && p.fleet.Changed }
 
 // handlePlaces updates the places for an effect that has ended.
 func (s *Source) handlePlaces(e *event.Event) {
@@ -110,10 +101,10 @@ func (s *Source) handlePlaces(e *event.Event) {
 		return
 	}
 	s.mu.Lock()
-	s.places.fleet.handle(e)
-	if e.Err == nil {
-		s.places.handle(e)
+	if s.places.began.IsZero() {
+		s.places.began = time.Now().Add(-e.At)
 	}
+	s.places.fleet.Handle(e)
 	pending := s.places.hasNews() && s.places.timer == nil
 	s.mu.Unlock()
 	if pending {
@@ -128,14 +119,12 @@ func (s *Source) reportPlaces() {
 		s.mu.Unlock()
 		return
 	}
-	var meta protocol.Meta
-	if s.places.changed {
+	meta := protocol.Meta{Fleet: s.places.fleetOf()}
+	if all := s.places.all(); !slices.Equal(all, s.places.shown) {
+		s.places.shown = all
 		meta.Structure = s.places.structure()
 	}
-	if s.places.fleet.changed {
-		meta.Fleet = s.places.fleet.report()
-	}
-	s.places.changed, s.places.fleet.changed = false, false
+	s.places.fleet.Changed = false
 	s.places.timer = time.AfterFunc(placesPause, s.reportPlaces)
 	s.mu.Unlock()
 	s.report(protocol.RunMeta, meta)
@@ -151,82 +140,36 @@ func (s *Source) endPlaces() {
 	}
 }
 
-func (p *places) handle(e *event.Event) {
-	switch q := e.Request.(type) {
-	case *effect.WorkOpen:
-		p.set(placeWorkspace, q.Name, "open")
-		p.fleet.set(p.fleet.find(q.Name), taskOpen, "")
-	case *effect.WorkRemove:
-		p.removeWorkspace(q.Name)
-		p.fleet.end(q.Name, taskRemoved)
-	case *effect.ExchangeOpen:
-		if at, ok := e.Result.(*effect.ExchangeOpened); ok && q.Workspace != "" {
-			p.working[at.ID] = occupant{q.Host, q.Workspace}
-			p.set(placeWorkspace, q.Workspace, q.Host+" works")
-		}
-	case *effect.ExchangeClose:
-		p.endExchange(q.ID)
-	case *effect.MergeSubmit:
-		if done, ok := e.Result.(*effect.MergeSubmitted); ok {
-			p.changes[change{q.Queue, done.ID}] = q.Name
-			p.set(placeWorkspace, q.Name, "submitted to "+q.Queue)
-			p.fleet.set(p.fleet.find(q.Name), taskSubmitted, q.Queue)
-		}
-	case *effect.MergeOpen:
-		if at, ok := e.Result.(*effect.MergeOpened); ok && q.Queue != "" {
-			p.queues[at.ID] = q.Queue
-			p.set(placeQueue, q.Queue, effect.QueueState{}.String())
-			p.fleet.setQueue(q.Queue, effect.QueueState{})
-		}
-	case *effect.MergeNext:
-		if m, ok := e.Result.(*effect.MergeEvent); ok && p.queues[q.ID] != "" {
-			p.handleMerge(p.queues[q.ID], m)
-		}
+// fleetOf returns the tasks in the form for a relay. Of many tasks, it leaves out the oldest ones
+// that have ended or rest, and then the oldest ones.
+func (p *places) fleetOf() *protocol.Fleet {
+	f := p.fleet
+	out := &protocol.Fleet{Total: int64(len(f.Tasks)), Tasks: []protocol.FleetTask{}, Queues: []protocol.FleetQueue{}}
+	for _, q := range f.Queues {
+		out.Queues = append(out.Queues, protocol.FleetQueue{Name: q.Name, Queued: int64(q.Queued), Tested: int64(q.Tested), Batch: int64(q.Batch), Merged: int64(q.Merged), Failed: int64(q.Failed)})
 	}
-}
-
-// endExchange sets the state of the workspace of an exchange that was closed. Of several hosts that
-// still work there, it names the one that began last.
-func (p *places) endExchange(id int64) {
-	ended, ok := p.working[id]
-	if !ok {
-		return
-	}
-	delete(p.working, id)
-	state, last := "open", int64(-1)
-	for id, x := range p.working {
-		if x.workspace == ended.workspace && id > last {
-			state, last = x.host+" works", id
+	extra := len(f.Tasks) - protocol.MaxFleetTasks
+	for _, t := range f.Tasks {
+		switch t.State {
+		case fleet.Working:
+			out.Working++
+		case fleet.Merged:
+			out.Merged++
+		case fleet.Failed:
+			out.Failed++
 		}
-	}
-	p.set(placeWorkspace, ended.workspace, state)
-}
-
-// handleMerge handles an event of a queue.
-func (p *places) handleMerge(queue string, m *effect.MergeEvent) {
-	var data struct {
-		effect.QueueState
-		Changes []string
-		Change  string
-		Kind    string
-	}
-	if json.Unmarshal(m.Data, &data) != nil {
-		return // the data of an event of another kind
-	}
-	switch {
-	case m.Kind == effect.MergeProgress:
-		p.set(placeQueue, queue, data.QueueState.String())
-		p.fleet.setQueue(queue, data.QueueState)
-	case m.Channel == effect.ChannelLanded:
-		for _, id := range data.Changes {
-			name := p.changes[change{queue, id}]
-			p.removeWorkspace(name)
-			p.fleet.end(name, taskMerged)
+		if extra > 0 && (t.State == fleet.Merged || t.State == fleet.Removed || t.State == fleet.Idle) {
+			extra--
+			continue
 		}
-	case m.Channel == effect.ChannelFailed:
-		if name := p.changes[change{queue, data.Change}]; name != "" {
-			p.set(placeWorkspace, name, "not merged: "+data.Kind)
-			p.fleet.set(p.fleet.find(name), taskFailed, data.Kind)
+		x := protocol.FleetTask{Task: t.Name, Agent: t.Agent, State: t.State, Note: t.Note, Since: p.began.Add(t.Since).UTC().Format(time.RFC3339), Last: t.Last}
+		if t.HasCost {
+			x.CostUSD = new(t.Cost())
 		}
+		out.Tasks = append(out.Tasks, x)
 	}
+	if n := len(out.Tasks) - protocol.MaxFleetTasks; n > 0 {
+		out.Tasks = out.Tasks[n:]
+	}
+	return out
 }

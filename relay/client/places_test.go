@@ -94,7 +94,7 @@ func TestPlaces(t *testing.T) {
 		merge(effect.MergeProgress, "", `{"merged":1,"failed":1}`)
 		merge(effect.MergeEnd, "", `{"merged":["the fix"],"failed":["b"]}`)
 		s.endPlaces()
-		want("workspace:b not merged: red, queue:main 0 queued · 1 merged · 1 failed")
+		want("workspace:b failed: red, queue:main 0 queued · 1 merged · 1 failed")
 		perform(&effect.WorkRemove{Name: "b"}, nil, nil)
 		s.endPlaces()
 		want("queue:main 0 queued · 1 merged · 1 failed")

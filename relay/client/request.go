@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -228,11 +229,7 @@ func shownArguments(v *view.View) json.RawMessage {
 
 // summary returns a request in one line.
 func summary(v *view.View) string {
-	text := v.Command
-	if text == "" {
-		text = strings.TrimSuffix(v.Title+": "+v.Text, ": ")
-	}
-	return strings.Join(strings.Fields(text), " ")
+	return strings.Join(strings.Fields(cmp.Or(v.Command, v.Summary())), " ")
 }
 
 // firstChars returns a text of at most n characters. It cuts a longer text and adds "…".

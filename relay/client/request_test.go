@@ -46,7 +46,7 @@ func TestApprovalView(t *testing.T) {
 			"Edit a.txt", "", "Edit a.txt", "diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\nthe text to replace does not occur in the file\nthe numbers are those of the edit, not of the file\n@@ -1,1 +1,1 @@\n-gone\n+2\n"},
 		{`{"description":"Merge","args":{"branch":"fix"},"reason":"The tests pass"}`, "Merge\nThe tests pass", `{"branch":"fix"}`, "Merge", ""},
 		{`{"tool":"stdin","kind":"execute","args":{"text":"` + strings.Repeat("x", 501) + `"}}`,
-			"Type into a running program", `{"text":"` + strings.Repeat("x", 501) + `"}`, "Type into a running program", ""},
+			"Type into a running program", `{"text":"` + strings.Repeat("x", 501) + `"}`, "Type into a running program: " + strings.Repeat("x", 50) + "…", ""},
 		{`[1]`, "Take an action\n[\n  1\n]", "", "Take an action: [ 1 ]", ""},
 	} {
 		q := newRequest("q", &effect.AskHost{Asking: effect.Asking{Host: "Coder", Type: "approval"}, Message: []byte(c.message)}, time.Unix(0, 0), read)

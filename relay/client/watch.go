@@ -8,6 +8,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	view "github.com/concerto-lang/concerto/internal/data/hostmsg/request"
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/record/event"
 	"github.com/concerto-lang/concerto/relay/protocol"
@@ -158,9 +159,15 @@ func (s *Source) reportMessages(id string, r effect.Result, err error) {
 	}
 	for i := range msgs.Messages {
 		m := &msgs.Messages[i]
-		s.report(protocol.RunListen, protocol.Listen{ListenID: id, Host: x.host, Phase: phaseMessage, MessageType: m.Type, MessageID: plainID(m.ID),
-			Value: shorten(value.AppendJSON(nil, m.Payload))})
-		if row := hostmsg.Lookup(m.Type); row.Terminal() {
+		row, payload := hostmsg.Lookup(m.Type), value.AppendJSON(nil, m.Payload)
+		l := protocol.Listen{ListenID: id, Host: x.host, Phase: phaseMessage, MessageType: m.Type, MessageID: plainID(m.ID), Value: shorten(payload)}
+		if v := viewOf(m, payload); v != nil {
+			l.Title, l.Line = firstChars(v.Title, maxPrompt), firstChars(v.Subject(), maxPrompt)
+		} else if m.Decided {
+			l.Title = eventText(m.Type, payload)
+		}
+		s.report(protocol.RunListen, l)
+		if row.Terminal() {
 			x.complete = true
 			if row.Role == hostmsg.Fails {
 				x.failed = "the host failed"
@@ -170,6 +177,24 @@ func (s *Source) reportMessages(id string, r effect.Result, err error) {
 	s.mu.Lock()
 	s.conversations.open[id] = x
 	s.mu.Unlock()
+}
+
+// viewOf returns the view of a host's message about a call or an approval, or nil.
+func viewOf(m *effect.HostMessage, payload json.RawMessage) *view.View {
+	switch {
+	case m.Type == hostmsg.Progress:
+		return view.OfCall(payload)
+	case m.Type == hostmsg.Approval:
+		return view.Of(payload, nil)
+	case m.IsRuling():
+		var of struct {
+			Asked json.RawMessage `json:"asked"`
+		}
+		if json.Unmarshal(payload, &of) == nil && of.Asked != nil {
+			return view.Of(of.Asked, nil)
+		}
+	}
+	return nil
 }
 
 // plainID returns a message id, which is JSON, as plain text.

@@ -58,3 +58,40 @@ func TestConversations(t *testing.T) {
 		t.Errorf("the relay's events differ (-want +got):\n%s", diff)
 	}
 }
+
+// TestTitles checks that calls, approvals, decisions of rules and events of the runtime have the
+// texts that people read, and that other messages and emits have none.
+func TestTitles(t *testing.T) {
+	s := New(Options{Socket: filepath.Join(t.TempDir(), "none")})
+	defer s.End(0)
+	r := testevents.New(nil, s.Sink())
+	r.Perform(1, &effect.ExchangeOpen{Host: "H"}, &effect.ExchangeOpened{ID: 7}, nil)
+	lines(&s.queue)
+	message := func(typ, payload string, isOwn bool) {
+		m, err := value.ParseWire([]byte(payload))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Perform(1, &effect.ExchangeNext{ID: 7}, &effect.ExchangeMessages{Messages: []effect.HostMessage{{Type: typ, Payload: m, Decided: isOwn}}}, nil)
+	}
+	message("progress", `{"message":"Bash: ls","stage":"tool","payload":{}}`, false)
+	message("progress", `{"message":"half"}`, false)
+	message("approval", `{"description":"Edit: a.go","tool":"Edit","kind":"edit","args":{"file_path":"a.go","old_string":"a","new_string":"b"}}`, false)
+	message("host:decided", `{"host":"H","decision":"deny","description":"Bash: rm x","asked":{"tool":"Bash","kind":"execute","args":{"command":"rm x"}}}`, true)
+	message("host:blocked", `{"host":"H","address":"a:1"}`, true)
+	message("host:blocked", `{"host":"H","address":"a:1"}`, false)
+	s.Emitted("host:repair", []byte(`{"host":"H","turn":1,"error":"e"}`), false)
+	s.Emitted("own", []byte(`{"host":"H"}`), false)
+	text, _ := lines(&s.queue)
+	var got []string
+	for line := range strings.Lines(text) {
+		var e struct{ Data struct{ Title, Line, Text string } }
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, e.Data.Title+"|"+e.Data.Line+"|"+e.Data.Text)
+	}
+	if d := cmp.Diff([]string{"Run a command|ls|", "||", "Edit a.go||", "Run a command|rm x|", "H: blocked: a:1||", "||", "||H: asked again: e", "||"}, got); d != "" {
+		t.Errorf("texts (-want +got):\n%s", d)
+	}
+}

@@ -220,6 +220,7 @@ type Emit struct {
 	Payload   json.RawMessage `json:"payload" is:"required bytes=65536" doc:"a longer value is {\"$truncated\": bytes, \"preview\": …}"`
 	Awaited   bool            `json:"awaited" is:"required"`
 	RequestID string          `json:"request_id,omitempty" is:"id"`
+	Text      string          `json:"text,omitempty" doc:"of an event of the runtime: what it reports"`
 }
 
 // Listen is the data of run.listen.
@@ -229,6 +230,8 @@ type Listen struct {
 	Phase       string          `json:"phase" is:"required enum=start|message|reply|complete|error"`
 	MessageType string          `json:"message_type,omitempty" doc:"of the start: prompt, if the value is the prompt"`
 	MessageID   string          `json:"message_id,omitempty"`
+	Title       string          `json:"title,omitempty" doc:"of a call or an approval: what is done, such as Run a command; of an event of the runtime: what it reports"`
+	Line        string          `json:"line,omitempty" doc:"what the title leaves open, such as the command"`
 	Value       json.RawMessage `json:"value,omitempty" doc:"the message; of the start the prompt, a text"`
 	Error       string          `json:"error,omitempty"`
 	DurationMS  *int64          `json:"duration_ms,omitempty"`

@@ -54,7 +54,7 @@ func TestTerminal(t *testing.T) {
 	c.Dir = copyExample(t)
 	c.Env = append(os.Environ(), "TERM=xterm-256color", "NO_COLOR=", "XDG_STATE_HOME="+t.TempDir())
 	r := testterm.Start(t, c, columns, 24)
-	r.AwaitText("Bash: git push origin fix-rounding  ", question)
+	r.AwaitText("Run a command: git push origin fix-rounding  ", question)
 	rows := r.Spans()
 	r.Type("a\n")
 	if code, s := r.AwaitExit(); code != 0 || !strings.Contains(s.Text(), "pushed the branch") {

@@ -172,7 +172,7 @@ func TestPlayYourself(t *testing.T) {
 	b.Click("@stop")
 	b.Click("@by-hand")
 	b.Click("@run")
-	b.See("Coder requests approval: Bash: git push origin fix-rounding")
+	b.See("Coder requests approval: Run a command: git push origin fix-rounding")
 	b.Wait(`document.activeElement.textContent === "Deny"`)
 	b.Press("Enter")
 	awaitState(b, "done")

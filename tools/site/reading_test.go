@@ -240,9 +240,9 @@ func TestHome(t *testing.T) {
 	}
 	for _, choice := range []struct{ label, result string }{{"Deny", "[result] Fixed the rounding; the branch is not pushed."}, {"Approve", "[result] Fixed the rounding and pushed the branch."}} {
 		b.Click("@run-sample")
-		b.See("Coder requests approval: Bash: git push origin fix-rounding")
-		out := b.Text("@sample-output")
-		for _, line := range []string{`"decision":"allow","description":"Bash: go test ./invoice"`, `"decision":"deny","description":"Read .env"`, "[lead] Round half up, or half to even? Half to even, as the tax office does."} {
+		b.See("Coder requests approval: Run a command: git push origin fix-rounding")
+		out := b.Text("@sample-output") + b.Text("@sample-errors")
+		for _, line := range []string{"[host:decided] Coder: allowed: Bash: go test ./invoice", "[host:decided] Coder: denied: Read .env", "[lead] Round half up, or half to even? Half to even, as the tax office does."} {
 			if !strings.Contains(out, line) {
 				t.Errorf("the output before the approval has no %s:\n%s", line, out)
 			}

@@ -33,7 +33,8 @@ export function detail(items, x) {
   const { report } = items, out = [element("h3", `Item ${x.n}: ${plain(title(x))}`)];
   const view = report.views?.[x.n];
   if (view) {
-    out.push(element("h4", plain(view.title)), element("pre", plain(view.body), { tabIndex: 0 }));
+    out.push(element("h4", plain(view.title)));
+    if (view.body) out.push(element("pre", plain(view.body), { tabIndex: 0 }));
     if (view.verdict) out.push(element("p", plain(view.verdict), { className: "verdict" }));
   }
   const cell = (...content) => {

@@ -1,4 +1,5 @@
 // The items of a report: lanes, search, texts, and links between items.
+import { sentence } from "parts/talk.js";
 
 // texts are the members of an item that contain what the program, a model or a host wrote.
 export const texts = ["error", "prompt", "request", "reply", "args", "result", "payload", "answer", "text", "message"];
@@ -61,6 +62,8 @@ export class Items {
 
   // lane returns the name of the lane of an item in the timeline.
   lane(x) {
+    const queue = x.queue ?? (/^merge:/.test(x.channel) ? x.payload?.queue : undefined);
+    if (x.workspace || queue) return x.workspace ? `workspace ${x.workspace}` : `queue ${queue}`;
     if (agent.has(x.kind)) return `agent ${x.name}`;
     if (host.has(x.kind)) return `host ${x.host ?? x.name}`;
     if (x.kind === "tool" || x.kind === "mcp" || x.kind === "pipeline") return title(x);
@@ -83,7 +86,7 @@ export class Items {
     const view = this.report.views?.[x.n];
     if (view) return line([view.title, view.body, view.verdict].filter(Boolean).join(" · "));
     for (const name of ["error", "text", "message", "reply", "result", "answer", "prompt", "payload", "request", "args"]) {
-      const s = shown(x[name]);
+      const s = sentence(x[name]);
       if (s !== "") return line(s);
     }
     return "";

@@ -102,11 +102,11 @@ function question(q) {
 
 // message converts an item to the form of parts/talk.js. Requests are shown with their views or
 // answers, and so are the items of other kinds.
-const message = (x) => ({ type: x.kind === "message" ? x.type : "other", value: x.text, percent: x.percent, ts: (x.start ?? 0) * 1000, of: x });
+const message = (x, view) => ({ title: view?.title, line: view?.body, type: x.kind === "message" ? x.type : "other", value: x.text, percent: x.percent, ts: (x.start ?? 0) * 1000, of: x });
 
 // shownRow returns a row of a conversation, or undefined if the report does not show it.
 function shownRow(items, row) {
-  const c = row.of, view = c && items.report.views?.[c.n];
+  const c = row.of, view = row.kind === "other" && items.report.views?.[c.n];
   if (view) return card(c, view.title, view.body, view.verdict);
   switch (row.kind) {
     case "text": return bubble(c, "text", row.text);
@@ -114,6 +114,7 @@ function shownRow(items, row) {
     case "call": return card(c, [row.title, row.about].filter(Boolean).join(" "), shown(row.input), shown(row.output));
     case "progress": return progress(row);
     case "asks": return entry(c, c.type, question(row.value));
+    case "event":
     case "note": return entry(c, row.title, row.text || shown(row.value));
     case "failed": return entry(c, "error", row.text);
     case "facts": return undefined; // the detail of the exchange and its messages has them
@@ -133,7 +134,7 @@ function talk(items, x) {
   const visit = (parent) => {
     for (const c of items.children.get(parent.n) ?? []) {
       if (c.kind === "agent" || c.kind === "exchange") continue; // has a conversation of its own
-      if (parts.has(c.kind) || items.report.views?.[c.n]) messages.push(message(c));
+      if (parts.has(c.kind) || (c.kind === "await" && items.report.views?.[c.n])) messages.push(message(c, items.report.views?.[c.n]));
       visit(c);
     }
   };
@@ -176,7 +177,7 @@ export function output(to, items) {
   }
   const body = element("div"), fill = (lines) => {
     body.replaceChildren();
-    list(body, lines, (x) => (x.kind === "print" ? entry(x, "print", shown(x.text)) : entry(x, `${x.kind} ${x.channel ?? x.name}`, shown(x.payload))));
+    list(body, lines, (x) => (x.kind === "print" ? entry(x, "print", shown(x.text)) : entry(x, `${x.kind} ${x.channel ?? x.name}`, items.report.views?.[x.n]?.title ?? shown(x.payload))));
   };
   fill(own);
   if (own.length < all.length) {

@@ -77,7 +77,7 @@ export function ApprovalCard({ request: q, run, host, now = Date.now(), may = tr
     ${body.hides && html`<button type="button" class="approval-all" data-testid="show-all" aria-label=${`Show all ${count(body.lines, "line")}: ${plain(head)}`} onClick=${body.show}>Show all ${count(body.lines, "line")}</button>`}
     ${q.redacted && html`<p class="approval-note" data-testid="redacted">Secrets are replaced by stars or [redacted].</p>`}
     ${open && may && !yesNo && html`<${Fields} form=${form} />`}
-    ${open && q.approve_text && !q.questions?.length && html`<p class="approval-facts">Approve types ${keystrokes(q.approve_text)}, Deny ${keystrokes(q.deny_text)}</p>`}
+    ${open && q.approve_text && !q.questions?.length && html`<p class="approval-facts"><bdi>Approve types ${keystrokes(q.approve_text)}, Deny ${keystrokes(q.deny_text)}</bdi></p>`}
     <${Expiry} q=${q} now=${now} open=${open} />
     ${s.state !== "open" && html`<${State} s=${s} />`}
     ${open && may && html`<${More} q=${q} more=${more} set=${setMore} />
@@ -146,7 +146,7 @@ function Who({ q, run, host, onOpen }) {
   const tool = run?.tool ?? q.tool, name = plain(run?.title || q.title || tool || q.run_id || "a run");
   const file = q.from?.file && ` · ${plain(q.from.file)}${q.from.line ? `:${q.from.line}` : ""}`;
   return html`<p class="approval-who"><bdi>${onOpen ? html`<button type="button" onClick=${onOpen}>${name}</button>` : name}</bdi>
-    ${tool && tool !== name && ` · ${plain(tool)}`} on <bdi>${plain(host?.name ?? host?.id ?? q.host_id ?? "")}</bdi>${run?.cwd && html` · <code>${plain(run.cwd)}</code>`}${file}</p>`;
+    ${q.from?.host && html` · <bdi>${plain(q.from.host)}</bdi>`}${tool && tool !== name && ` · ${plain(tool)}`} on <bdi>${plain(host?.name ?? host?.id ?? q.host_id ?? "")}</bdi>${run?.cwd && html` · <code>${plain(run.cwd)}</code>`}${file}</p>`;
 }
 
 // untold contains the arguments whose names state nothing that their values do not.

@@ -10,28 +10,9 @@ export function sentence(v) {
   return text === undefined || text === null ? "" : typeof text === "string" ? text : JSON.stringify(text);
 }
 
-// names contains the titles of calls by a pattern of the tool's name. A title that ends with a space
-// is followed by what the call is about.
-const names = [
-  [/^(bash|command|commandExecution|execute|shell)$/i, "Run a command"],
-  [/^((multi|notebook)?edit|fileChange)$/i, "Edit "],
-  [/^write$/i, "Write "],
-  [/^read$/i, "Read "],
-  [/^delete$/i, "Delete "],
-  [/^(web)?fetch$/i, "Fetch "],
-  [/^(web)?search$|^(grep|glob)$/i, "Search for "],
-  [/^mcp__|\./, "Call the tool "],
-];
-
-// titleOf returns the title of a call and what it is about. The text of the call has the form NAME:
-// ABOUT.
-function titleOf(text) {
-  const [, name, about = ""] = /^(\S+?)(?:: ([^]*))?$/.exec(text) ?? [, "", text];
-  const verb = names.find(([pattern]) => pattern.test(name))?.[1];
-  if (verb?.startsWith("Call")) return { title: verb + name.split(/__|\./).at(-1), about };
-  if (verb?.endsWith(" ") && about) return { title: verb + about, about: "" };
-  return { title: verb?.endsWith(" ") || !verb ? (name ? `Use ${name}` : "Use a tool") : verb, about };
-}
+// titleOf returns what a call or an approval is about. A message of an older version has only the
+// text of the host.
+const titleOf = ({ title, line = "", value }, text = value) => (title ? { title, about: line } : { title: sentence(text), about: "" });
 
 // block returns the part of a vendor's message that describes a call. Of several, it is the first
 // that isNew accepts.
@@ -43,9 +24,10 @@ function block(payload, isNew) {
 
 const idOf = (b) => b.tool_use_id ?? b.toolCallId ?? b.id;
 
-// rowsOf returns the rows of an exchange. A message is {type, value, ts, id?, error?, of?}: ts is its
-// time in milliseconds, and of is passed on to the row. The type prompt begins the exchange, and the
-// type answer answers the message with the same id. The rows have one of the kinds
+// rowsOf returns the rows of an exchange. A message is {type, value, ts, id?, title?, line?, error?,
+// of?}: ts is its time in milliseconds, title and line are what a call or an approval is about, or an
+// event of the runtime, and of is passed on to the row. The type prompt begins the exchange, and the type answer answers the message
+// with the same id. The rows have one of the kinds
 //
 //   prompt   {text}            the task
 //   text     {text}            joined pieces of text, or the result
@@ -56,6 +38,7 @@ const idOf = (b) => b.tool_use_id ?? b.toolCallId ?? b.id;
 //                              isOfCall means that the row of a call has both
 //   failed   {text}
 //   note     {title, text}
+//   event    {title}           an event of the runtime
 //   other    {}                a message that the caller shows
 //   facts    {usage, cost, session, turns, all}   all contains the messages of which the others show nothing
 export function rowsOf(messages) {
@@ -96,6 +79,7 @@ export function rowsOf(messages) {
     tool_call: (m, v) => call(m, `tool_call ${m.id ?? v.id}`, { title: `Call the tool ${v.tool}`, about: "", input: v.args }),
     question: (m, v) => ask(m, v),
     approval: (m, v) => ask(m, v),
+    "host:decided": (m, v) => Object.assign(ask({ ...m, type: "approval" }, v), { answer: v.decision }),
     withdraw: (m, v) => {
       const row = asked.get(v.id);
       if (row && row.answer === undefined) row.error = "withdrawn";
@@ -117,13 +101,15 @@ export function rowsOf(messages) {
     other: (m) => add(m, { kind: "other" }),
   };
   function ask(m, v) {
-    const id = m.id ?? v.id, about = m.type === "approval" && titleOf(sentence(v.description ?? v));
+    const id = m.id ?? v.id, about = m.type === "approval" && titleOf(m, v.description);
     const of = about && (calls.get(v.call) ?? [...calls.values()].find((c) => c.state === "running" && c.title === about.title && c.about === about.about));
-    asked.set(id, add(m, { kind: "asks", type: m.type, id, call: v.call, value: v, ...about, isOfCall: !!of }));
+    const row = add(m, { kind: "asks", type: m.type, id, call: v.call, value: v, ...about, isOfCall: !!of });
+    asked.set(id, row);
+    return row;
   }
   function begin(m, v) {
     const b = block(v.payload, (id) => !calls.has(id)), id = idOf(b) ?? `call ${calls.size}`, row = calls.get(id);
-    const about = { ...titleOf(sentence(v)), input: b.input ?? b.rawInput ?? b.arguments ?? b.command ?? b.changes };
+    const about = { ...titleOf(m), input: b.input ?? b.rawInput ?? b.arguments ?? b.command ?? b.changes };
     if (row) Object.assign(row, about);
     else call(m, id, about);
   }
@@ -145,7 +131,7 @@ export function rowsOf(messages) {
   }
 
   for (const m of messages) {
-    const handle = Object.hasOwn(handlers, m.type) ? handlers[m.type] : (x, v) => add(x, { kind: "note", title: m.type, text: typeof v === "object" && !v.message && !v.text ? "" : sentence(v), value: v });
+    const handle = Object.hasOwn(handlers, m.type) ? handlers[m.type] : (x, v) => add(x, m.title ? { kind: "event", title: m.title } : { kind: "note", title: m.type, text: typeof v === "object" && !v.message && !v.text ? "" : sentence(v), value: v });
     if (last?.kind === "thought" && !(m.type === "log" && m.value?.level === "thought")) last.ms = m.ts - last.ts;
     handle(m, m.value ?? {});
   }

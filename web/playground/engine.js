@@ -170,7 +170,7 @@ export class Engines {
 
   handle(e) {
     if (!this.running) return;
-    if (e.kind === "stdout" || e.kind === "stderr") {
+    if (/^(std|event$)/.test(e.kind)) {
       const rest = limits.output - this.output;
       this.output += e.data.length;
       if (rest <= 0) return;

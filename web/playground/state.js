@@ -12,7 +12,7 @@ export const status = signal({ state: "loading", text: "loading" });
 export const loaded = signal(null); // fetched bytes of the module {done, total}, until the page is ready
 export const progress = () => loaded.value && `${(loaded.value.done / 1e6).toFixed(1)} of ${(loaded.value.total / 1e6).toFixed(1)} MB`;
 export const notice = signal(null); // {text, more?}: more is {href, label}
-export const output = signal([]); // pieces of the output {kind: "stdout"|"stderr", text}
+export const output = signal([]); // pieces of the output {kind: "stdout"|"stderr"|"event", text}
 export const problems = signal([]);
 export const tab = signal("output");
 export const graph = signal({}); // {value} or {error}
@@ -360,7 +360,8 @@ function receive({ kind, data }) {
   switch (kind) {
     case "stdout":
     case "stderr":
-      current[kind] += data;
+    case "event":
+      current[kind === "stdout" ? kind : "stderr"] += data;
       print(kind, data);
       break;
     case "emit":
@@ -387,7 +388,7 @@ function receive({ kind, data }) {
       flush();
       asks.value = [...asks.value, data];
       reveal("output");
-      set("waiting", `waiting for an answer: ${data.prompt}`);
+      set("waiting", "waiting for an answer");
       break;
     case "asked":
       asks.value = asks.value.filter((a) => a.number !== data);

@@ -141,7 +141,7 @@ function Output() {
     if (box.current) box.current.scrollTop = box.current.scrollHeight;
   }, [pieces]);
   if (["loading", "ready"].includes(state.status.value.state)) return html`<${Empty} />`;
-  return html`<pre class="printed" ref=${box} data-testid="output" role="log" aria-label="Output" tabindex="0">${pieces.map((p, i) => (p.kind === "stderr" ? html`<span key=${i} class="stderr">${plain(p.text)}</span>` : plain(p.text)))}</pre>
+  return html`<pre class="printed" ref=${box} data-testid="output" role="log" aria-label="Output" tabindex="0">${pieces.map((p, i) => (p.kind === "stdout" ? plain(p.text) : html`<span key=${i} class=${p.kind}>${plain(p.text)}</span>`))}</pre>
     ${at && html`<section class="variables" aria-label="Variables"><p>Before line ${at.line} in <code>${plain(at.function)}</code></p>${at.variables.length > 0 && html`<table><tbody>${at.variables.map((v) => html`<tr key=${v.name}><th scope="row">${plain(v.name)}</th><td><code>${plain(v.value)}</code></td></tr>`)}</tbody></table>`}</section>`}
     ${asks.length > 0 && html`<${Question} key=${asks[0].number} ask=${asks[0]} />`}`;
 }

@@ -347,6 +347,7 @@
       end?.();
       show({ output: [{ kind: "stdout", text: stdout }, { kind: "stderr", text: stderr }] });
       output.hidden = false;
+      errors.classList.toggle("failed", code !== 0);
       state.textContent = code === 0 ? "Done." : `Exit code ${code}.`;
     } catch (e) {
       state.textContent = e.message;
@@ -360,8 +361,8 @@
     }
 
     function show(now) {
-      for (const [place, kind] of [[output, "stdout"], [errors, "stderr"]]) {
-        place.textContent = now.output.filter((p) => p.kind === kind).map((p) => p.text).join("");
+      for (const place of [output, errors]) {
+        place.textContent = now.output.filter((p) => (p.kind === "stdout") === (place === output)).map((p) => p.text).join("");
         place.hidden = place.textContent === "";
       }
     }

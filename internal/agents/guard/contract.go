@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/concerto-lang/concerto/internal/data/decision"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/internal/data/hostpolicy"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
@@ -161,7 +162,7 @@ func claudeKind(tool string) string {
 	case strings.Contains(tool, "Mcp"): // it reads what a server has, and no file
 		return "other"
 	}
-	return adapter.ClaudeKind(tool)
+	return hostmsg.ClaudeKind(tool)
 }
 
 func codexKind(tool string) string {

@@ -3,7 +3,6 @@ package runner
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
@@ -61,7 +60,8 @@ func (cmd *runCommand) showProgress(p *engine.Program, o *engine.Options) *progr
 		cmd.console.Bottom().Show(func(width, most int) []screen.Line { return s.view.Lines(time.Since(s.began), width, most) })
 	} else {
 		s.plain = progress.NewPlain(func(line string) { cmd.console.Notef("%s\n", line) })
-		o.Output.Events = withoutHosts(o.Output.Events)
+		s.plain.All = cmd.console.Verbose > 0
+		o.Output.Listed = true
 	}
 	o.Records.OnActivity = s.handleEvent
 	return s
@@ -99,16 +99,4 @@ func (s *progressReporter) end(err error, used models.Sum) {
 		how = "failed after"
 	}
 	s.a.Notef("%s\n", s.tally.Summary(how, time.Since(s.began), used))
-}
-
-// shownAsLines lists the events that permanent lines about hosts, or the log, show in another form.
-var shownAsLines = []string{"host:progress", "host:question", "host:approval", "host:decided", "host:refused"}
-
-// withoutHosts returns a function that passes events to print, except those of shownAsLines.
-func withoutHosts(print func(channel, line string)) func(channel, line string) {
-	return func(channel, line string) {
-		if !slices.Contains(shownAsLines, channel) {
-			print(channel, line)
-		}
-	}
 }

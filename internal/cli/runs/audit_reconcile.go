@@ -14,6 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/runs/locate"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/internal/record/transcript"
 	"github.com/concerto-lang/concerto/internal/term/cmdline"
@@ -116,7 +117,7 @@ func (cmd *reconcileCommand) reconcile(ctx context.Context, path string) error {
 	}
 	calls := []foundCall{}
 	result, err := transcript.Reconcile(decisions, files, transcript.Options{
-		Kinds:   transcript.Kinds{Claude: adapter.ClaudeKind, ClaudeInside: adapter.ClaudeInside, CodexCommand: adapter.CodexCommandKind},
+		Kinds:   transcript.Kinds{Claude: hostmsg.ClaudeKind, ClaudeInside: adapter.ClaudeInside, CodexCommand: adapter.CodexCommandKind},
 		Unasked: cmd.unasked,
 		Problem: func(p transcript.Problem) { problems = append(problems, p) },
 		Each: func(class transcript.Class, c *transcript.Call, seq int64) {

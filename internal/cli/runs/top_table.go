@@ -52,13 +52,10 @@ func pendingOf(s *live.State) string {
 	return text
 }
 
-// requested returns the title of an approval with the beginning of its command, or the question.
+// requested returns what an approval is about, or the question.
 func requested(p *live.Pending) string {
 	if v := viewOf(p); v != nil {
-		if v.Command != "" {
-			return v.Title + ": " + strings.TrimSpace(v.Command)
-		}
-		return v.Title
+		return v.Summary()
 	}
 	if p.Type == "await" {
 		return p.Channel + ": " + p.Text

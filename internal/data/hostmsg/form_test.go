@@ -121,7 +121,7 @@ func TestNewTypes(t *testing.T) {
 	if d := cmp.Diff(asked, typist.asked); d != "" {
 		t.Errorf("prompts differ (-want +got):\n%s", d)
 	}
-	described := []string{"host 'W' starts", "host 'W' requests approval: rm -r build", "host 'W' receives an answer from the terminal: allowed (session)",
+	described := []string{"host 'W' starts", "host 'W' requests approval: Call the tool Bash: rm -r build", "host 'W' receives an answer from the terminal: allowed (session)",
 		"host 'W' asks: Tabs or spaces?", "host 'W' receives an answer from the terminal: spaces"}
 	if d := cmp.Diff(described, lines[:len(lines)-1]); d != "" {
 		t.Errorf("progress lines differ (-want +got):\n%s", d)

@@ -10,6 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/models"
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/record/event"
+	"github.com/concerto-lang/concerto/internal/record/event/fleet"
 )
 
 // Builder receives the events of a run.
@@ -25,6 +26,7 @@ type Builder struct {
 	awaited  map[int64]*Item   // awaited emits, by effect
 	asked    map[request]*Item // the last request of a host
 	decided  []decided
+	fleet    *fleet.Fleet
 }
 
 // entry is an item, or the place of the attempts at a request to a model. Other goroutines report
@@ -37,7 +39,7 @@ type entry struct {
 
 // NewBuilder returns a Builder.
 func NewBuilder(timed bool) *Builder {
-	return &Builder{Timed: timed, items: map[int64]*entry{}, requests: map[int64]*entry{}, awaited: map[int64]*Item{}, asked: map[request]*Item{}}
+	return &Builder{Timed: timed, items: map[int64]*entry{}, requests: map[int64]*entry{}, awaited: map[int64]*Item{}, asked: map[request]*Item{}, fleet: fleet.New()}
 }
 
 // Sink returns what receives the events.
@@ -56,6 +58,9 @@ func (b *Builder) handle(e *event.Event, isItem bool) {
 	if e.Kind == event.Decision {
 		b.decide(e)
 		return
+	}
+	if e.Kind == event.Request || e.Kind == event.Work {
+		b.fleet.Handle(e)
 	}
 	x := b.items[e.Item]
 	if x == nil {
@@ -250,6 +255,12 @@ func fillEffect(x *Item, e *event.Event) {
 	if e.Request != nil {
 		x.Texts.Args = encode(e.Request)
 	}
+	switch q := e.Request.(type) {
+	case *effect.MergeFind, *effect.MergeList, *effect.MergeFinish:
+		x.Details.Queue = e.Name
+	case interface{ Workspace() string }:
+		x.Details.Workspace = q.Workspace()
+	}
 	if e.Phase != event.Begin && e.Result != nil && e.Err == nil {
 		x.Texts.Result = encode(e.Result)
 	}
@@ -258,7 +269,7 @@ func fillEffect(x *Item, e *event.Event) {
 func fillExchange(x *Item, e *event.Event) {
 	x.Details.Host = e.Name
 	if q, ok := e.Request.(*effect.ExchangeOpen); ok {
-		x.Texts.Prompt, x.Details.Session = encode(q.Prompt), q.Session
+		x.Texts.Prompt, x.Details.Session, x.Details.Workspace = encode(q.Prompt), q.Session, q.Workspace
 	}
 	if e.Used.Exchanges > 0 {
 		x.setUsed(e.Used)

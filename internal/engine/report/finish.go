@@ -14,6 +14,7 @@ const messagesBeforeError = 20
 // Report returns the report of the events so far. The caller sets Run apart from Seconds and Env.
 func (b *Builder) Report(p *ir.Program) (*Report, error) {
 	r := &Report{Version: Version, Items: []*Item{}, Decisions: []Decision{}, Gaps: []string{}}
+	r.Run.Project, r.Fleet = p.Name, b.fleetOf()
 	r.Run.Args, r.Run.Flags, r.Run.Env = []string{}, []string{}, []string{}
 	if b.Timed {
 		r.Run.Seconds = seconds(b.last)
@@ -57,7 +58,8 @@ func (b *Builder) Report(p *ir.Program) (*Report, error) {
 		switch event.Kind(x.Kind) {
 		case event.Message, event.Question, event.Approval:
 			if x.Parent != nil {
-				x.Details.Host = r.Items[*x.Parent-1].Details.Host
+				of := &r.Items[*x.Parent-1].Details
+				x.Details.Host, x.Details.Workspace = of.Host, of.Workspace
 			}
 		}
 	}

@@ -32,6 +32,11 @@ func (r *Report) WithoutContent() {
 			b.Before, b.After = "", ""
 		}
 	}
+	if r.Fleet != nil {
+		for i := range r.Fleet.Tasks {
+			r.Fleet.Tasks[i].Note, r.Fleet.Tasks[i].Last = "", ""
+		}
+	}
 	r.Run.Args, r.Run.Inputs = []string{}, nil
 	r.Gaps = append(r.Gaps, "no contents: built with --content none")
 }

@@ -24,6 +24,7 @@ type Report struct {
 	Run       Run             `json:"run"`
 	Totals    Totals          `json:"totals"`
 	Cache     []*CacheUse     `json:"cache,omitempty"` // none if no provider has a cache
+	Fleet     *Fleet          `json:"fleet,omitempty"` // nil for a run that is no fleet
 	Items     []*Item         `json:"items"`
 	Decisions []Decision      `json:"decisions"`
 	Graph     json.RawMessage `json:"graph"` // of the program (spec/38-graph.md); null without one
@@ -48,7 +49,8 @@ const (
 
 // Run describes the run of a report.
 type Run struct {
-	ID      string          `json:"id"` // "" if unknown
+	ID      string          `json:"id"`                // "" if unknown
+	Project string          `json:"project,omitempty"` // its name; "" if unknown
 	Program string          `json:"program"`
 	Source  string          `json:"source"` // FromRun, FromJournal, FromTape or FromTranscript
 	State   string          `json:"state"`
@@ -134,6 +136,8 @@ type Details struct {
 	Cost       json.RawMessage `json:"cost_usd,omitempty"`  // null if a price is unknown
 	StopReason string          `json:"stop_reason,omitempty"`
 	Host       string          `json:"host,omitempty"`
+	Workspace  string          `json:"workspace,omitempty"` // of an exchange and its messages, or that the item is about
+	Queue      string          `json:"queue,omitempty"`     // the merge queue that the item is about
 	Session    string          `json:"session,omitempty"`
 	ID         json.RawMessage `json:"id,omitempty"`
 	Type       string          `json:"type,omitempty"`

@@ -3,7 +3,6 @@
 package session
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg/request"
 	"github.com/concerto-lang/concerto/internal/playground/world"
 	"github.com/concerto-lang/concerto/runtime/llm"
 	"github.com/concerto-lang/concerto/runtime/world/emit"
@@ -44,7 +44,7 @@ type Answer struct {
 	Value   string `json:"value"`
 }
 
-// Event is an event for the page. Kind is "stdout", "stderr", "emit", "notice", "host",
+// Event is an event for the page. Kind is "stdout", "stderr", "event", "emit", "notice", "host",
 // "host-start", "host-end", "ask", "asked", "agent", "agent-done", "waiting", "computing", "at" or
 // "end".
 type Event struct {
@@ -72,6 +72,7 @@ func New(send func(Event)) *Session {
 func (s *Session) Run(ctx context.Context, r Request) int {
 	out := &output{session: s, kind: "stdout"}
 	o := world.Options{Dir: r.Dir, Path: r.Path, Args: r.Args, Inputs: r.Inputs, Mock: r.Agents == "mock", Mode: emit.Text, Out: out, Err: &output{session: s, kind: "stderr"},
+		Event:  func(line string) { s.send(Event{"event", line + "\n"}) },
 		Notice: func(text string) { s.send(Event{"notice", text}) },
 		Trace:  func(l world.Line) { s.send(Event{"host", l}) },
 		OnEmit: func(channel string, payload json.RawMessage) {
@@ -171,8 +172,8 @@ func (s *Session) Ask(ctx context.Context, prompt string) (string, error) {
 // and its label.
 func (s *Session) AskHost(ctx context.Context, q effect.Asking, message json.RawMessage) (json.RawMessage, error) {
 	var m struct {
-		Question, Description, Tool string
-		Options                     []string
+		Question string
+		Options  []string
 	}
 	if err := json.Unmarshal(message, &m); err != nil {
 		return nil, err
@@ -183,7 +184,7 @@ func (s *Session) AskHost(ctx context.Context, q effect.Asking, message json.Raw
 	}
 	isApproval := q.Type == effect.ToolApproval || hostmsg.Lookup(q.Type).Form == hostmsg.YesNo
 	if isApproval {
-		prompt, choices = " requests approval: "+cmp.Or(m.Description, m.Tool), [][2]string{{"yes", "Approve"}, {"no", "Deny"}}
+		prompt, choices = " requests approval: "+request.Of(message, nil).Summary(), [][2]string{{"yes", "Approve"}, {"no", "Deny"}}
 	}
 	number, c := s.expect()
 	s.send(Event{"ask", map[string]any{"number": number, "prompt": hostmsg.SenderName(q.Host, message) + prompt, "choices": choices, "closed": isApproval}})

@@ -68,7 +68,11 @@ func (o *Options) newWorld(p *ir.Program) (*world, error) {
 		hostbudget.AddHost(spending, &hosts[i])
 	}
 	spending.Crossed = func(message string) { log.Remark("warn", message) }
-	w.sink = emit.New(emit.Options{Mode: o.Mode, Out: o.Out, Events: func(_, line string) { fmt.Fprintln(o.Err, line) }, Answers: o.Answers, Prompter: o.Prompter, Stdin: o.Stdin})
+	event := o.Event
+	if event == nil {
+		event = func(line string) { fmt.Fprintln(o.Err, line) }
+	}
+	w.sink = emit.New(emit.Options{Mode: o.Mode, Out: o.Out, Events: func(_, line string) { event(line) }, Answers: o.Answers, Prompter: o.Prompter, Stdin: o.Stdin})
 	w.models = llm.New(llm.Config{Connections: connections, Getenv: lookup, Secrets: w.secrets, Refused: o.refuseConnection(policy, connections),
 		Meter: func(ctx context.Context, m llm.Metered) (int64, func(models.Spent), error) {
 			return spending.Reserve(ctx, budget.Call(m))

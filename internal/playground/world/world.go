@@ -54,6 +54,8 @@ type Options struct {
 	Mode    emit.Mode
 	Out     io.Writer // standard output
 	Err     io.Writer // standard error
+	// Event receives the events of the runtime; nil means that Err does.
+	Event   func(line string)
 	Answers []emit.Fixed
 	// Prompter answers awaited emits; nil means that nothing does, except the lines of Stdin if it
 	// is not nil.

@@ -313,15 +313,16 @@ func (f *Follower) handleMessages(id int64, r effect.Result, err error) {
 	e := x.event(Moved)
 	for i := range messages.Messages {
 		m := &messages.Messages[i]
-		switch row := hostmsg.Lookup(m.Type); {
+		row := hostmsg.Lookup(m.Type)
+		if moved && (m.IsRuling() || row.ByPerson()) {
+			e.Used = x.usage()
+			f.emitEvent(e)
+			e, moved = x.event(Moved), false
+		}
+		switch {
 		case m.IsRuling():
 			f.handleRuling(x, m)
 		case row.ByPerson():
-			if moved {
-				e.Used = x.usage()
-				f.emitEvent(e)
-				e, moved = x.event(Moved), false
-			}
 			a := x.event(Asked)
 			a.Type, a.ID, a.Text = m.Type, m.ID, questionText(m)
 			x.waiting = append(x.waiting, a.Answer)

@@ -4,6 +4,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/decision"
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg/request"
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
@@ -28,20 +29,18 @@ func numberMember(m *value.Map, name string) (n float64, ok bool) {
 	return 0, false
 }
 
-// questionText returns the text of a question, or the description of an approval.
+// questionText returns the text of a question, or what an approval is about.
 func questionText(m *effect.HostMessage) string {
 	p := m.Payload.Map()
-	for _, name := range []string{"question", "description", "tool"} {
-		if s := textMember(p, name); s != "" {
-			return s
-		}
+	if s := textMember(p, "question"); s != "" {
+		return s
 	}
 	if v, ok := p.GetString("questions"); ok && v.Kind() == value.KindArray && v.Array().Len > 0 {
 		if first := v.Array().At(0); first.Kind() == value.KindMap {
 			return textMember(first.Map(), "question")
 		}
 	}
-	return ""
+	return request.Of(value.AppendJSON(nil, m.Payload), nil).Summary()
 }
 
 // updateProgress sets the progress of a message in e. It reports whether the message is about
@@ -52,8 +51,14 @@ func (x *exchange) updateProgress(m *effect.HostMessage, e *Event) bool {
 		if n, ok := numberMember(p, "percent"); ok {
 			e.Percent = min(max(n, 0), 100)
 		}
-		if textMember(p, "stage") == "usage" { // the message has the number of tokens
+		switch textMember(p, "stage") {
+		case "usage": // the message has the number of tokens
 			return true
+		case "tool":
+			if v := request.OfCall(value.AppendJSON(nil, m.Payload)); v != nil {
+				e.Text = v.Summary()
+				return true
+			}
 		}
 		if s := textMember(p, "message"); s != "" {
 			e.Text = s
@@ -73,6 +78,9 @@ func (f *Follower) handleRuling(x *exchange, m *effect.HostMessage) {
 	e := x.event(Asked)
 	// A rule inspects the kind, paths and arguments of an action, so it can decide only approvals.
 	e.Type, e.ID, e.Text = hostmsg.Approval, textMember(p, "id"), questionText(m)
+	if asked, ok := p.GetString(effect.DecidedAsked); ok {
+		e.Text = request.Of(value.AppendJSON(nil, asked), nil).Summary()
+	}
 	f.emitEvent(e)
 	e.Kind, e.By, e.Text = Answered, effect.ByRules, ""
 	if e.Denied = textMember(p, "decision") == decision.Deny; !e.Denied {

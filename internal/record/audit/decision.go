@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg/request"
 	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
@@ -68,7 +70,9 @@ func (l Line) decisionText(s subject, d data) string {
 	if l.Kind == "tool" && json.Unmarshal(d.Asked, &call) == nil {
 		d.Asked = call.Args // omits the caller and the position of the call
 	}
-	if asked := d.short(d.Asked); asked != "null" && asked != "" {
+	if l.Kind == hostmsg.Approval {
+		parts = append(parts, utf8cut.Short(request.Of(d.Asked, nil).Listing(), maxShown))
+	} else if asked := d.short(d.Asked); asked != "null" && asked != "" {
 		parts = append(parts, asked)
 	}
 	if d.Decision != "" {

@@ -12,6 +12,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg/request"
 )
 
 // ProgressChannel is the channel of `run::progress`.
@@ -31,6 +34,8 @@ type Event struct {
 	Asks bool
 	// Moved means that Text is progress, which the live view shows.
 	Moved bool
+	// Listed means that the permanent lines about hosts, or the log, show the event.
+	Listed bool
 }
 
 // payload contains the members of all kinds of events.
@@ -68,7 +73,7 @@ type payload struct {
 }
 
 // details contains the members of the events about what was refused, about gates, about limits of
-// plans and about addresses that a person opens.
+// plans and about addresses that a person opens, and the whole payload.
 type details struct {
 	Address, Reason string
 	Stage           string
@@ -77,6 +82,7 @@ type details struct {
 	Gate            string
 	Turn            int64
 	Until           int64
+	whole           []byte // the payload as JSON
 }
 
 // Read returns the text of an emit. ok is false if the emit does not come from the runtime or the
@@ -87,6 +93,7 @@ func Read(channel string, data []byte) (Event, bool) {
 	if write == nil || json.Unmarshal(data, &p) != nil || json.Unmarshal(data, &p.details) != nil {
 		return Event{}, false
 	}
+	p.details.whole = data
 	return write(&p)
 }
 
@@ -103,10 +110,14 @@ var events = map[string]func(*payload) (Event, bool){
 
 	UnhandledChannel: func(p *payload) (Event, bool) {
 		text := fmt.Sprintf("%s sent %s", p.Host, p.Type)
-		if about := summary(p.Message); about != "" {
+		about := summary(p.Message)
+		if p.Type == hostmsg.Approval {
+			about = request.Of(p.Message, nil).Summary()
+		}
+		if about != "" {
 			text += ": " + about
 		}
-		return Event{Text: text}, p.Host != "" && p.Type != ""
+		return Event{Text: text, Listed: hostmsg.Lookup(p.Type).ByPerson()}, p.Host != "" && p.Type != ""
 	},
 	"listen:invalid": func(p *payload) (Event, bool) {
 		return Event{Text: fmt.Sprintf("%s sent %s, which is not valid: %s", p.Host, p.Type, p.Error)}, p.Host != "" && p.Type != ""
@@ -132,7 +143,7 @@ var events = map[string]func(*payload) (Event, bool){
 		if p.Percent != nil {
 			message = strings.TrimSpace(fmt.Sprintf("%.0f %% %s", *p.Percent, message))
 		}
-		return Event{Text: message, Moved: true}, message != ""
+		return Event{Text: message, Moved: true, Listed: true}, message != ""
 	},
 	"host:log": func(p *payload) (Event, bool) {
 		message := p.text()
@@ -158,13 +169,17 @@ var events = map[string]func(*payload) (Event, bool){
 	"host:plan_resumed": func(p *payload) (Event, bool) {
 		return Event{Text: p.Host + " continues: the limit of its plan no longer applies"}, p.Host != ""
 	},
-	"host:question": func(p *payload) (Event, bool) { return Event{Text: p.Question, Asks: true}, p.Question != "" },
-	"host:approval": func(p *payload) (Event, bool) { return Event{Text: p.Description, Asks: true}, p.Description != "" },
+	"host:question": func(p *payload) (Event, bool) {
+		return Event{Text: p.Question, Asks: true, Listed: true}, p.Question != ""
+	},
+	"host:approval": func(p *payload) (Event, bool) {
+		return Event{Text: request.Of(p.details.whole, nil).Summary(), Asks: true, Listed: true}, p.Description != ""
+	},
 	"host:decided": func(p *payload) (Event, bool) {
-		return Event{Text: fmt.Sprintf("%s: %s: %s", p.Host, decisions[p.Decision], p.Description)}, p.Host != "" && decisions[p.Decision] != ""
+		return Event{Text: fmt.Sprintf("%s: %s: %s", p.Host, decisions[p.Decision], p.Description), Listed: true}, p.Host != "" && decisions[p.Decision] != ""
 	},
 	"host:refused": func(p *payload) (Event, bool) {
-		return Event{Text: fmt.Sprintf("%s: refused: %s", p.Host, p.details.Reason)}, p.Host != "" && p.details.Reason != ""
+		return Event{Text: fmt.Sprintf("%s: refused: %s", p.Host, p.details.Reason), Listed: true}, p.Host != "" && p.details.Reason != ""
 	},
 	"host:repair": func(p *payload) (Event, bool) {
 		return Event{Text: fmt.Sprintf("%s: asked again: %s", p.Host, p.Error)}, p.Host != "" && p.Error != ""

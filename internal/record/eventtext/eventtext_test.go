@@ -16,7 +16,7 @@ import (
 // terminal.
 var forms = map[string]struct{ payload, text string }{
 	"audit:tool":               {`{"subject":{"tool":"T"}}`, ""},
-	"host:approval":            {`{"description":"delete it"}`, "delete it"},
+	"host:approval":            {`{"description":"Bash: rm x","tool":"Bash","kind":"execute","args":{"command":"rm x"}}`, "Run a command: rm x"},
 	"host:blocked":             {`{"host":"H","address":"a:1"}`, "H: blocked: a:1"},
 	"host:decided":             {`{"host":"H","decision":"deny","description":"rm"}`, "H: denied: rm"},
 	"host:log":                 {`{"level":"warn","message":"m"}`, "warn: m"},

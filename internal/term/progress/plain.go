@@ -18,6 +18,9 @@ const (
 // Plain prints lines about hosts: when a host starts, asks, receives an answer and ends, and
 // periodically about its progress.
 type Plain struct {
+	// All means that each report of a host's progress is a line, and not one every few seconds.
+	All bool
+
 	print   func(line string)
 	hosts   map[string]*hostLines
 	began   map[int64]time.Duration // start times of the running exchanges, by number
@@ -60,7 +63,7 @@ func (p *Plain) HandleEvent(e activity.Event) {
 		p.hosts[e.Host] = w
 	}
 	if e.Kind == activity.Moved {
-		if e.Text == "" && e.Percent < 0 || w.any && e.At-w.moved < progressEvery {
+		if e.Text == "" && e.Percent < 0 || w.any && e.At-w.moved < progressEvery && !p.All {
 			return
 		}
 		w.any, w.moved = true, e.At

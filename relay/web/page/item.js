@@ -53,6 +53,7 @@ function Emit({ item }) {
   if (channel === "host:gate" && payload?.gate) return verdict(payload.passed, `${payload.host}: ${payload.passed ? "" : "not "}proved by ${payload.gate} (turn ${payload.turn}) ${payload.error ?? ""}`);
   const [, step] = /^pipeline:(?:stage_)?(start|complete|error)$/.exec(channel) ?? [];
   if (step && payload?.name) return html`<p class="event"><${Icon} name=${step === "error" ? "bad" : "start"} />${plain(payload.name + (payload.stage ? `/${payload.stage}` : ""))} ${{ start: "starts", complete: "ends", error: "failed" }[step]}${step === "error" && payload.error && html`: ${plain(payload.error)}`}</p>`;
+  if (item.data.text) return html`<p class="event"><${Icon} name="gap" />${plain(item.data.text)}</p>`;
   return html`<div class="event-data"><p class="label">${plain(item.title)}</p>${payload === null || typeof payload !== "object" ? html`<${Markdown} text=${String(payload)} />`
     : payload.$truncated ? html`<pre>${plain(payload.preview)}</pre><p class="quiet">Only the first part of ${payload.$truncated} bytes.</p>` : html`<${JsonTree} value=${payload} open=${2} />`}</div>`;
 }

@@ -23,8 +23,8 @@ export function Talk({ item }) {
 
 // message converts an entry of a conversation to the form of parts/talk.js. A start without a prompt
 // and an end are no messages.
-const message = ({ phase, message_type, message_id, value, error, ts }) =>
-  ({ type: { start: message_type, message: message_type || "message", reply: "answer" }[phase], id: message_id, value, error, ts: Date.parse(ts) });
+const message = ({ phase, message_type, message_id, ts, ...rest }) =>
+  ({ ...rest, type: { start: message_type, message: message_type || "message", reply: "answer" }[phase], id: message_id, ts: Date.parse(ts) });
 
 // Fold shows its content, the result of fill, only while it is open.
 function Fold({ kind, head, fill }) {
@@ -50,6 +50,7 @@ const kinds = {
   asks: Asks,
   failed: ({ row }) => html`<p class="failed">${plain(row.text)}</p>`,
   note: ({ row }) => html`<div class="note"><span class="label">${plain(row.title)}</span> ${row.text ? html`<${Markdown} text=${row.text} />` : html`<${JsonTree} value=${row.value} />`}</div>`,
+  event: ({ row }) => html`<p class="event"><${Icon} name="gap" />${plain(row.title)}</p>`,
   facts: Facts,
 };
 

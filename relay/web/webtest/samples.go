@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/compile/graph"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg/request"
+	"github.com/concerto-lang/concerto/internal/record/eventtext"
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/server/servertest"
 )
@@ -99,12 +102,42 @@ func FleetOf(note string) Data {
 		tasks = append(tasks, Data{"task": name, "agent": "Coder1", "state": "merged", "since": since(40 - i), "cost_usd": 0.31 + float64(i)/100, "last": "All tests pass."})
 	}
 	for i, name := range []string{"mail", "orders", "payments", "search", "shipping"} {
-		tasks = append(tasks, Data{"task": name, "agent": fmt.Sprintf("Coder%d", i+1), "state": "working", "since": since(9 - i), "cost_usd": 0.2 + float64(i)/10, "last": "Bash: go test ./" + name + "/... -run TestRounding -count=1"})
+		tasks = append(tasks, Data{"task": name, "agent": fmt.Sprintf("Coder%d", i+1), "state": "working", "since": since(9 - i), "cost_usd": 0.2 + float64(i)/10, "last": "Run a command: go test ./" + name + "/... -run TestRounding -count=1"})
 	}
 	tasks = append(tasks, Data{"task": "reports", "agent": "Coder1", "state": "failed", "note": "red", "since": since(12), "cost_usd": 1.204, "last": "TestTotals fails: want 12.50, got 12.49"},
 		Data{"task": "stock", "agent": "Coder2", "state": "submitted", "note": note, "since": since(2), "last": "Stock is counted per warehouse now."})
 	return Data{"working": 5, "merged": 7, "failed": 1, "total": 14, "tasks": tasks, "queues": []Data{
 		{"name": "main", "queued": 1, "tested": 1, "batch": 3, "merged": 7, "failed": 1}, {"name": "docs", "queued": 0, "tested": 0, "batch": 0, "merged": 0, "failed": 0}}}
+}
+
+// Message returns the data of run.listen about a message of a host. As a run does, it adds what a
+// call or an approval is about.
+func Message(typ string, value Data) Data {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(err)
+	}
+	v := request.OfCall(text)
+	if typ == hostmsg.Approval {
+		v = request.Of(text, nil)
+	}
+	data := Data{"message_type": typ, "value": value}
+	if v != nil {
+		data["title"], data["line"] = v.Title, v.Subject()
+	} else if e, ok := eventtext.Read(typ, text); ok && e.Text != "" {
+		data["title"] = e.Text
+	}
+	return data
+}
+
+// Event sends an event of the runtime, with its text.
+func (r *Run) Event(channel string, payload Data) {
+	text, err := json.Marshal(payload)
+	if err != nil {
+		panic(err)
+	}
+	e, _ := eventtext.Read(channel, text)
+	r.Send(protocol.RunEmit, Data{"channel": channel, "payload": payload, "text": e.Text, "awaited": false})
 }
 
 // sampleTalk sends a conversation with a host.
@@ -115,7 +148,7 @@ func sampleTalk(run *Run) {
 	}
 	progress := func(stage, message string, more Data) {
 		more["stage"], more["message"] = stage, message
-		send("message", Data{"message_type": "progress", "value": more})
+		send("message", Message(hostmsg.Progress, more))
 	}
 	send("start", Data{"message_type": "prompt", "value": "Dump the tables of the shop, migrate them to the new schema, and verify the sums.\nDo not touch the table of invoices."})
 	send("message", Data{"message_type": "log", "value": Data{"level": "thought", "message": "The dump comes first: without it nothing can be undone."}})
@@ -124,7 +157,9 @@ func sampleTalk(run *Run) {
 	progress("tool", "Bash: pg_dump shop", content(Data{"type": "tool_use", "id": "t1", "name": "Bash", "input": Data{"command": "pg_dump shop"}}))
 	progress("tool_result", "ok", content(Data{"type": "tool_result", "tool_use_id": "t1", "content": "dumped 12 tables"}))
 	progress("tool", "Read: .env", content(Data{"type": "tool_use", "id": "t2", "name": "Read", "input": Data{"file_path": ".env"}}))
-	send("message", Data{"message_type": "approval", "message_id": "a1", "value": Data{"description": "Read: .env", "tool": "Read"}})
+	approval := Message(hostmsg.Approval, Data{"description": "Read: .env", "tool": "Read", "kind": "read", "args": Data{"file_path": ".env"}, "call": "t2"})
+	approval["message_id"] = "a1"
+	send("message", approval)
 	run.Send(protocol.RunDecision, Data{"title": "Read .env", "decision": "deny", "actor": "rule", "by": "[hosts.coder.permissions]", "host": "Coder", "message_id": "a1"})
 	progress("tool_result", "denied", content(Data{"type": "tool_result", "tool_use_id": "t2", "content": "denied", "is_error": true}))
 	progress("", "dumped 11 tables", Data{"percent": 90})

@@ -2,13 +2,7 @@
 
 package adapter
 
-import (
-	"cmp"
-	"slices"
-)
-
-// ClaudeKind returns the kind of a call of one of Claude Code's tools.
-func ClaudeKind(tool string) string { return cmp.Or(claudeKinds[tool], "other") }
+import "slices"
 
 // CodexCommandKind returns the kind of a command of Codex, which has divided it into actions.
 func CodexCommandKind(actions []string) string {

@@ -91,17 +91,6 @@ const (
 	claudeUsed  = "u1" // the id of the request for what a resumed session has used
 )
 
-// claudeKinds maps Claude Code's tools to kinds of calls. A tool that is not listed has the kind
-// other.
-var claudeKinds = map[string]string{
-	"Read": "read", "NotebookRead": "read", "LS": "read", "BashOutput": "read", "TaskOutput": "read", "ReadMcpResourceTool": "read", "ListMcpResourcesTool": "read",
-	"Glob": "search", "Grep": "search", "ToolSearch": "search", "LSP": "search",
-	"Edit": "edit", "MultiEdit": "edit", "Write": "edit", "NotebookEdit": "edit",
-	"Bash": "execute", "PowerShell": "execute", "KillShell": "execute", "KillBash": "execute", "Monitor": "execute",
-	"WebFetch": "fetch", "WebSearch": "fetch",
-	"Task": "think", "Agent": "think", "TodoWrite": "think",
-}
-
 // claudeRow describes a type of line. A row with a subtype precedes the row for its type alone.
 type claudeRow struct {
 	typ, subtype string

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 )
 
 // claudeCalls are the calls of tools in the running exchange, from which the decisions that Claude
@@ -57,7 +59,7 @@ func (c *claude) approvalOf(call, tool string, input json.RawMessage, line []byt
 	if len(input) == 0 {
 		input = json.RawMessage("{}")
 	}
-	return approval{call: call, tool: tool, kind: ClaudeKind(tool), description: described(tool, subject(input)), Args: input, paths: claudePaths(input, ""), payload: line}
+	return approval{call: call, tool: tool, kind: hostmsg.ClaudeKind(tool), description: described(tool, subject(input)), Args: input, paths: claudePaths(input, ""), payload: line}
 }
 
 // denies handles the report that Claude Code has denied a call itself.
@@ -112,7 +114,7 @@ func (c *claude) executed(s *Output, all []claudeMeta, line []byte) {
 		if !known || x.Decision == nil || x.Decision.Decision != "accept" || strings.HasPrefix(x.Decision.Source, "user_") || strings.HasPrefix(call.Tool, claudeOurs) || c.Calls.Requested[x.ID] {
 			continue
 		}
-		if kind := ClaudeKind(call.Tool); slices.Contains(unaskedKinds, kind) || slices.Contains(ClaudeInside, call.Tool) {
+		if kind := hostmsg.ClaudeKind(call.Tool); slices.Contains(unaskedKinds, kind) || slices.Contains(ClaudeInside, call.Tool) {
 			c.Calls.Unasked[kind]++
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/decision"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
@@ -125,7 +126,7 @@ func (c *claude) asksForTool(s *Output, id string, request, line []byte) error {
 	q.Options = append(q.Options, decision.Deny)
 	c.Open[id] = q
 	s.approval(approval{
-		ID: id, call: r.Call, tool: r.ToolName, kind: ClaudeKind(r.ToolName), description: described(r.ToolName, subject(r.Input)), Args: r.Input,
+		ID: id, call: r.Call, tool: r.ToolName, kind: hostmsg.ClaudeKind(r.ToolName), description: described(r.ToolName, subject(r.Input)), Args: r.Input,
 		paths: claudePaths(r.Input, r.BlockedPath), reason: r.Reason, Options: q.Options, payload: line,
 		person: r.Person || len(r.AskRule) > 0 && string(r.AskRule) != "null", no: r.No,
 	})

@@ -31,6 +31,8 @@ type Options struct {
 	Terminal bool
 	// Viewed means that a live view next to Out shows the progress of the run.
 	Viewed bool
+	// Listed means that permanent lines show what hosts do, so that Events does not receive it.
+	Listed bool
 	// Events receives the events of the runtime and the library, if Mode is Text and Out is not a
 	// terminal: the channel, and "[channel] text" on one line. Output that precedes an event is
 	// written before. nil means that Out receives them as JSON.
@@ -83,6 +85,7 @@ type Sink struct {
 	format   format
 	reads    bool                       // events are written in a form for people
 	viewed   bool                       // a live view shows the progress of the run
+	listed   bool                       // see Options.Listed
 	events   func(channel, line string) // see Options.Events
 	sync     bool                       // see Options.Synchronous
 	detail   time.Time
@@ -98,7 +101,7 @@ type Sink struct {
 
 // New returns a Sink. It starts no process: the first emit that needs the handler starts it.
 func New(o Options) *Sink {
-	s := &Sink{out: newOutput(o.Out), format: formats[o.Mode], detail: o.Detail, prompter: o.Prompter, viewed: o.Viewed, sync: o.Synchronous, elsewhere: o.Elsewhere, remark: o.Remark}
+	s := &Sink{out: newOutput(o.Out), format: formats[o.Mode], detail: o.Detail, prompter: o.Prompter, viewed: o.Viewed, listed: o.Listed, sync: o.Synchronous, elsewhere: o.Elsewhere, remark: o.Remark}
 	if o.Terminal {
 		s.format = onTerminal[o.Mode]
 		s.reads = o.Mode == Text
@@ -188,7 +191,7 @@ func (s *Sink) eventText(r *effect.Emit) (text string, ok bool) {
 	e, ok := eventtext.Read(r.Channel, r.Payload)
 	_, prompts := s.prompter.(HostPrompter)
 	switch {
-	case e.Asks && prompts, e.Moved && s.viewed:
+	case e.Asks && prompts, e.Moved && s.viewed, e.Listed && s.listed && s.events != nil:
 		return "", ok
 	case e.Line != "" && s.events != nil && !s.viewed:
 		return e.Line, ok

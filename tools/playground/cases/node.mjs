@@ -53,7 +53,7 @@ async function play({ files, request, check }) {
   let end;
   const ended = new Promise((resolve) => (end = resolve));
   const onEvent = ({ kind, data }) => {
-    if (kind === "stdout" || kind === "stderr") out[kind] += data;
+    if (/^(std|event$)/.test(kind)) out[kind === "stdout" ? kind : "stderr"] += data;
     else if (kind === "emit") out.emits.push(data);
     else if (kind === "notice") out.notices.push(data);
     else if (kind === "end") {

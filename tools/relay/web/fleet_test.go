@@ -39,7 +39,7 @@ func TestFleet(t *testing.T) {
 	}
 	row := `((name) => [...__see.all("@task").find((e) => e.firstElementChild.textContent === name).children].map((e) => e.textContent.trim()).join("|"))`
 	for name, want := range map[string]string{
-		"payments": "payments|Coder3|waiting for you|7 min ago|$0.4000|Bash: go test ./payments/... -run TestRounding -count=1",
+		"payments": "payments|Coder3|waiting for you|7 min ago|$0.4000|Run a command: go test ./payments/... -run TestRounding -count=1",
 		"reports":  "reports|Coder1|failed red|12 min ago|$1.20|TestTotals fails: want 12.50, got 12.49",
 		"stock":    "stock|Coder2|submitted to 7 merged|2 min ago||Stock is counted per warehouse now.",
 		"cart":     "cart|Coder1|merged|40 min ago|$0.3100|All tests pass.",

@@ -29,7 +29,7 @@ func (x *talk) send(phase string, data webtest.Data) {
 }
 
 func (x *talk) message(typ, id string, value webtest.Data) {
-	data := webtest.Data{"message_type": typ, "value": value}
+	data := webtest.Message(typ, value)
 	if id != "" {
 		data["message_id"] = id
 	}
@@ -143,13 +143,18 @@ func TestDecisionsInConversation(t *testing.T) {
 	r := webtest.Start(t)
 	run := webtest.Begin(r.HelloHost("desk"), "run_1", webtest.Data{"tool": "concerto", "source": "concerto", "title": "fix"})
 	x := startTalk(run, "x1", "Coder", "Work.")
-	x.message("approval", "a1", webtest.Data{"description": "Read: .env", "tool": "Read"})
+	x.message("approval", "a1", webtest.Data{"description": "Read: .env", "tool": "Read", "kind": "read", "args": webtest.Data{"file_path": ".env"}})
 	run.Send(protocol.RunDecision, webtest.Data{"title": "Read .env", "decision": "deny", "actor": "rule", "by": "deny = [\".env\"]", "host": "Coder", "message_id": "a1"})
 	x.send("reply", webtest.Data{"message_type": "approval", "message_id": "a1", "value": webtest.Data{"decision": "deny"}})
 	x.message("question", "q1", webtest.Data{"question": "Tabs or spaces?", "context": "The file has both.", "options": []webtest.Data{{"label": "Tabs", "description": "wide"}, {"label": "Spaces"}}})
 	run.Send(protocol.RunEmit, webtest.Data{"channel": "host:question", "payload": webtest.Data{"question": "Tabs or spaces?"}, "awaited": true, "request_id": "e9"})
 	run.Send(protocol.RunDecision, webtest.Data{"title": "Answer a question", "line": "Tabs or spaces?", "decision": "answer", "answer": "Tabs", "actor": "rule", "by": "main.conc:7", "host": "Coder", "message_id": "q1"})
 	x.send("reply", webtest.Data{"message_type": "question", "message_id": "q1", "value": "Tabs"})
+	x.message("host:blocked", "", webtest.Data{"host": "Coder", "address": "evil.example:443"})
+	run.Event("host:blocked", webtest.Data{"host": "Coder", "address": "evil.example:443"})
+	run.Event("host:repair", webtest.Data{"host": "Coder", "turn": 1, "error": "passed: expected Int"})
+	run.Event("merge:landed", webtest.Data{"queue": "main", "commit": "1", "changes": []string{"fix"}})
+	x.message("host:steered", "", webtest.Data{"host": "Coder", "text": "Hurry up.", "key": "k1", "outcome": "received", "by": "relay"})
 	x.message("question", "q2", webtest.Data{"question": "Deploy at once?"})
 	run.Ask("r2", webtest.Data{"reason": "prompt", "prompt": "Deploy at once?", "from": webtest.Data{"kind": "question", "host": "Coder › helper", "message_id": "q2"}, "questions": []webtest.Data{{"id": "answer", "question": "Deploy at once?", "kind": "text"}}})
 	old := &talk{run, "x2", "Old"}
@@ -163,7 +168,7 @@ func TestDecisionsInConversation(t *testing.T) {
 		t.Helper()
 		b.Wait("__see.all('@approval-card').length === 1 && __see.all('@talk').length === 2")
 		text := b.Text("@run-thread")
-		for _, once := range []string{"Read .env", `Denied by deny = [".env"]`, "Tabs or spaces?", "The file has both.", "wide", `Answered "Tabs" by main.conc:7`, "Deploy at once?", "Which old one?", "Answered the first", "it broke"} {
+		for _, once := range []string{"Read .env", `Denied by deny = [".env"]`, "Tabs or spaces?", "The file has both.", "wide", `Answered "Tabs" by main.conc:7`, "Coder: blocked: evil.example:443", "Coder: asked again: passed: expected Int", "Coder received: Hurry up.", "main: merged fix", "Deploy at once?", "Which old one?", "Answered the first", "it broke"} {
 			if n := strings.Count(text, once); n != 1 {
 				t.Errorf("the thread contains %q %d times, want once: %s", once, n, text)
 			}

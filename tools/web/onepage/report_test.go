@@ -115,7 +115,7 @@ func openReport(t *testing.T, r *report.Report, hash string) *browser.Tab {
 // log must be empty: the page loads nothing, and violates no policy.
 func TestReportPage(t *testing.T) {
 	b := openReport(t, sampleReport(t), "")
-	if got := b.Text("h1"); got != "Report of <b>demo</b>" {
+	if got := b.Text("h1"); got != "<b>demo</b>: Is <i>this</i> safe?" {
 		t.Errorf("title %q", got)
 	}
 	if got := b.Eval(`[...document.querySelectorAll("main > section")].map((s) => s.id + ":" + document.getElementById(s.getAttribute("aria-labelledby")).tagName).join(" ")`); got !=
@@ -126,7 +126,7 @@ func TestReportPage(t *testing.T) {
 		t.Errorf("the texts of the run have become %d elements", n)
 	}
 	for place, wants := range map[string][]string{
-		"#summary":      {"journal damaged: 4 records <skipped>", "failed", "2026-03-01 08:00:00 UTC", "9.000 s duration", "r_abc", "$0.25 cost", "1 denied", "1 errors", "Stopped by: no <way>", "HOME"},
+		"#summary":      {"journal damaged: 4 records <skipped>", "failed", "2026-03-01 08:00:00 UTC", "9.000 s duration", "r_abc", "$0.25 cost", "1 denied", "1 error", "Stopped by: no <way>", "HOME"},
 		"#conversation": {"agent Judge: 1 conversation", "Is <i>this</i> safe?", "reply of rules/m", "host Coder: 1 conversation", "Run a command", `rm -rf build`, "Denied by handler: keep it", "half done", "done"},
 		"#decisions":    {"Run a command (Coder): Denied by handler: keep it (agent Judge) after 1.000 s at main.conc:4:5", "rm -rf build"},
 		"#output":       {"emit note", "denied⟦U+202E⟧ it", "<script>alert(2)</script>"},
@@ -181,6 +181,34 @@ func TestReportPage(t *testing.T) {
 	b.Wait(`document.querySelector("#detail").textContent.includes("HostError")`)
 	b.Click(`#program .node[data-id^="host:"]`)
 	b.Wait(`document.querySelector("#about h3")?.textContent.startsWith("host ")`)
+}
+
+// TestReportOfFleet checks the table of a fleet, what items about calls and events of the runtime
+// show, and that a conversation does not repeat such events.
+func TestReportOfFleet(t *testing.T) {
+	r := sampleReport(t)
+	since := 4.5
+	r.Fleet = &report.Fleet{Tasks: []report.FleetTask{{Task: "done", Agent: "A", State: "merged", Cost: json.RawMessage("0.25"), Last: "All <i>tests</i> pass."},
+		{Task: "other", Agent: "B", State: "failed", Note: "red", Since: &since, Cost: json.RawMessage("null")}}, Queues: []report.FleetQueue{{Name: "main", Merged: 1, Failed: 1}}}
+	exchange := 4
+	call := &report.Item{N: len(r.Items) + 1, Kind: "message", Name: "progress", Parent: &exchange, Status: "ok", Details: report.Details{Type: "progress", Host: "Coder", Workspace: "fix"}}
+	call.Texts.Text = json.RawMessage(`{"message":"Bash: go test","stage":"tool","payload":{"message":{"content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"go test"}}]}}}`)
+	event := &report.Item{N: call.N + 1, Kind: "emit", Name: "host:blocked", Parent: &exchange, Status: "ok", Details: report.Details{Channel: "host:blocked"}}
+	event.Texts.Payload = json.RawMessage(`{"host":"Coder","address":"evil.example:443"}`)
+	r.Items = append(r.Items, call, event)
+	b := openReport(t, r, "")
+	if got, want := b.Text("#fleet table"), "Task\tAgent\tState\tSince\tCost\tLast line\nother\tB\tfailed red\t4.500 s\t\t\ndone\tA\tmerged\t\t$0.25\tAll <i>tests</i> pass."; got != want {
+		t.Errorf("the table of the fleet is %q, want %q", got, want)
+	}
+	for place, want := range map[string]int{"#rows": 1, "#conversation": 1} {
+		if n := strings.Count(b.Text(place), "Run a command · go test") + strings.Count(b.Text(place), "Run a command go test"); n != want {
+			t.Errorf("%s shows the call %d times, want %d:\n%s", place, n, want, b.Text(place))
+		}
+	}
+	if n := strings.Count(b.Text("#rows"), "Coder: blocked: evil.example:443") - strings.Count(b.Text("#conversation"), "evil.example"); n != 1 {
+		t.Errorf("the event is not shown once, in the table of items")
+	}
+	b.Axe()
 }
 
 // TestReportPictures compares pictures of the page.

@@ -70,15 +70,20 @@ func Of(payload json.RawMessage, read func(path string) ([]byte, error)) *View {
 	if json.Unmarshal(payload, &m) != nil { // a member has an unexpected type
 		return &View{Title: untitled, Text: indented(payload)}
 	}
+	return m.view(read)
+}
+
+// view returns the view of a request.
+func (m *message) view(read func(path string) ([]byte, error)) *View {
 	a := readArguments(m.Args)
 	v := &View{Risk: m.Risk, Reason: m.Reason}
-	v.Files = a.changes(&m, read)
-	v.Title = title(&m, a, v.Files)
+	v.Files = a.changes(m, read)
+	v.Title = title(m, a, v.Files)
 	switch {
 	case v.Files != nil:
 	case m.isInput():
 		v.Text = a.take("text")
-	case a.isCommand(&m):
+	case a.isCommand(m):
 		v.Command, v.Dir = a.take("command", "cmd"), a.take("cwd", "workdir", "directory")
 	case m.Network != nil:
 		a.omit("host", "port")
@@ -88,7 +93,7 @@ func Of(payload json.RawMessage, read func(path string) ([]byte, error)) *View {
 	}
 	a.omitShown(v.Title)
 	v.Fields = a.fields()
-	v.describe(&m)
+	v.describe(m)
 	if reason := v.Reason; reason != "" {
 		if v.Reason = ""; !v.shows(reason) {
 			v.Reason = reason
@@ -104,6 +109,9 @@ func (m *message) isInput() bool { return m.Kind == "execute" && m.Tool == "stdi
 // better title, its first line is the title.
 func (v *View) describe(m *message) {
 	text := strings.TrimSpace(m.Description)
+	if program, rest, ok := strings.Cut(strings.TrimPrefix(text, "stdin of "), ": "); ok && m.isInput() && v.shows(strings.Trim(program, `"`)) && v.shows(rest) {
+		return
+	}
 	if name, rest, ok := strings.Cut(text, ": "); ok && !strings.ContainsAny(name, " \n") && (name == m.Tool || v.shows(rest)) {
 		text = rest // after the name of the tool
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/concerto-lang/concerto/internal/compile/graph"
 	"github.com/concerto-lang/concerto/internal/engine/report"
@@ -31,11 +32,13 @@ type section struct {
 // sections returns the sections of the page of a report.
 func (p *writer) sections() []section {
 	all := []section{
-		{"summary", "Summary", (*writer).summary}, {"tests", "Tests", (*writer).tests}, {"timeline", "Timeline", (*writer).timeline}, {"conversation", "Conversation", nil},
+		{"summary", "Summary", (*writer).summary}, {"fleet", "Fleet", (*writer).fleet}, {"tests", "Tests", (*writer).tests}, {"timeline", "Timeline", (*writer).timeline}, {"conversation", "Conversation", nil},
 		{"decisions", "Decisions", (*writer).decisions}, {"output", "Output", nil}, {"errors", "Errors", (*writer).errors}, {"usage", "Usage", (*writer).usage},
 		{"source", "Source", nil}, {"program", "Program", (*writer).program},
 	}
-	return slices.DeleteFunc(all, func(s section) bool { return s.id == "tests" && len(p.r.Tests) == 0 })
+	return slices.DeleteFunc(all, func(s section) bool {
+		return s.id == "tests" && len(p.r.Tests) == 0 || s.id == "fleet" && p.r.Fleet == nil
+	})
 }
 
 // Write writes the page of a report. The summary, decisions, errors and usage are HTML, which
@@ -82,8 +85,37 @@ func (p *writer) add(format string, args ...any) {
 // text are visible.
 func escape(text string) string { return html.EscapeString(terminal.Escape(text)) }
 
+// title returns the name of the project with the first words of the run's task: its first argument
+// that is no flag, or its first prompt.
 func (p *writer) title() string {
-	return "Report of " + cmp.Or(p.r.Run.Program, "a run")
+	name, task := cmp.Or(p.r.Run.Project, p.r.Run.Program, "A run"), ""
+	if i := slices.IndexFunc(p.r.Run.Args, func(arg string) bool { return !strings.HasPrefix(arg, "-") }); i >= 0 {
+		task = p.r.Run.Args[i]
+	}
+	for _, x := range p.r.Items {
+		if task == "" && x.Texts.Prompt != nil {
+			_ = json.Unmarshal(x.Texts.Prompt, &task) // a prompt of another form names no task
+		}
+	}
+	if task = firstWords(task); task == "" {
+		return name
+	}
+	return name + ": " + task
+}
+
+// maxTask is the maximum number of characters of the task in the title.
+const maxTask = 60
+
+// firstWords returns the words at the beginning of a text.
+func firstWords(text string) string {
+	out, n := "", 0
+	for _, word := range strings.Fields(text) {
+		if n += utf8.RuneCountInString(word) + 1; n > maxTask && out != "" {
+			return out + " …"
+		}
+		out = strings.TrimSpace(out + " " + word)
+	}
+	return out
 }
 
 func (p *writer) write() {
@@ -149,7 +181,8 @@ func (p *writer) summary() {
 	if used := &p.r.Totals.Used; used.TokensIn+used.TokensOut > 0 {
 		text("Tokens", fmt.Sprintf("%d in, %d out", used.TokensIn, used.TokensOut)+estimated(used))
 	}
-	text("Items", fmt.Sprintf("%d, with %d decisions", len(p.r.Items), len(p.r.Decisions)))
+	text("Items", fmt.Sprint(len(p.r.Items)))
+	text("Decisions", fmt.Sprint(len(p.r.Decisions)))
 	text("Arguments", strings.Join(run.Args, " "))
 	if s := string(run.Inputs); s != "null" {
 		text("Input", s)

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -8,12 +9,14 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/decision"
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg/request"
 	"github.com/concerto-lang/concerto/internal/engine/report"
 	"github.com/concerto-lang/concerto/internal/record/event"
+	"github.com/concerto-lang/concerto/internal/record/eventtext"
 )
 
-// view is what the page shows of a request for approval.
+// view is what the page shows of a request for approval, a call or an event of the runtime.
 type view struct {
 	Title   string `json:"title"`
 	Body    string `json:"body"`
@@ -22,10 +25,24 @@ type view struct {
 	isAsked bool // a person has decided
 }
 
-// views returns the views of all approvals by the number of their item.
+// views returns the views of all approvals, calls and events of the runtime by the number of their
+// item.
 func views(r *report.Report) map[int]*view {
 	all := map[int]*view{}
 	for _, x := range r.Items {
+		if x.Details.Type == hostmsg.Progress {
+			if v := request.OfCall(x.Texts.Text); v != nil {
+				all[x.N] = &view{Title: v.Title, Body: v.Subject()}
+			}
+			continue
+		}
+		if x.Kind == string(event.Emit) || x.Kind == string(event.Message) {
+			e, _ := eventtext.Read(cmp.Or(x.Details.Channel, x.Details.Type), slices.Concat(x.Texts.Payload, x.Texts.Text)) // an item has one of them
+			if text := cmp.Or(e.Text, e.Line); text != "" {
+				all[x.N] = &view{Title: text}
+			}
+			continue
+		}
 		asked := x.Texts.Request
 		if x.Details.Channel == effect.ToolApproval && x.Kind == string(event.Await) {
 			asked = x.Texts.Payload
@@ -41,22 +58,7 @@ func views(r *report.Report) map[int]*view {
 }
 
 func viewOf(x *report.Item, of *request.View) *view {
-	var parts []string
-	add := func(format, text string) {
-		if text != "" {
-			parts = append(parts, fmt.Sprintf(format, text))
-		}
-	}
-	add("%s", of.Command)
-	add("in %s", of.Dir)
-	add("%s", strings.TrimRight(of.Unified(), "\n"))
-	add("%s", of.Text)
-	for i := range of.Fields {
-		add(of.Fields[i].Name+": %s", of.Fields[i].Text())
-	}
-	add("reason: %s", of.Reason)
-	add("risk: %s", of.Risk)
-	v := &view{Title: of.Title, Body: strings.Join(parts, "\n")}
+	v := &view{Title: of.Title, Body: strings.Join(of.Parts(of.Unified()), "\n")}
 	v.isAsked = slices.Contains([]string{effect.ByTerminal, effect.ByStdin, effect.ByRelay, effect.ByAnswer, effect.ByCommandLine}, x.Details.Actor)
 	var failed struct {
 		Error string `json:"error"`
@@ -119,7 +121,7 @@ func (p *writer) band() {
 			last = x
 		}
 	}
-	cell("errors", fmt.Sprint(failures), map[bool]string{true: "bad"}[failures > 0])
+	cell(map[bool]string{true: "error", false: "errors"}[failures == 1], fmt.Sprint(failures), map[bool]string{true: "bad"}[failures > 0])
 	p.add("</div>\n")
 	if last != nil && run.State == "failed" && last.Error != "" {
 		p.add("<p class=\"gap\">Stopped by: <a href=\"#item-%d\">%s</a></p>\n", last.N, last.Error)

@@ -36,7 +36,7 @@ export const folds = {
 };
 
 // ofConversation matches the channels of events that a run's conversations show.
-const ofConversation = /^(listen:(start|complete|error|unhandled)|host:(progress|log|plan_limit|question|approval))$/;
+const ofConversation = /^(listen:(start|complete|error|unhandled)|host:(progress|log|plan_limit|question|approval|blocked|refused|undelivered|steered))$/;
 
 // isRead reports whether a tool call only read files of the run. Threads do not show such calls.
 const isRead = (d) => /^rpc\.(git|fs\.[^w])/.test(d.tool);
@@ -214,9 +214,9 @@ function moreListen(f, e, d) {
   if (at === undefined) return false;
   f.early.get(at)?.push(e);
   const { data } = f.items[at];
-  const { phase, message_type, message_id, value, error, duration_ms } = d;
+  const { phase, message_type, message_id, title, line, value, error, duration_ms } = d;
   if (phase === "message" && message_id) f.put(about(d.host, message_id), at);
-  data.entries.push({ seq: e.seq, phase, ts: e.ts, message_type, message_id, value, error, duration_ms });
+  data.entries.push({ seq: e.seq, phase, ts: e.ts, message_type, message_id, title, line, value, error, duration_ms });
   const state = phaseEnds[phase];
   f.change(at, { data: { ...data, count: data.entries.length, ...(state ? { state, error, duration_ms } : {}) } });
   return true;
