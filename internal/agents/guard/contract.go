@@ -310,7 +310,8 @@ func contractOf(agent string) *contract {
 type input struct {
 	event, session, id, mode, subagent string
 	at                                 moment
-	cursor                             bool // Cursor has sent it, which also runs the hooks of Claude Code
+	program                            string // of a probe; see AgentProgram
+	cursor                             bool   // Cursor has sent it, which also runs the hooks of Claude Code
 	call                               Call
 }
 

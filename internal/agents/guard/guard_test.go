@@ -246,7 +246,7 @@ func (h *Hook) run(text string) (stdout, stderr string, code int) {
 }
 
 func newHook(p Places) *Hook {
-	return &Hook{Agent: "claude-code", Places: p, Getenv: func(string) string { return "" }, CanAsk: func() bool { return true }, CursorHooked: func() bool { return false }}
+	return &Hook{Agent: "claude-code", Places: p, Getenv: func(string) string { return "" }, CanAsk: func() bool { return true }, Program: func() string { return "/bin/agent 1 2" }, CursorHooked: func() bool { return false }}
 }
 
 // TestTools checks how calls of Claude Code's tools are matched.
@@ -519,6 +519,39 @@ func TestRepeated(t *testing.T) {
 		}
 		if stdout, _, _ := h.run(input(ask, "b")); strings.Contains(stdout, "allow") {
 			t.Errorf("%s: another command: %q", c.agent, stdout)
+		}
+	}
+}
+
+// TestRecheck checks the calls of a program that was not checked as it is.
+func TestRecheck(t *testing.T) {
+	for _, c := range []struct {
+		policy, checks, program string
+		denied                  bool
+	}{
+		{open, "", "", false},
+		{open + "recheck = \"deny\"\n", "", "p 1 1", true},
+		{open + "recheck = \"deny\"\n", `{"claude-code":{"program":"p 1 1","enforced":true}}`, "p 1 1", false},
+		{open + "recheck = \"deny\"\n", `{"claude-code":{"program":"p 1 1","enforced":false}}`, "p 1 1", true},
+		{open + "recheck = \"deny\"\n", `{"claude-code":{"program":"p 1 1","enforced":true}}`, "p 1 2", true},
+		{open + "recheck = \"deny\"\n", `{"codex":{"program":"p 1 1","enforced":true}}`, "p 1 1", true},
+		{open + "recheck = \"deny\"\n", `{"claude-code":{"program":"","enforced":true}}`, "", true},
+		{open + "recheck = \"deny\"\n", `[`, "p 1 1", true},
+	} {
+		p, dir := newPlaces(t, c.policy, "", "")
+		write(t, p.ChecksFile(), c.checks)
+		h := newHook(p)
+		h.Program = func() string { return c.program }
+		_, stderr, code := h.run(event(beforeTool, "Bash", `{"command":"a"}`, "t1", dir))
+		if (code == 2) != c.denied || c.denied && !strings.Contains(stderr, "this program of claude-code was not checked with `concerto guard check claude-code`") {
+			t.Errorf("%q %s %s: %q exit %d", c.policy, c.checks, c.program, stderr, code)
+		}
+		command, err := json.Marshal(map[string]string{"command": ProbeAllow.Command(strings.Repeat("a", 32))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if stdout, stderr, code := h.run(event(beforeTool, "Bash", string(command), "t2", dir)); code != 0 {
+			t.Errorf("a probe: %s %s", stdout, stderr)
 		}
 	}
 }

@@ -41,7 +41,8 @@ type Past struct {
 	hash  string
 }
 
-// History returns the recorded decisions of all sessions since a time, the latest first.
+// History returns the recorded decisions of all sessions since a time, the latest first, without
+// those about probes.
 func (p *Places) History(since time.Time) iter.Seq2[Past, error] {
 	return func(yield func(Past, error) bool) {
 		names, err := filepath.Glob(filepath.Join(p.Guard(), "*.ndjson"))
@@ -138,6 +139,9 @@ func decisions(path string) iter.Seq2[Past, error] {
 			case kindRan:
 				ran[x.Data.Call] = x.Data.Decision
 			case kindCall:
+				if bytes.Contains(x.Data.Asked.Args, []byte(probeName)) {
+					continue
+				}
 				p := Past{Time: x.Time, Session: strings.TrimSuffix(filepath.Base(path), ".ndjson"), Agent: x.Subject.Host, Dir: x.Data.Asked.Cwd, Project: x.Data.Asked.Project, Tool: x.Data.Tool,
 					Args: x.Data.Asked.Args, Decision: x.Data.Decision, Actor: x.Actor, Reason: x.Data.Reason, Ran: ran[x.Data.Call], event: x.Data.Asked.Event, names: x.Data.Asked.Names, hash: x.Data.Hash}
 				if !yield(p, nil) {
@@ -254,7 +258,7 @@ func (p *Places) Replay(since time.Time) (*Replayed, error) {
 			return nil, err
 		}
 		call, err := past.call()
-		if past.Actor.Name == stoppedBy || err != nil || call.probe() != "" {
+		if past.Actor.Name == stoppedBy || err != nil {
 			out.Skipped++
 			continue
 		}

@@ -58,10 +58,12 @@ type Hook struct {
 	Getenv  func(name string) string
 	// CursorHooked reports whether Cursor has hooks of its own.
 	CursorHooked func() bool
-	CanAsk       func() bool   // reports whether a person is at the agent's terminal
-	Persons      Persons       // asks persons; nil if none can be asked
-	Deadline     time.Duration // of a decision without a person; 0 means Deadline
-	Sync         func() error  // called before each record is written; nil outside of tests
+	// Program returns AgentProgram.
+	Program  func() string
+	CanAsk   func() bool   // reports whether a person is at the agent's terminal
+	Persons  Persons       // asks persons; nil if none can be asked
+	Deadline time.Duration // of a decision without a person; 0 means Deadline
+	Sync     func() error  // called before each record is written; nil outside of tests
 
 	extend func(time.Duration) // extends the deadline
 }
@@ -146,7 +148,11 @@ func (h *Hook) handle(c *contract, in *input, problem error, began time.Time) De
 	case in.at == afterCall:
 		policies, _ = h.Places.load(in.call.Dir, in.call.Project) // without policies, fewer secrets are known
 	default:
-		d, policies = h.Places.decide(&in.call)
+		if d, policies = h.Places.decide(&in.call); in.call.probe() == "" {
+			d = stricter(d, h.unchecked(policies))
+		} else {
+			in.program = h.Program()
+		}
 		d = h.resolve(c, in, d, policies)
 	}
 	out, err := h.record(in, d, policies, began)
@@ -157,6 +163,24 @@ func (h *Hook) handle(c *contract, in *input, problem error, began time.Time) De
 		return deny("the decision could not be recorded: %v", err)
 	}
 	return out
+}
+
+// unchecked returns a denial if a policy requires that the agent's program was checked as it is, and
+// it was not.
+func (h *Hook) unchecked(policies []*Policy) Decision {
+	at := slices.IndexFunc(policies, func(p *Policy) bool { return p.rules.Recheck == "deny" })
+	if at < 0 {
+		return Decision{}
+	}
+	program := h.Program()
+	checks, err := h.Places.Checked()
+	if err == nil && program != "" && checks[h.Agent] == program {
+		return Decision{}
+	}
+	p := policies[at]
+	d := Decision{Verdict: hostpolicy.Deny, File: p.file}
+	p.setDefault(&d, "recheck", "deny", "this program of "+h.Agent+" was not checked with `concerto guard check "+h.Agent+"`")
+	return d
 }
 
 // record writes the decision to the ledger of the session. For an executed call, it returns the
@@ -245,6 +269,9 @@ func (h *Hook) record(in *input, d Decision, policies []*Policy, began time.Time
 // are left out if a policy requires it, or if the policies are not known.
 func (in *input) asked(args []byte, policies []*Policy) (json.RawMessage, error) {
 	asked := map[string]any{"cwd": in.call.Dir, "event": in.event, "mode": in.mode}
+	if in.program != "" {
+		asked["program"] = in.program
+	}
 	if args != nil && policies != nil && !slices.ContainsFunc(policies, func(p *Policy) bool { return p.rules.Content == "none" }) {
 		asked["args"] = json.RawMessage(args)
 	}

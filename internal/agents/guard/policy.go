@@ -57,6 +57,7 @@ type section struct {
 	Unattended  hostpolicy.Verdict `json:"unattended"`
 	Wait        int64              `json:"wait"`
 	Other       hostpolicy.Verdict `json:"other"`
+	Recheck     string             `json:"recheck"`
 	Keep        string             `json:"keep"`
 	Content     string             `json:"content"`
 	Permissions access             `json:"permissions"`

@@ -115,7 +115,7 @@ type Session struct {
 	Stopped  string    `json:"stopped,omitempty"` // why the session is stopped
 }
 
-// Sessions returns all sessions, the latest first.
+// Sessions returns all sessions, the latest first, without those of `guard check`.
 func (p *Places) Sessions() ([]Session, error) {
 	names, err := filepath.Glob(filepath.Join(p.Guard(), "*.ndjson"))
 	if err != nil {
@@ -132,6 +132,10 @@ func (p *Places) Sessions() ([]Session, error) {
 			x, err := readRecord(line)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			if bytes.Contains(x.Data.Asked.Args, []byte(probeName)) {
+				s.Agent = ""
+				break
 			}
 			if i == len(lines)-1 {
 				s.Time, s.Agent, s.Tool, s.Decision, s.Stopped = x.Time, x.Subject.Host, x.Data.Tool, x.Data.Decision, x.stopped()

@@ -39,6 +39,29 @@ func (p *Places) trusted() (map[string]string, error) {
 	return all, nil
 }
 
+// ChecksFile returns the file with the last check of each agent.
+func (p *Places) ChecksFile() string { return filepath.Join(p.Guard(), "checks.json") }
+
+// Checked returns the programs of agents for which the last check has shown that the policy is
+// enforced; see AgentProgram.
+func (p *Places) Checked() (map[string]string, error) {
+	text, err := userfile.Read(p.ChecksFile(), MaxPolicy)
+	var all map[string]struct {
+		Program  string `json:"program"`
+		Enforced bool   `json:"enforced"`
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &all)
+	}
+	out := map[string]string{}
+	for agent, c := range all {
+		if c.Enforced {
+			out[agent] = c.Program
+		}
+	}
+	return out, err
+}
+
 // sum returns the SHA-256 sum of what a person trusts.
 func (p *Policy) sum() string { return hexsum.SHA256(p.guard.Config) }
 

@@ -91,6 +91,7 @@ type Check struct {
 	Agent    string    `json:"agent"`
 	Version  string    `json:"version"`
 	Path     string    `json:"path"`
+	Program  string    `json:"program"` // see guard.AgentProgram
 	Dir      string    `json:"dir"`
 	Run      bool      `json:"run"` // started as by guard run
 	Time     time.Time `json:"time"`
@@ -140,6 +141,7 @@ func (a *Agent) Locate(ctx context.Context, p *Place) (path, version string, err
 	}
 	// Programs may print warnings, too.
 	for word := range strings.FieldsSeq(out) {
+		word = strings.TrimRight(word, ".,)")
 		if parts := strings.Split(strings.TrimPrefix(word, "v"), "."); len(parts) > 2 && strings.Trim(parts[0]+parts[1], "0123456789") == "" {
 			version = strings.TrimPrefix(word, "v")
 		}
@@ -192,6 +194,9 @@ func (a *Agent) Check(ctx context.Context, p *Place, run bool, report func(Row))
 	decisions, err := t.decisions(p)
 	if err != nil {
 		return nil, err
+	}
+	if _, rest, ok := strings.Cut(decisions, `"program":`); ok {
+		_ = json.NewDecoder(strings.NewReader(rest)).Decode(&c.Program) // without it, the program counts as unchecked
 	}
 	c.Enforced = true
 	for i, x := range probes {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/BurntSushi/toml"
 
+	"github.com/concerto-lang/concerto/internal/agents/guard"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
@@ -114,7 +115,10 @@ func (a *Agent) codexEscapes(p *Place, strong bool) (out []string) {
 	return out
 }
 
-func (p *Place) checksFile() string { return filepath.Join(p.State, "guard", "checks.json") }
+func (p *Place) checksFile() string {
+	places := guard.Places{State: p.State}
+	return places.ChecksFile()
+}
 
 // Checks returns the last checks, by agent.
 func (p *Place) Checks() (map[string]*Check, error) {

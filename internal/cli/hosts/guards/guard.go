@@ -139,7 +139,7 @@ Exit codes: 0 the call is not denied, 2 it is denied, which is also the result o
 			return console.OneOf("AGENT", args[0], guard.SupportedAgents())
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			h := guard.Hook{Agent: args[0], Places: guardPlaces(a), Environ: a.Environ, Getenv: a.Getenv, CanAsk: guard.HasTerminal}
+			h := guard.Hook{Agent: args[0], Places: guardPlaces(a), Environ: a.Environ, Getenv: a.Getenv, CanAsk: guard.HasTerminal, Program: guard.AgentProgram}
 			h.Event = append(args, "")[1]
 			h.CursorHooked = func() bool {
 				text, err := userfile.Read(filepath.Join(h.Places.Home, ".cursor", "hooks.json"), guard.MaxInput)

@@ -147,7 +147,7 @@ func (cmd *reviewCommand) replay() error {
 	}
 	fmt.Fprintf(a.Stdout, "%s, %s", count(result.Calls, "call"), count(len(result.Differences), "difference"))
 	if result.Skipped > 0 {
-		fmt.Fprintf(a.Stdout, "; %d not decided again: probes, stopped sessions, and calls that are not recorded completely", result.Skipped)
+		fmt.Fprintf(a.Stdout, "; %d not decided again: stopped sessions, and calls that are not recorded completely", result.Skipped)
 	}
 	fmt.Fprintln(a.Stdout)
 	return nil
