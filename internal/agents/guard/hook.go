@@ -165,8 +165,8 @@ func (h *Hook) handle(c *contract, in *input, problem error, began time.Time) De
 	return out
 }
 
-// unchecked returns a denial if a policy requires that the agent's program was checked as it is, and
-// it was not.
+// unchecked returns a denial if a policy requires that the agent's program was checked as it is,
+// and it was not.
 func (h *Hook) unchecked(policies []*Policy) Decision {
 	at := slices.IndexFunc(policies, func(p *Policy) bool { return p.rules.Recheck == "deny" })
 	if at < 0 {

@@ -51,7 +51,7 @@ func guardKeys() []Key {
 		{Path: "guard.wait", Type: Integer, Most: 3000, Unit: "seconds", Default: strconv.Itoa(GuardWait), Example: "600", Doc: "How long such a call waits for the person; 0 for no time."},
 		{Path: "guard.keep", Type: String, Default: `"90d"`, Example: `"30d"`, check: checkDays, Doc: "How long the ledgers of sessions are stored after their last call. The shortest time of all policies applies."},
 		{Path: "guard.content", Type: Enum, Values: []string{"full", "none"}, Default: `"full"`, Example: `"none"`, Doc: "Whether ledgers contain the arguments of calls, without secrets, or only their hashes, with which `guard replay` and `guard suggest` find nothing. `none` in one policy is enough."},
-		{Path: "guard.recheck", Type: Enum, Values: []string{"warn", "deny"}, Default: `"warn"`, Example: `"deny"`, Doc: "What happens to the calls of an agent whose program `guard check` has not checked as it is, for example after an update: `guard status` shows it, or the calls are denied."},
+		{Path: "guard.recheck", Type: Enum, Values: []string{"warn", "deny"}, Default: `"warn"`, Example: `"deny"`, Doc: "The calls of an agent whose program `guard check` has not checked as it is, for example after an update, are denied, or `guard status` shows that."},
 		{Path: "guard.other", Type: Enum, Values: verdicts, Default: `"deny"`, Example: `"ask"`, Doc: "The decision for calls of tools that Concerto does not know."},
 	}, rules, ofAgent)
 }
