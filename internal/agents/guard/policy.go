@@ -52,6 +52,7 @@ type Policy struct {
 
 // section is the content of [guard].
 type section struct {
+	Program     string             `json:"program"`
 	Default     hostpolicy.Verdict `json:"default"`
 	Unattended  hostpolicy.Verdict `json:"unattended"`
 	Wait        int64              `json:"wait"`
