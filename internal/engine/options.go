@@ -143,6 +143,7 @@ type own struct {
 	durable *StoredRun
 	running *durableRun // nil if the run is not durable
 	outside *outsideDecisions
+	layer   effect.Layer // innermost layer around the performers; nil for none
 }
 
 // Output configures the output of a run: emits and printed text.

@@ -546,6 +546,9 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 	case o.OnEmit != nil || o.OnAwait != nil || o.Answers.OnAskHost != nil:
 		c.Layers = append(c.Layers, o.application)
 	}
+	if o.own.layer != nil {
+		c.Layers = append(c.Layers, o.own.layer)
+	}
 	if c.Parties, err = p.parties(root); err != nil {
 		return c, err
 	}

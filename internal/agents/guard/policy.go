@@ -36,6 +36,8 @@ type Places struct {
 	Config string // directory of the user's policy, or ""
 	System string // directory of the system's policy, or ""
 	State  string // directory of the user's state, or ""
+	// Functions calls the functions of policies; nil if none can be called.
+	Functions Functions
 }
 
 // Guard returns the directory of the ledgers.

@@ -63,7 +63,7 @@ fn positive(row: Int) -> Bool { row > 0 }`,
 		Code: "E0765", Title: "wrong signature of a `@guard` function", Noise: NotNoise,
 		NoFix:   "the intended code is unknown",
 		Explain: "A function with the decorator `@guard` decides about a call of an agent: its only parameter is the call, a `HostApproval`, and its result a `decide::Decision`.",
-		Bad: `@guard fn review(a: HostApproval) -> Bool { a.kind == "read" }`,
+		Bad:     `@guard fn review(a: HostApproval) -> Bool { a.kind == "read" }`,
 		Good: `use std::decide;
 @guard fn review(a: HostApproval) -> decide::Decision {
     if a.kind == "read" { decide::allow() } else { decide::pass() }

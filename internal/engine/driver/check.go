@@ -72,7 +72,9 @@ func (in *Input) needsMain(p *sema.Program, l *diag.List) {
 	var names []string
 	for _, d := range decls {
 		h := d.Head()
-		if h.Pub || slices.ContainsFunc(h.Decorators, func(x *ast.Decorator) bool { return x.Name.Name == "test" || x.Name.Name == "eval" || x.Name.Name == "guard" }) {
+		if h.Pub || slices.ContainsFunc(h.Decorators, func(x *ast.Decorator) bool {
+			return x.Name.Name == "test" || x.Name.Name == "eval" || x.Name.Name == "guard"
+		}) {
 			return
 		}
 		if fn, ok := d.(*ast.FnDecl); ok {

@@ -1,0 +1,127 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/schema"
+	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/runtime"
+	"github.com/concerto-lang/concerto/runtime/budget"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// GuardFunction is the @guard function of a program (spec/51-guard.md). File is an absolute path.
+type GuardFunction struct {
+	Name, File string
+	Line       int // of the function, from 1
+}
+
+// Guard returns the @guard function of the program, or nil if it has none.
+func (p *Program) Guard() *GuardFunction {
+	if p.ir.Guard == nil {
+		return nil
+	}
+	f := &p.ir.Functions[p.ir.Guard.Function]
+	g := &GuardFunction{Name: f.Name, Line: f.Line}
+	if f.File >= 0 && f.File < len(p.ir.Files) {
+		g.File = p.pathOf(p.ir.Files[f.File].Name)
+	}
+	return g
+}
+
+// pathOf returns the absolute path of a source file of the program, or its name if it is none.
+func (p *Program) pathOf(name string) string {
+	isOwn := slices.ContainsFunc(p.ir.Files, func(f ir.File) bool { return f.Name == name && f.Text != "" })
+	if !isOwn || filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(p.root, filepath.FromSlash(name))
+}
+
+// GuardError means that a @guard function has not returned a decision. File is an absolute path, or
+// "" if the place is unknown.
+type GuardError struct {
+	File    string
+	Line    int
+	Message string
+}
+
+func (e *GuardError) Error() string {
+	if e.File == "" {
+		return e.Message
+	}
+	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Message)
+}
+
+// CallGuard calls the @guard function of the program with a HostApproval, and returns its decision,
+// both as JSON. It has the effects of a run that is not recorded. waits is called before each
+// request of models, hosts and other services. The error is a *GuardError.
+func (p *Program) CallGuard(ctx context.Context, o Options, approval json.RawMessage, waits func()) (decision json.RawMessage, err error) {
+	if p.ir.Guard == nil {
+		return nil, &GuardError{Message: "no function has the decorator `@guard`"}
+	}
+	o.own.layer = func(next effect.Performer) effect.Performer {
+		return effect.PerformerFunc(func(ctx context.Context, q effect.Request) (effect.Result, error) {
+			if by := effect.Lookup(q.Kind()).By; slices.Contains(services, by) || by == effect.Applications || by == effect.Timers {
+				waits()
+			}
+			return next.Perform(ctx, q)
+		})
+	}
+	var cut *vm.Stopped
+	err = p.inWorld(ctx, &o, func(world *runtime.Runtime, f *sinks) error {
+		config, err := o.machineConfig(p, world, f)
+		if err != nil {
+			return err
+		}
+		machine, err := vm.New(config)
+		if err != nil {
+			return err
+		}
+		f.follow(machine)
+		row, errs := schema.Decode(approval, vm.TypeOf(machine, p.ir.Guard.Approval))
+		if len(errs) > 0 {
+			return errors.New("could not read the call: " + schema.Join(errs))
+		}
+		ctx, cancel := budget.Rest(f.context(ctx), world.Clock(), narrower(p.ir.Limits.MaxRunSeconds, o.budget().RunSeconds), 0)
+		defer cancel()
+		outcome, err := machine.Call(ctx, p.ir.Guard.Function, row)
+		cut = machine.CutAt()
+		if err == nil {
+			decision = value.AppendJSON(nil, outcome.Value)
+		}
+		return err
+	})
+	if err == nil {
+		return decision, nil
+	}
+	return nil, p.guardError(err, cut)
+}
+
+// guardError returns the error of a @guard function. cut is where the end of its time has stopped
+// it, or nil.
+func (p *Program) guardError(err error, cut *vm.Stopped) *GuardError {
+	if e, ok := errors.AsType[*GuardError](err); ok {
+		return e
+	}
+	f := failureOf(err)
+	e := &GuardError{Message: f.Message}
+	if f.Kind != "" {
+		e.Message = f.Kind + ": " + f.Message
+	}
+	place := f.Place
+	if place.File == "" && cut != nil {
+		place = cut.Place
+	}
+	if place.File != "" {
+		e.File, e.Line = p.pathOf(place.File), place.Line
+	}
+	return e
+}
