@@ -131,6 +131,7 @@ func (g *generator) program() {
 	g.outline()
 	g.tests()
 	g.evals()
+	g.guard()
 	for n := -1; n != len(g.out.Types); { // generating a method may add types, which have methods themselves
 		n = len(g.out.Types)
 		g.methods()

@@ -65,7 +65,7 @@ type signature struct {
 // all its registers are Full.
 func (g *generator) signatureOf(fn *sema.Function) signature {
 	s := signature{result: class(fn.Result), abi: ir.Typed}
-	full := fn.Tool != nil || fn == g.p.Main || fn.Async || fn.IsTest() || fn.IsEval()
+	full := fn.Tool != nil || fn == g.p.Main || fn.Async || fn.IsTest() || fn.IsEval() || fn == g.p.Guard
 	for i, p := range fn.Params {
 		c := class(p.Type)
 		if full || i == 0 && fn.MutSelf {

@@ -30,6 +30,13 @@ func (g *generator) evals() {
 	}
 }
 
+// guard adds the function that decides about calls of agents.
+func (g *generator) guard() {
+	if fn := g.p.Guard; fn != nil && len(fn.Params) == 1 {
+		g.out.Guard = &ir.Guard{Function: g.numbers.functions[fn], Approval: g.typeIndex(fn.Params[0].Type)}
+	}
+}
+
 // mock generates a mock statement. It calls a function of the library with a map of the fields, and
 // with the agent, the host or the name of the server.
 func (f *builder) mock(s *ast.MockStmt) {

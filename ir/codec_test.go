@@ -100,7 +100,7 @@ func TestEveryFieldIsEncoded(t *testing.T) {
 	p := everything(t)
 	p.Stores = []Store{{Kind: "hashmap"}, {Kind: "memory"}, {Kind: "queue"}}
 	fillZero(reflect.ValueOf(p).Elem(), 0)
-	p.Called, p.Evals = nil, nil // files do not contain them
+	p.Called, p.Evals, p.Guard = nil, nil, nil // files do not contain them
 	table, memory, queue := &p.Stores[0], &p.Stores[1], &p.Stores[2]
 	table.MaxAttempts, table.RetrySeconds = 0, 0
 	memory.Key, memory.Value, memory.MaxAttempts, memory.RetrySeconds = 0, 0, 0, 0

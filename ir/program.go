@@ -57,6 +57,8 @@ type Application struct {
 	Called []ToolMethod
 	// Evals contains the evals if the program was compiled to run them. Files do not contain Evals.
 	Evals []Eval
+	// Guard is the function that decides about calls of agents, or nil. Files do not contain Guard.
+	Guard *Guard
 	Audit string          // path of the audit log, relative to the program's root; "" if there is none
 	Run   json.RawMessage // [run] as a JSON object, which internal/data/runconf reads; nil if there is none
 	// Workspace is [workspace] as a JSON object, which runtime/workspace reads; nil if there is
@@ -404,6 +406,12 @@ type Test struct {
 	Function   int
 	ExpectFail bool
 	Expect     string
+}
+
+// Guard is a @guard function (spec/51-guard.md).
+type Guard struct {
+	Function int `json:"function"`
+	Approval int `json:"approval"` // index in Types of the type of its parameter
 }
 
 // Eval is an @eval function (spec/49-eval.md).

@@ -220,6 +220,11 @@ func (v *verifier) declarations() {
 			v.entry("the data of eval "+e.Name, e.DataFunction)
 		}
 	}
+	if x := p.Guard; x != nil {
+		f := v.callable("the @guard function", x.Function)
+		v.check(f == nil || len(f.Params) == 1, "the @guard function needs one parameter")
+		v.check(in(x.Approval, len(p.Types)), "the @guard function: there is no type %d", x.Approval)
+	}
 	if p.Entry != -1 {
 		v.entry("the program", p.Entry)
 	}

@@ -447,3 +447,68 @@ func (c *checker) unknownEvalName(e *Eval, x ast.Expr, name string, names []stri
 	}
 	c.report(e.Fn.mod, dg)
 }
+
+// guardDecorator checks where the decorator `@guard` is.
+func (c *checker) guardDecorator(m *module, fn *Function, d *ast.Decorator) {
+	message, hint := "", ""
+	switch {
+	case fn.assoc != nil || fn.Tool != nil || fn.Recv != nil || m.around != nil:
+		message, hint = "`@guard` is only allowed on functions of a module", "move the function to module level"
+	case m == c.entry && fn.Name == "main":
+		message, hint = "`main` cannot decide about calls", "remove `@guard`, or rename the function"
+	case findDecorator(fn.Decl.Decorators, "guard") != d:
+		message, hint = "duplicate decorator `@guard`", "remove one of them"
+	case isTest(fn) || isEval(fn):
+		message, hint = "a test or an eval cannot decide about calls", "remove `@guard`, or the other decorator"
+	default:
+		c.rejectArguments(m, d)
+		return
+	}
+	c.report(m, diag.DecoratorPlace.At(d.Sp, "%s", message).Hint("%s", hint))
+}
+
+// collectGuard sets the function that decides about calls of agents, if fn has the decorator
+// `@guard`.
+func (c *checker) collectGuard(m *module, fn *Function) {
+	d := findDecorator(fn.Decl.Decorators, "guard")
+	if d == nil || fn.assoc != nil || fn.Tool != nil || m.around != nil || m.info.pkg != nil || isTest(fn) || m == c.entry && fn.Name == "main" {
+		return
+	}
+	if first := c.prog.Guard; first != nil {
+		dg := diag.GuardTwice.At(d.Sp, "two functions have the decorator `@guard`, `%s` and `%s`", first.Name, fn.Name).
+			Hint("remove one, and call the function from the other one")
+		if first.Info == fn.Info {
+			dg.Label(findDecorator(first.Decl.Decorators, "guard").Sp, "the first one")
+		}
+		c.report(m, dg)
+		return
+	}
+	c.prog.Guard = fn
+	const form = "write `fn %s(a: HostApproval) -> decide::Decision`"
+	refuse := func(at source.Span, format string, args ...any) {
+		c.report(m, diag.GuardSignature.At(at, format, args...).Hint(form, fn.Name))
+	}
+	switch at := fn.Decl.Signature; {
+	case fn.Async || len(fn.Generics) > 0:
+		refuse(at, "a `@guard` function cannot be async or generic")
+	case len(fn.Params) != 1:
+		refuse(at, "a `@guard` function has one parameter, the call, but `%s` has %s", fn.Name, count(len(fn.Params), "parameter"))
+	case !isLibraryType(fn.Params[0].Type, "", "HostApproval"):
+		refuse(fn.Params[0].At, "the parameter of a `@guard` function is a `HostApproval`, not a `%s`", types.Full(fn.Params[0].Type))
+	}
+	if !isLibraryType(fn.Result, "decide", "Decision") {
+		at := fn.Decl.Signature
+		if fn.Decl.Result != nil {
+			at = fn.Decl.Result.Span()
+		}
+		refuse(at, "a `@guard` function returns a `decide::Decision`, not a `%s`", types.Full(fn.Result))
+	}
+}
+
+// isLibraryType reports whether t is the type of a module of the library; "" is the prelude. It
+// returns true for the type of an error.
+func isLibraryType(t types.Type, module, name string) bool {
+	t = types.Resolve(t)
+	n, ok := t.(*types.Named)
+	return t == types.Bad || ok && n.Decl.Library && n.Decl.Name == name && originOf(n.Decl).mod.std == module
+}

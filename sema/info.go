@@ -27,6 +27,8 @@ type Program struct {
 	Pipelines []*Pipeline
 	Tests     []*Test
 	Evals     []*Eval // also if the program does not include them
+	// Guard is the function with the decorator `@guard`; nil if there is none.
+	Guard *Function
 	// OnMockPrompt is the library function to call with the host and the prompt before each
 	// exchange. It is nil unless a test mocks a host with a closure.
 	OnMockPrompt *Function

@@ -176,6 +176,7 @@ var decorators = []struct {
 	{"describe", "tool functions and fields of schemas", OnToolFunction | OnField},
 	{"eval", "functions of a module", OnFunction},
 	{"expect_fail", "tests", OnFunction},
+	{"guard", "functions of a module", OnFunction},
 	{"idempotent", marked, onMarked},
 	{"limit", "`parallel for`", OnLoop},
 	{"log", "agents, hosts, stages and functions", onWork},
@@ -218,6 +219,8 @@ func (c *checker) functionDecorators(m *module, fn *Function) {
 			c.testDecorator(m, fn, d)
 		case name == "eval":
 			c.evalDecorator(m, fn, d)
+		case name == "guard":
+			c.guardDecorator(m, fn, d)
 		case name == "describe" || name == "param":
 			if fn.Tool == nil {
 				c.report(m, diag.DecoratorPlace.At(d.Sp, "`@%s` is only allowed on tool functions", name).

@@ -45,6 +45,7 @@ func (c *checker) collectTest(m *module, fn *Function) bool {
 	if c.collectEval(m, fn) {
 		return true
 	}
+	c.collectGuard(m, fn)
 	d := findDecorator(fn.Decl.Decorators, "test")
 	if m.info.pkg != nil && d != nil {
 		return true // the tests of packages are not run, and not checked

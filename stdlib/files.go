@@ -288,6 +288,7 @@ var files = [...]file{
 	{name: "mod_collections.conc", module: "collections"},
 	{name: "mod_crypto.conc", module: "crypto"},
 	{name: "mod_csv.conc", module: "csv"},
+	{name: "mod_decide.conc", module: "decide"},
 	{name: "mod_env.conc", module: "env"},
 	{name: "mod_eval.conc", module: "eval"},
 	{name: "mod_fleet.conc", module: "fleet"},

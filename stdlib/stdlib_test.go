@@ -227,7 +227,7 @@ func TestLibrary(t *testing.T) {
 	if names := lib.Names(); slices.Contains(names, "__print") || !slices.Contains(names, "HostQuestion") {
 		t.Errorf("Names() = %v", names)
 	}
-	if diff := cmp.Diff([]string{"app", "collections", "crypto", "csv", "env", "eval", "fleet", "fmt", "fs", "http", "io", "json", "log", "math", "merge", "path", "process", "prompt", "random", "regex", "run", "string", "time", "toml", "tools", "work", "yaml"}, lib.Modules()); diff != "" {
+	if diff := cmp.Diff([]string{"app", "collections", "crypto", "csv", "decide", "env", "eval", "fleet", "fmt", "fs", "http", "io", "json", "log", "math", "merge", "path", "process", "prompt", "random", "regex", "run", "string", "time", "toml", "tools", "work", "yaml"}, lib.Modules()); diff != "" {
 		t.Error(diff)
 	}
 }

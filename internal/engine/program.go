@@ -110,7 +110,7 @@ func loadCached(s driver.Request, key string) (*Program, diag.List, bool) {
 	if err != nil {
 		return nil, diag.List{}, false
 	}
-	if code.Evals = cached.Evals; ir.Verify(code) != nil {
+	if code.Evals, code.Guard = cached.Evals, cached.Guard; ir.Verify(code) != nil {
 		return nil, diag.List{}, false
 	}
 	p := &Program{ir: code, root: cached.Root}
@@ -139,7 +139,7 @@ func notifyCached(s driver.Request, cached *programcache.Program) {
 func storeCompiled(s driver.Request, key string, in *driver.Input, p *ir.Program, found diag.List) {
 	cached := &programcache.Program{Reads: in.Reads(), Root: in.Root, Entry: in.Entry.Name, Found: programcache.Findings{List: found}}
 	if p != nil {
-		cached.IR, cached.Evals = ir.Encode(p), p.Evals
+		cached.IR, cached.Evals, cached.Guard = ir.Encode(p), p.Evals, p.Guard
 	}
 	if in.Manifest != nil {
 		cached.Manifest, cached.ManifestPath = in.Manifest.File.Name, filepath.Join(in.Root, manifest.FileName)
@@ -546,6 +546,7 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 	case o.OnEmit != nil || o.OnAwait != nil || o.Answers.OnAskHost != nil:
 		c.Layers = append(c.Layers, o.application)
 	}
+	c.Layers = append(c.Layers, o.own.layers...)
 	if c.Parties, err = p.parties(root); err != nil {
 		return c, err
 	}

@@ -536,9 +536,11 @@ func metricOf(m ir.Metric, v value.Slot) SampleMetric {
 	return x
 }
 
+// services are the areas of requests to models, hosts and other services.
+var services = []effect.Area{effect.Models, effect.Hosts, effect.Servers, effect.Web, effect.Commands, effect.Workspaces, effect.Merges}
+
 // stayOffline fails all requests to models, hosts and other services.
 func stayOffline(next effect.Performer) effect.Performer {
-	services := []effect.Area{effect.Models, effect.Hosts, effect.Servers, effect.Web, effect.Commands, effect.Workspaces, effect.Merges}
 	return effect.PerformerFunc(func(ctx context.Context, q effect.Request) (effect.Result, error) {
 		if slices.Contains(services, effect.Lookup(q.Kind()).By) {
 			return nil, fmt.Errorf("it requests %s, which is on no tape", q.Kind())

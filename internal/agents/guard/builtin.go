@@ -84,7 +84,7 @@ func (p *Places) builtIn(c *Call) Decision {
 	}
 	q := c.request
 	if q.Command == "" {
-		if q.Kind != "read" && q.Kind != "search" && p.protects(q) {
+		if q.Kind != "read" && q.Kind != "search" && p.protects(c) {
 			return deny("built in: %s decides which rules apply, and no agent may write it", strings.Join(q.Paths, ", "))
 		}
 		return Decision{}
@@ -107,18 +107,21 @@ func (p *Places) builtIn(c *Call) Decision {
 	return Decision{}
 }
 
-// protects reports whether a request names a protected file.
-func (p *Places) protects(q hostpolicy.Request) bool {
-	return p.protection().Forbids(hostpolicy.Request{Paths: q.Paths, Dir: q.Dir})
+// protects reports whether a call names a protected file.
+func (p *Places) protects(c *Call) bool {
+	return p.protection(c).Forbids(hostpolicy.Request{Paths: c.request.Paths, Dir: c.request.Dir})
 }
 
-// protection returns the policy that denies protected files.
-func (p *Places) protection() *hostpolicy.Policy {
+// protection returns the policy that denies protected files, and the programs of the policies.
+func (p *Places) protection(c *Call) *hostpolicy.Policy {
 	globs := slices.Clone(Protected)
 	for _, dir := range []string{p.Config, p.System, p.State} {
 		if dir != "" {
 			globs = append(globs, filepath.ToSlash(dir))
 		}
+	}
+	for _, path := range c.programs {
+		globs = append(globs, filepath.ToSlash(path))
 	}
 	return hostpolicy.New(hostpolicy.Rules{Deny: globs}, hostpolicy.Place{Dir: "/", Home: p.Home, Link: readLink})
 }
@@ -154,7 +157,7 @@ func (p *Places) protectedIn(c *Call, commands [][]string, unclear bool) string 
 		}
 	}
 	// A backslash quotes a character, or separates the names of a path on Windows.
-	all, words := p.protection(), append(fields(text), fields(strings.ReplaceAll(c.request.Command, `\`, "/"))...)
+	all, words := p.protection(c), append(fields(text), fields(strings.ReplaceAll(c.request.Command, `\`, "/"))...)
 	if len(words)*len(dirs) > maxWords {
 		return "more than the guard can read"
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/hostpolicy"
 	"github.com/concerto-lang/concerto/internal/record/audit"
@@ -62,6 +63,13 @@ type Call struct {
 	request hostpolicy.Request
 	names   []string // of a tool of an MCP server: the possible meanings of its name, as SERVER.TOOL
 	guessed bool     // it may be another tool
+
+	id, subagent string
+	deadline     time.Duration            // of a decision; 0 means Deadline
+	extend       func(time.Duration)      // extends the deadline; may be nil
+	earlier      func([]*Policy) *decided // returns the decision before the agent asks a person; may be nil
+	waited       int64                    // seconds of `wait` that functions have used
+	programs     []string                 // of the policies, which no agent may write
 }
 
 // Decide decides about a call. The built-in rules apply before those of the policies.
@@ -79,6 +87,7 @@ func (p *Places) decide(c *Call) (Decision, []*Policy) {
 	if probe := c.probe(); probe != "" {
 		return probe.decide(), policies
 	}
+	c.programs = programs(policies)
 	if d := p.builtIn(c); d.Verdict != "" {
 		d.wait = policies[0].rules.Wait // of a question of the agent
 		return d, policies
@@ -87,6 +96,18 @@ func (p *Places) decide(c *Call) (Decision, []*Policy) {
 	for _, x := range policies {
 		out = stricter(out, x.decide(c, p.Home))
 	}
+	if len(c.programs) == 0 {
+		return out, policies
+	}
+	if d, ok := c.repeated(policies, out); ok {
+		return d, policies
+	}
+	for _, x := range policies {
+		if x.rules.Program != "" && out.Verdict != hostpolicy.Deny {
+			out = p.review(x, c, out)
+		}
+	}
+	out.wait = max(0, out.wait-c.waited)
 	return out, policies
 }
 

@@ -84,7 +84,7 @@ deny = ["x"]
 		{"", allow, "", `allow USER:2: commands.allow "x"`},
 		{"[guard]\n", allow, "", "ask Concerto.toml:1: no rule matches, and `default` is by default \"ask\""},
 		{"", "", "", "deny no policy: neither a Concerto.toml above DIR nor USER contains [guard]"},
-		{"[guard]\nprogram = \"guard.conc\"\n", "", "", "deny Concerto.toml:2: `guard.program` is not supported yet"},
+		{"[guard]\nprogram = 5\n", "", "", "deny Concerto.toml:2: `guard.program` must be a string, not an integer"},
 		{"[guard]\ndefault = \"perhaps\"\n", "", "", "deny Concerto.toml:2: unknown default \"perhaps\""},
 		{"[guard\n", "", "", "deny Concerto.toml:1: expected `]` after the name of the table, found '\\n'"},
 		{allow, "[project]\nname = \"x\"\n", "", "deny USER: it contains no [guard]"},

@@ -148,6 +148,7 @@ func (h *Hook) handle(c *contract, in *input, problem error, began time.Time) De
 	case in.at == afterCall:
 		policies, _ = h.Places.load(in.call.Dir, in.call.Project) // without policies, fewer secrets are known
 	default:
+		h.prepare(in)
 		if d, policies = h.Places.decide(&in.call); in.call.probe() == "" {
 			d = stricter(d, h.unchecked(policies))
 		} else {
@@ -181,6 +182,28 @@ func (h *Hook) unchecked(policies []*Policy) Decision {
 	d := Decision{Verdict: hostpolicy.Deny, File: p.file}
 	p.setDefault(&d, "recheck", "deny", "this program of "+h.Agent+" was not checked with `concerto guard check "+h.Agent+"`")
 	return d
+}
+
+// prepare sets what functions need to decide about a call.
+func (h *Hook) prepare(in *input) {
+	c := &in.call
+	c.id, c.subagent, c.deadline, c.extend = in.id, in.subagent, h.Deadline, h.extend
+	if in.at == beforeAsk {
+		c.earlier = func(policies []*Policy) *decided { return h.decided(in, policies) }
+	}
+}
+
+// decided returns the recorded decision about the arguments of a call, or nil.
+func (h *Hook) decided(in *input, policies []*Policy) *decided {
+	clean, err := h.cleaner(policies)
+	if err != nil {
+		return nil
+	}
+	was, _, err := find(h.ledger(in.session), "", decision.Hash(judged(in.call.Tool, clean(slices.Clone(in.call.Args)))))
+	if err != nil {
+		return nil
+	}
+	return was
 }
 
 // record writes the decision to the ledger of the session. For an executed call, it returns the
@@ -284,7 +307,7 @@ func (in *input) asked(args []byte, policies []*Policy) (json.RawMessage, error)
 	return jsonwrite.Encode(asked)
 }
 
-// actor returns the rule or the person that has decided.
+// actor returns the rule, the function or the person that has decided.
 func (d *Decision) actor() audit.Actor {
 	if d.by != nil {
 		return *d.by
@@ -292,7 +315,11 @@ func (d *Decision) actor() audit.Actor {
 	if d.File == "" {
 		return audit.Actor{Type: "rule", Name: "built-in"}
 	}
-	return audit.Actor{Type: "rule", Name: strings.TrimSpace(d.Key + " " + d.Rule), At: fmt.Sprintf("%s:%d", d.File, d.Line)}
+	at := d.File
+	if d.Line > 0 {
+		at = fmt.Sprintf("%s:%d", d.File, d.Line)
+	}
+	return audit.Actor{Type: "rule", Name: strings.TrimSpace(d.Key + " " + d.Rule), At: at}
 }
 
 // ledger returns the path of the ledger of a session.
@@ -331,7 +358,7 @@ func (h *Hook) cleaner(policies []*Policy) (func([]byte) []byte, error) {
 }
 
 // decided is the recorded decision about a call.
-type decided struct{ Decision, Hash string }
+type decided struct{ Decision, Hash, Reason string }
 
 // stoppedBy is the name of the actor of all records after an alarm. The last record therefore
 // shows whether a session is stopped.
@@ -360,7 +387,7 @@ func find(path, id, hash string) (was *decided, stopped string, err error) {
 				stopped = x.stopped()
 			}
 			if sought && x.Kind == kindCall && (hash == "" && x.Data.Call == id || hash != "" && x.Data.Hash == hash) {
-				return &decided{x.Data.Decision, x.Data.Hash}, stopped, nil
+				return &decided{x.Data.Decision, x.Data.Hash, x.Data.Reason}, stopped, nil
 			}
 		}
 		if !sought || whole {

@@ -36,6 +36,8 @@ type Places struct {
 	Config string // directory of the user's policy, or ""
 	System string // directory of the system's policy, or ""
 	State  string // directory of the user's state, or ""
+	// Functions calls the functions of policies; nil if none can be called.
+	Functions Functions
 }
 
 // Guard returns the directory of the ledgers.
@@ -43,16 +45,20 @@ func (p *Places) Guard() string { return filepath.Join(p.State, "guard") }
 
 // Policy is one policy file.
 type Policy struct {
+	text        string // of the file
 	file, shown string
 	base        string // directory to which the roots are relative
 	guard       *manifest.Guard
 	run         json.RawMessage // [run], for what the ledger must not contain
 	rules       section
-	distrusted  bool // no person has trusted it as it is
+	distrusted  bool     // no person has trusted it as it is
+	sources     []Source // of its program
+	broken      error    // why the program has no sources
 }
 
 // section is the content of [guard].
 type section struct {
+	Program     string             `json:"program"`
 	Default     hostpolicy.Verdict `json:"default"`
 	Unattended  hostpolicy.Verdict `json:"unattended"`
 	Wait        int64              `json:"wait"`
@@ -106,6 +112,7 @@ func (p *Places) load(dir, project string) ([]*Policy, error) {
 			return nil, err
 		}
 		if at != nil && !slices.ContainsFunc(out, func(x *Policy) bool { return x.file == at.file }) {
+			p.readSources(at)
 			at.distrusted = trusted[at.file] != at.sum()
 			out = append(out, at)
 		}
@@ -125,6 +132,7 @@ func (p *Places) load(dir, project string) ([]*Policy, error) {
 			return nil, &PolicyError{File: own.file, Text: "it contains no [guard]"}
 		}
 		own.base = cmp.Or(project, dir)
+		p.readSources(own)
 		out = append(out, own)
 	}
 	if len(out) == 0 {
@@ -178,7 +186,7 @@ func read(path string) (*Policy, error) {
 			return nil, &PolicyError{File: path, Line: file.LineOf(d.Span.Start), Text: d.Message}
 		}
 	}
-	p := &Policy{file: path, base: filepath.Dir(path), guard: m.Guard, run: m.Run.Config, rules: section{Default: hostpolicy.Ask, Unattended: hostpolicy.Deny, Wait: manifest.GuardWait, Other: hostpolicy.Deny}}
+	p := &Policy{text: string(text), file: path, base: filepath.Dir(path), guard: m.Guard, run: m.Run.Config, rules: section{Default: hostpolicy.Ask, Unattended: hostpolicy.Deny, Wait: manifest.GuardWait, Other: hostpolicy.Deny}}
 	if m.Guard == nil {
 		return p, nil
 	}

@@ -56,7 +56,8 @@ func (p *Places) Suggest(since time.Time, project string) ([]Suggestion, error) 
 			a := answered{list, text, v}
 			asked = append(asked, a)
 			if _, known := open[a]; !known {
-				open[a] = p.Decide(call).Verdict == hostpolicy.Ask
+				d := p.Decide(call)
+				open[a] = d.Verdict == hostpolicy.Ask && d.Key != keyProgram // a rule does not replace a function
 			}
 		case past.Decision == string(hostpolicy.Deny):
 			denied = append(denied, answered{list, text, hostpolicy.Deny})

@@ -62,8 +62,18 @@ func (p *Places) Checked() (map[string]string, error) {
 	return out, err
 }
 
-// sum returns the SHA-256 sum of what a person trusts.
-func (p *Policy) sum() string { return hexsum.SHA256(p.guard.Config) }
+// sum returns the SHA-256 sum of what a person trusts: the section, and if it has a program, the
+// whole file, whose connections and permissions are those of the program, and its sources.
+func (p *Policy) sum() string {
+	text := []byte(p.guard.Config)
+	if p.rules.Program != "" {
+		text = []byte(p.text)
+	}
+	for _, s := range p.sources {
+		text = fmt.Appendf(text, "%q%q", s.Path, s.Text)
+	}
+	return hexsum.SHA256(text)
+}
 
 // Trust records that a person trusts the policy of the nearest project above a directory. It
 // returns its file, and the entries of the policy that allow something, as KEY = ENTRY.
@@ -81,6 +91,9 @@ func (p *Places) Trust(dir string) (file string, allows []string, err error) {
 	all, err := p.trusted()
 	if err != nil {
 		return "", nil, err
+	}
+	if p.readSources(x); x.broken != nil {
+		return "", nil, x.broken
 	}
 	all[x.file] = x.sum()
 	text, err := json.MarshalIndent(all, "", "  ")
@@ -100,6 +113,7 @@ func (p *Places) Distrusted(dir string) string {
 	if err != nil || x == nil {
 		return "" // the hook denies, with the reason
 	}
+	p.readSources(x)
 	if all, err := p.trusted(); err == nil && all[x.file] == x.sum() {
 		return ""
 	}
@@ -125,6 +139,9 @@ func (p *Policy) allows() (out []string) {
 		if x.verdict == hostpolicy.Allow {
 			out = append(out, fmt.Sprintf("%s = %q", x.key, x.verdict))
 		}
+	}
+	if p.rules.Program != "" {
+		out = append(out, fmt.Sprintf("program = %q", p.rules.Program))
 	}
 	add("permissions.", p.rules.Permissions)
 	for _, name := range slices.Sorted(maps.Keys(p.rules.Agents)) {

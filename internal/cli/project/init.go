@@ -52,6 +52,7 @@ var templates = []template{
 	{name: "claude-code", about: "Claude Code, supervised", with: "agent"},
 	{name: "codex", about: "Codex, supervised", with: "agent"},
 	{name: "acp", about: "an agent that speaks ACP, supervised", with: "agent"},
+	{name: guardTemplate, about: "a policy for the agents that people start in this directory"},
 }
 
 func TemplateNames() (names []string) {
@@ -85,6 +86,9 @@ With --here, or with '.' in a directory that is not empty, it creates the direct
 NAME) beside your code, for a coding agent that works on it: the one of --template (claude-code,
 codex or acp), or the first that is on PATH.
 
+With --template guard, it writes the policy for the code in this directory, or in NAME: rules that
+suit its language, and a function that decides, with tests.
+
 Templates:
 ` + list + `
 Providers: ` + providerList() + `.
@@ -93,6 +97,7 @@ the README names the environment variable of the key. The tests still need no ke
 		Example: `  concerto init triage                       create the directory triage
   concerto init triage --template supervise  create a project that supervises a host
   concerto init triage --provider anthropic  use a model of Anthropic
+  concerto init --template guard             write a policy for agents that you start here
   concerto init --here                       supervise an agent that works on the code here
   concerto init .                            use this directory; like --here, if it has files`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -132,6 +137,9 @@ func (cmd *initCommand) supervises() bool {
 
 // create creates a project in dir. If dir is "", it prompts for a name.
 func (cmd *initCommand) create(ctx context.Context, dir string) (err error) {
+	if cmd.template == guardTemplate {
+		return cmd.createGuard(dir)
+	}
 	in := bufio.NewReader(cmd.console.Stdin)
 	if dir == "" {
 		if !cmd.console.TTY.In {
@@ -163,6 +171,9 @@ func (cmd *initCommand) create(ctx context.Context, dir string) (err error) {
 				return err
 			}
 		}
+	}
+	if cmd.template == guardTemplate {
+		return cmd.createGuard(dir)
 	}
 	if err := cmd.writeProject(ctx, dir, name); err != nil {
 		return console.Usage("all created files were removed", "create the project %s: %v", dir, err)

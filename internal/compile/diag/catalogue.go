@@ -33,7 +33,7 @@ var catalogue = []*Info{
 	ChainedRange, OpenRange, PositionalAfterNamed, MisplacedDecl, EmptyInterpolation, PlainString, BadLetElse, BadHandler,
 	MisplacedDecorator, EmitArguments, TwiceTypeArguments, StoreNeedsValue, TwoRests, TwoDescriptions, HeadStruct,
 	// test.go
-	MockPlace, MockTarget, MockAnswers, TestText, EvalArgument, EvalSignature, EvalResult, EvalData,
+	MockPlace, MockTarget, MockAnswers, TestText, EvalArgument, EvalSignature, EvalResult, EvalData, GuardSignature, GuardTwice, GuardMissing,
 	// tool.go
 	ToolUndescribed, ToolSelf, ToolGeneric, ToolParam, ToolDescription, ToolParamDoc, NamelessArgument, UnknownServer,
 	// toolfile.go

@@ -59,6 +59,33 @@ fn positive(row: Int) -> Bool { row > 0 }`,
 		NoFix:   "the intended row is unknown",
 		Explain: "Each row of a dataset must have the type of the eval's parameter. The file is relative to the source file that names it.",
 	}
+	GuardSignature = &Info{
+		Code: "E0765", Title: "wrong signature of a `@guard` function", Noise: NotNoise,
+		NoFix:   "the intended code is unknown",
+		Explain: "A function with the decorator `@guard` decides about a call of an agent: its only parameter is the call, a `HostApproval`, and its result a `decide::Decision`.",
+		Bad:     `@guard fn review(a: HostApproval) -> Bool { a.kind == "read" }`,
+		Good: `use std::decide;
+@guard fn review(a: HostApproval) -> decide::Decision {
+    if a.kind == "read" { decide::allow() } else { decide::pass() }
+}`,
+	}
+	GuardTwice = &Info{
+		Code: "E0766", Title: "two `@guard` functions", Noise: NotNoise,
+		NoFix:   "the intended function is unknown",
+		Explain: "A program has at most one function with the decorator `@guard`. It can call other functions.",
+		Bad: `use std::decide;
+@guard fn files(a: HostApproval) -> decide::Decision { if a.kind == "edit" { decide::ask("an edit") } else { decide::pass() } }
+@guard fn commands(a: HostApproval) -> decide::Decision { if a.kind == "execute" { decide::ask("a command") } else { decide::pass() } }`,
+		Good: `use std::decide;
+@guard fn review(a: HostApproval) -> decide::Decision {
+    match a.kind ?? "" { "edit" => decide::ask("an edit"), "execute" => decide::ask("a command"), _ => decide::pass() }
+}`,
+	}
+	GuardMissing = &Info{
+		Code: "E0767", Title: "a guard program without a `@guard` function", Noise: NotNoise,
+		NoFix:   "the intended function is unknown",
+		Explain: "The program that `guard.program` of the manifest names needs a function with the decorator `@guard`, which decides about the calls of agents.",
+	}
 	EvalResult = &Info{
 		Code: "E0757", Title: "the result of an eval is no metric", Noise: NotNoise,
 		NoFix:   "the intended metric is unknown",

@@ -31,6 +31,15 @@ func (g *Guard) Line(pointer string) int { return g.file.LineOf(g.node.find(poin
 // HeaderLine returns the 1-based line of the section's header.
 func (g *Guard) HeaderLine() int { return g.file.LineOf(g.At[""].Key.Start) }
 
+// Program returns the path of the program with a @guard function, as it is written; "" for none.
+func (g *Guard) Program() string {
+	var c struct {
+		Program string `json:"program"`
+	}
+	_ = json.Unmarshal(g.Config, &c) // a value of another type was reported
+	return c.Program
+}
+
 // GuardAgents are the agents that [guard.agents] may name.
 var GuardAgents = []string{"claude-code", "codex", "copilot", "cursor", "gemini", "opencode"}
 
@@ -46,6 +55,7 @@ func guardKeys() []Key {
 		ofAgent[i].Doc = "Like `" + rules[i].Path + "`, for one agent."
 	}
 	return slices.Concat([]Key{
+		{Path: "guard.program", Type: String, nonempty: true, Example: `"guard.conc"`, Doc: "The program with a function that also decides about calls: it has the decorator `@guard`. Relative to the file with the section."},
 		{Path: "guard.default", Type: Enum, Values: verdicts, Default: `"ask"`, Example: `"deny"`, Doc: "The decision for calls that no rule matches: a person decides (`ask`), the call is allowed or denied, or the agent's own rules decide (`pass`)."},
 		{Path: "guard.unattended", Type: Enum, Values: []string{"deny", "allow"}, Default: `"deny"`, Example: `"allow"`, Doc: "The decision for calls about which a person must decide, if no person answers."},
 		{Path: "guard.wait", Type: Integer, Most: 3000, Unit: "seconds", Default: strconv.Itoa(GuardWait), Example: "600", Doc: "How long such a call waits for the person; 0 for no time."},

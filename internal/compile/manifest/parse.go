@@ -451,8 +451,6 @@ func (r *reader) key(path string, n *node, v any, t *target, section string) {
 	switch {
 	case path == "guard.agents":
 		r.guardAgents(t.config, n, v, shown)
-	case path == "guard.program":
-		r.add(diag.ManifestValue.At(n.key, "`%s` is not supported yet", path).Hint("remove it: only rules and persons decide"))
 	case path == modelsPath:
 		r.models(k, n, v, t.config, shown)
 	case k != nil && !(k.inFiles && r.form == inTOML) && !isSubsection(k, v):

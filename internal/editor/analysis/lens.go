@@ -107,11 +107,11 @@ func (f *checkedFile) referenceLenses(ctx context.Context) []Lens {
 	return out
 }
 
-// needsNoCount reports whether a declaration normally has no references: a test, an eval, the
-// program's `main`, or a method that implements a trait method.
+// needsNoCount reports whether a declaration normally has no references: a test, an eval, a @guard
+// function, the program's `main`, or a method that implements a trait method.
 func needsNoCount(d *sema.Def, traits []source.Span) bool {
 	fn, ok := d.Node.(*ast.FnDecl)
-	return ok && (isTest(fn) || hasDecorator(fn, "eval") || d.Kind == sema.DefFunction && d.Name == "main" || slices.ContainsFunc(traits, func(s source.Span) bool { return s.Contains(d.At) }))
+	return ok && (isTest(fn) || hasDecorator(fn, "eval") || hasDecorator(fn, "guard") || d.Kind == sema.DefFunction && d.Name == "main" || slices.ContainsFunc(traits, func(s source.Span) bool { return s.Contains(d.At) }))
 }
 
 // traitImpls returns the spans of the trait implementations in a file.

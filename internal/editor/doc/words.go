@@ -374,6 +374,17 @@ fn divides() {
 fn positive(row: Int) -> Bool { row > 0 }
 `},
 	{[]explained{
+		{"@guard", "Declares the function that decides about calls of agents which people start themselves. `guard.program` of the manifest names its program."},
+	}, `use std::decide;
+
+@guard fn review(a: HostApproval) -> decide::Decision {
+    if a.kind == "edit" && (a.paths ?? []).any(|p| p.starts_with("migrations/")) {
+        return decide::ask("a migration");
+    }
+    decide::pass()
+}
+`},
+	{[]explained{
 		{"@describe", "Describes a function of a tool and offers it to models and hosts."},
 		{"@param", "Describes a parameter of a tool's function, before the function or on the parameter itself."},
 	}, `tool Weather {

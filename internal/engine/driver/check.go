@@ -72,7 +72,9 @@ func (in *Input) needsMain(p *sema.Program, l *diag.List) {
 	var names []string
 	for _, d := range decls {
 		h := d.Head()
-		if h.Pub || slices.ContainsFunc(h.Decorators, func(x *ast.Decorator) bool { return x.Name.Name == "test" || x.Name.Name == "eval" }) {
+		if h.Pub || slices.ContainsFunc(h.Decorators, func(x *ast.Decorator) bool {
+			return x.Name.Name == "test" || x.Name.Name == "eval" || x.Name.Name == "guard"
+		}) {
 			return
 		}
 		if fn, ok := d.(*ast.FnDecl); ok {
@@ -96,6 +98,19 @@ func (in *Input) needsMain(p *sema.Program, l *diag.List) {
 		d.Repair(diag.UnsafeFix(diag.Insert(end, "\n\nfn main() {\n}"), "Add `main`"), "a run begins with `fn main() { … }`")
 	}
 	l.Add(d)
+}
+
+// needsGuard adds an error if the manifest names the program as that of the guard, and it has no
+// @guard function.
+func (in *Input) needsGuard(p *sema.Program, l *diag.List) {
+	if p == nil || p.Guard != nil || l.HasErrors() || in.Manifest == nil || in.Manifest.Guard == nil {
+		return
+	}
+	if name := in.Manifest.Guard.Program(); name == "" || path.Clean(name) != in.EntryName {
+		return
+	}
+	l.Add(diag.GuardMissing.At(source.Span{}, "no function decides about calls, although `guard.program` names this program").In(in.Entry).
+		Hint("declare one: `@guard fn review(a: HostApproval) -> decide::Decision { decide::pass() }`"))
 }
 
 // Analyse parses and checks a program without generating its code. It returns the checked program,
@@ -225,6 +240,7 @@ func (in *Input) checkEntry(most int, stopped func() bool) (*sema.Program, diag.
 	if p != nil && !l.HasErrors() && !p.Partial && in.needsProof() {
 		in.provePermissions(p, &l)
 	}
+	in.needsGuard(p, &l)
 	if p != nil && in.data != nil {
 		in.data(p, in.readData, &l)
 	}

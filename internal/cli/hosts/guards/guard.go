@@ -43,6 +43,8 @@ func guardPlaces(a *console.Console) guard.Places {
 		Config: a.UserDir("XDG_CONFIG_HOME", ".config"),
 		System: "/etc/concerto",
 		State:  a.UserDir("XDG_STATE_HOME", ".local", "state"),
+
+		Functions: &functions{console: a},
 	}
 }
 
@@ -97,6 +99,7 @@ func (cmd *guardTestCommand) run(args []string) error {
 		}
 	}
 	places := guardPlaces(a)
+	places.Functions = &functions{a, a.Stderr}
 	d := places.Decide(call)
 	switch d.Verdict {
 	case hostpolicy.Deny:

@@ -39,6 +39,7 @@ type Program struct {
 	Found    Findings      `json:"found"`              // warnings
 	IR       []byte        `json:"-"`                  // encoded
 	Evals    []ir.Eval     `json:"evals,omitempty"`    // which IR does not contain
+	Guard    *ir.Guard     `json:"guard,omitempty"`    // the same
 
 	// ManifestText is the text of the manifest, if there is one. Load reads it.
 	ManifestText []byte `json:"-"`
