@@ -49,7 +49,6 @@ func (p *places) init() { p.fleet = fleet.New() }
 
 // all returns the places.
 func (p *places) all() (out []place) {
-	add := func(kind, name, state string) { out = append(out, place{kind + ":" + name, kind, name, state}) }
 	for _, t := range p.fleet.Tasks {
 		if !t.IsWorkspace || t.Gone {
 			continue
@@ -63,10 +62,10 @@ func (p *places) all() (out []place) {
 		case fleet.Failed:
 			state = "failed: " + t.Note
 		}
-		add(placeWorkspace, t.Name, state)
+		out = append(out, place{placeWorkspace + ":" + t.Name, placeWorkspace, t.Name, state})
 	}
 	for _, q := range p.fleet.Queues {
-		add(placeQueue, q.Name, q.QueueState.String())
+		out = append(out, place{placeQueue + ":" + q.Name, placeQueue, q.Name, q.QueueState.String()})
 	}
 	return out
 }

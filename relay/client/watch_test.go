@@ -85,7 +85,9 @@ func TestTitles(t *testing.T) {
 	text, _ := lines(&s.queue)
 	var got []string
 	for line := range strings.Lines(text) {
-		var e struct{ Data struct{ Title, Line, Text string } }
+		var e struct {
+			Data struct{ Title, Line, Text string }
+		}
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			t.Fatal(err)
 		}

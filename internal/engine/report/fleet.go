@@ -3,14 +3,15 @@ package report
 import (
 	"encoding/json"
 
+	"github.com/concerto-lang/concerto/internal/record/event/fleet"
 	"github.com/concerto-lang/concerto/runtime/budget"
 )
 
 // Fleet contains the tasks and the merge queues of a run with workspaces, queues or more than three
 // hosts.
 type Fleet struct {
-	Tasks  []FleetTask  `json:"tasks"`
-	Queues []FleetQueue `json:"queues"`
+	Tasks  []FleetTask   `json:"tasks"`
+	Queues []fleet.Queue `json:"queues"`
 }
 
 // FleetTask is a workspace, or a host that works without one.
@@ -24,20 +25,12 @@ type FleetTask struct {
 	Last  string          `json:"last"`           // the last line of its progress
 }
 
-// FleetQueue is a merge queue.
-type FleetQueue struct {
-	Name   string `json:"name"`
-	Queued int    `json:"queued"`
-	Merged int    `json:"merged"`
-	Failed int    `json:"failed"`
-}
-
 // fleetOf returns the tasks and the queues of a run, or nil for a run that is no fleet.
 func (b *Builder) fleetOf() *Fleet {
 	if !b.fleet.IsFleet {
 		return nil
 	}
-	out := &Fleet{Tasks: []FleetTask{}, Queues: []FleetQueue{}}
+	out := &Fleet{Tasks: []FleetTask{}, Queues: append([]fleet.Queue{}, b.fleet.Queues...)}
 	for _, t := range b.fleet.Tasks {
 		x := FleetTask{Task: t.Name, Agent: t.Agent, State: t.State, Note: t.Note, Cost: json.RawMessage("null"), Last: t.Last}
 		if b.Timed {
@@ -47,9 +40,6 @@ func (b *Builder) fleetOf() *Fleet {
 			x.Cost = json.RawMessage(budget.Dollars(t.Cost()).String())
 		}
 		out.Tasks = append(out.Tasks, x)
-	}
-	for _, q := range b.fleet.Queues {
-		out.Queues = append(out.Queues, FleetQueue{Name: q.Name, Queued: q.Queued, Merged: q.Merged, Failed: q.Failed})
 	}
 	return out
 }

@@ -34,7 +34,8 @@ func (r *Report) WithoutContent() {
 	}
 	if r.Fleet != nil {
 		for i := range r.Fleet.Tasks {
-			r.Fleet.Tasks[i].Note, r.Fleet.Tasks[i].Last = "", ""
+			t := &r.Fleet.Tasks[i]
+			t.Note, t.Last = "", ""
 		}
 	}
 	r.Run.Args, r.Run.Inputs = []string{}, nil

@@ -12,8 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/engine/report"
 	"github.com/concerto-lang/concerto/internal/engine/report/page"
+	"github.com/concerto-lang/concerto/internal/record/event/fleet"
 	"github.com/concerto-lang/concerto/internal/record/ledger"
 	"github.com/concerto-lang/concerto/tools/browser"
 )
@@ -189,7 +191,7 @@ func TestReportOfFleet(t *testing.T) {
 	r := sampleReport(t)
 	since := 4.5
 	r.Fleet = &report.Fleet{Tasks: []report.FleetTask{{Task: "done", Agent: "A", State: "merged", Cost: json.RawMessage("0.25"), Last: "All <i>tests</i> pass."},
-		{Task: "other", Agent: "B", State: "failed", Note: "red", Since: &since, Cost: json.RawMessage("null")}}, Queues: []report.FleetQueue{{Name: "main", Merged: 1, Failed: 1}}}
+		{Task: "other", Agent: "B", State: "failed", Note: "red", Since: &since, Cost: json.RawMessage("null")}}, Queues: []fleet.Queue{{Name: "main", QueueState: effect.QueueState{Merged: 1, Failed: 1}}}}
 	exchange := 4
 	call := &report.Item{N: len(r.Items) + 1, Kind: "message", Name: "progress", Parent: &exchange, Status: "ok", Details: report.Details{Type: "progress", Host: "Coder", Workspace: "fix"}}
 	call.Texts.Text = json.RawMessage(`{"message":"Bash: go test","stage":"tool","payload":{"message":{"content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"go test"}}]}}}`)

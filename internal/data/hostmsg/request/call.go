@@ -1,7 +1,6 @@
 package request
 
 import (
-	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -10,22 +9,36 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// actions maps names of actions that are no kinds of calls to kinds.
-var actions = map[string]string{"command": "execute", "commandExecution": "execute", "shell": "execute", "terminal": "execute", "fileChange": "edit", "webSearch": "search"}
-
-// kinds lists the kinds of calls, which agents that speak ACP use as names of tools.
-var kinds = []string{"read", "edit", "delete", "move", "search", "execute", "think", "fetch"}
-
-// kindOf returns the kind of a call by the name of its tool.
+// kindOf returns the kind of a call by the name of its tool. Agents that speak ACP use the kinds as
+// names of tools.
 func kindOf(tool string) string {
-	if slices.Contains(kinds, tool) {
+	switch tool {
+	case "read", "edit", "delete", "move", "search", "execute", "think", "fetch":
 		return tool
+	case "command", "commandExecution", "shell", "terminal":
+		return "execute"
+	case "fileChange":
+		return "edit"
+	case "webSearch":
+		return "search"
 	}
-	return cmp.Or(actions[tool], hostmsg.ClaudeKind(tool))
+	return hostmsg.ClaudeKind(tool)
 }
 
-// subjects maps kinds of calls to the argument that the text of a call contains.
-var subjects = map[string]string{"execute": "command", "read": "path", "edit": "path", "delete": "path", "search": "query", "fetch": "url"}
+// subjectOf returns the name of the argument that the text of a call contains, or "".
+func subjectOf(kind string) string {
+	switch kind {
+	case "execute":
+		return "command"
+	case "read", "edit", "delete":
+		return "path"
+	case "search":
+		return "query"
+	case "fetch":
+		return "url"
+	}
+	return ""
+}
 
 // called is a progress message about a call, with the forms in which vendors describe calls.
 type called struct {
@@ -57,7 +70,7 @@ func OfCall(progress json.RawMessage) *View {
 	m := message{Tool: name, Kind: kindOf(name), Description: c.Message}
 	if !isOther && c.fill(&m, about) {
 		m.Description = strings.TrimSuffix(c.Message, "…")
-	} else if subject := subjects[m.Kind]; subject != "" && about != "" && m.Tool != m.Kind {
+	} else if subject := subjectOf(m.Kind); subject != "" && about != "" && m.Tool != m.Kind {
 		m.Args = jsonwrite.MustEncode(map[string]string{subject: about})
 	}
 	v := m.view(nil)

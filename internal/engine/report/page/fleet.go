@@ -28,7 +28,7 @@ func (p *writer) fleet() {
 	}
 	p.add("<p>%s</p>\n", strings.TrimPrefix(sum, ", "))
 	for _, q := range p.r.Fleet.Queues {
-		p.add("<p>Queue <b>%s</b>: %d queued, %d merged, %d failed</p>\n", q.Name, q.Queued, q.Merged, q.Failed)
+		p.add("<p>Queue <b>%s</b>: %s</p>\n", q.Name, q.String())
 	}
 	p.add("<table><thead><tr><th>Task</th><th>Agent</th><th>State</th><th>Since</th><th>Cost</th><th>Last line</th></tr></thead><tbody>\n")
 	for _, t := range rows[:min(len(rows), shownRows)] {

@@ -89,8 +89,10 @@ func escape(text string) string { return html.EscapeString(terminal.Escape(text)
 // that is no flag, or its first prompt.
 func (p *writer) title() string {
 	name, task := cmp.Or(p.r.Run.Project, p.r.Run.Program, "A run"), ""
-	if i := slices.IndexFunc(p.r.Run.Args, func(arg string) bool { return !strings.HasPrefix(arg, "-") }); i >= 0 {
-		task = p.r.Run.Args[i]
+	for _, arg := range p.r.Run.Args {
+		if task == "" && !strings.HasPrefix(arg, "-") {
+			task = arg
+		}
 	}
 	for _, x := range p.r.Items {
 		if task == "" && x.Texts.Prompt != nil {

@@ -37,9 +37,12 @@ func views(r *report.Report) map[int]*view {
 			continue
 		}
 		if x.Kind == string(event.Emit) || x.Kind == string(event.Message) {
-			e, _ := eventtext.Read(cmp.Or(x.Details.Channel, x.Details.Type), slices.Concat(x.Texts.Payload, x.Texts.Text)) // an item has one of them
-			if text := cmp.Or(e.Text, e.Line); text != "" {
-				all[x.N] = &view{Title: text}
+			channel, payload := x.Details.Channel, x.Texts.Payload
+			if channel == "" {
+				channel, payload = x.Details.Type, x.Texts.Text
+			}
+			if e, ok := eventtext.Read(channel, payload); ok && e.Text+e.Line != "" {
+				all[x.N] = &view{Title: cmp.Or(e.Text, e.Line)}
 			}
 			continue
 		}

@@ -59,7 +59,7 @@ func (t *Task) Cost() float64 {
 
 // Queue is a merge queue.
 type Queue struct {
-	Name string
+	Name string `json:"name"`
 	effect.QueueState
 }
 
@@ -203,18 +203,19 @@ func (f *Fleet) beginWork(q *effect.ExchangeOpen, e *event.Event) {
 	if !isWorkspace {
 		name = q.Host
 	}
-	at, ok := e.Result.(*effect.ExchangeOpened)
-	if !ok || e.Err != nil {
-		if failed, ok := errors.AsType[*effect.Error](e.Err); ok {
-			t := f.find(name, isWorkspace)
-			t.Agent = q.Host
-			f.set(t, Failed, failed.Message)
-		}
-		return
+	at, isOpen := e.Result.(*effect.ExchangeOpened)
+	failed, hasFailed := errors.AsType[*effect.Error](e.Err)
+	if !hasFailed && (!isOpen || e.Err != nil) {
+		return // cancelled
 	}
 	t := f.find(name, isWorkspace)
+	t.Agent = q.Host
+	if hasFailed {
+		f.set(t, Failed, failed.Message)
+		return
+	}
 	w := &work{task: t, host: q.Host}
-	t.Agent, t.open = q.Host, append(t.open, w)
+	t.open = append(t.open, w)
 	f.work[at.ID], f.Changed = w, true
 	f.set(t, Working, "")
 }
