@@ -23,21 +23,21 @@ type GuardFunction struct {
 	Line       int // of the function, from 1
 }
 
-// Guard returns the @guard function of the program, or nil if it has none.
-func (p *Program) Guard() *GuardFunction {
+// GuardOf returns the @guard function of a program, or nil if it has none.
+func GuardOf(p *Program) *GuardFunction {
 	if p.ir.Guard == nil {
 		return nil
 	}
 	f := &p.ir.Functions[p.ir.Guard.Function]
 	g := &GuardFunction{Name: f.Name, Line: f.Line}
 	if f.File >= 0 && f.File < len(p.ir.Files) {
-		g.File = p.pathOf(p.ir.Files[f.File].Name)
+		g.File = pathOf(p, p.ir.Files[f.File].Name)
 	}
 	return g
 }
 
 // pathOf returns the absolute path of a source file of the program, or its name if it is none.
-func (p *Program) pathOf(name string) string {
+func pathOf(p *Program, name string) string {
 	isOwn := slices.ContainsFunc(p.ir.Files, func(f ir.File) bool { return f.Name == name && f.Text != "" })
 	if !isOwn || filepath.IsAbs(name) {
 		return name
@@ -60,10 +60,10 @@ func (e *GuardError) Error() string {
 	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Message)
 }
 
-// CallGuard calls the @guard function of the program with a HostApproval, and returns its decision,
+// CallGuard calls the @guard function of a program with a HostApproval, and returns its decision,
 // both as JSON. It has the effects of a run that is not recorded. waits is called before each
 // request of models, hosts and other services. The error is a *GuardError.
-func (p *Program) CallGuard(ctx context.Context, o Options, approval json.RawMessage, waits func()) (decision json.RawMessage, err error) {
+func CallGuard(ctx context.Context, p *Program, o Options, approval json.RawMessage, waits func()) (decision json.RawMessage, err error) {
 	if p.ir.Guard == nil {
 		return nil, &GuardError{Message: "no function has the decorator `@guard`"}
 	}
@@ -102,12 +102,12 @@ func (p *Program) CallGuard(ctx context.Context, o Options, approval json.RawMes
 	if err == nil {
 		return decision, nil
 	}
-	return nil, p.guardError(err, cut)
+	return nil, newGuardError(p, err, cut)
 }
 
-// guardError returns the error of a @guard function. cut is where the end of its time has stopped
-// it, or nil.
-func (p *Program) guardError(err error, cut *vm.Stopped) *GuardError {
+// newGuardError returns the error of a @guard function. cut is where the end of its time has
+// stopped it, or nil.
+func newGuardError(p *Program, err error, cut *vm.Stopped) *GuardError {
 	if e, ok := errors.AsType[*GuardError](err); ok {
 		return e
 	}
@@ -121,7 +121,7 @@ func (p *Program) guardError(err error, cut *vm.Stopped) *GuardError {
 		place = cut.Place
 	}
 	if place.File != "" {
-		e.File, e.Line = p.pathOf(place.File), place.Line
+		e.File, e.Line = pathOf(p, place.File), place.Line
 	}
 	return e
 }

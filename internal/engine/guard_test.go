@@ -19,7 +19,7 @@ func TestGuardIsStopped(t *testing.T) {
     decide::ask("${n}")
 }
 fn main() {}`})
-	if g := p.Guard(); g == nil || g.Name != "review" || g.Line != 2 || g.File != filepath.Join(p.root, "main.conc") {
+	if g := GuardOf(p); g == nil || g.Name != "review" || g.Line != 2 || g.File != filepath.Join(p.root, "main.conc") {
 		t.Errorf("%+v", g)
 	}
 	for description, want := range map[string]struct {
@@ -28,7 +28,7 @@ fn main() {}`})
 	}{"loops": {5, false}, "waits": {3, true}, "ends": {}} {
 		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 		waits := false
-		got, err := p.CallGuard(ctx, Options{}, []byte(`{"description":"`+description+`"}`), func() { waits = true })
+		got, err := CallGuard(ctx, p, Options{}, []byte(`{"description":"`+description+`"}`), func() { waits = true })
 		cancel()
 		if waits != want.waits {
 			t.Errorf("%s: waits is %t", description, waits)
@@ -43,11 +43,11 @@ fn main() {}`})
 			t.Errorf("%s: %s, error %v", description, got, err)
 		}
 	}
-	if _, err := p.CallGuard(context.Background(), Options{}, []byte(`{}`), func() {}); err == nil || err.Error() != "could not read the call: description: missing, expected String" {
+	if _, err := CallGuard(context.Background(), p, Options{}, []byte(`{}`), func() {}); err == nil || err.Error() != "could not read the call: description: missing, expected String" {
 		t.Errorf("without a description: %v", err)
 	}
 	none := compile(t, map[string]string{"main.conc": "fn main() {}"})
-	if _, err := none.CallGuard(context.Background(), Options{}, []byte(`{}`), func() {}); err == nil || err.Error() != "no function has the decorator `@guard`" {
+	if _, err := CallGuard(context.Background(), none, Options{}, []byte(`{}`), func() {}); err == nil || err.Error() != "no function has the decorator `@guard`" {
 		t.Errorf("without a function: %v", err)
 	}
 }

@@ -539,16 +539,7 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 		c.Log = io.Discard
 	}
 	c.Listeners.Logged = o.OnLog
-	switch {
-	case o.hasListener():
-		c.Layers = append(c.Layers, o.Service.layer)
-		o.connectService(&c)
-	case o.OnEmit != nil || o.OnAwait != nil || o.Answers.OnAskHost != nil:
-		c.Layers = append(c.Layers, o.application)
-	}
-	if o.own.layer != nil {
-		c.Layers = append(c.Layers, o.own.layer)
-	}
+	o.addLayers(&c)
 	if c.Parties, err = p.parties(root); err != nil {
 		return c, err
 	}
@@ -557,6 +548,20 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 		c.Connections, c.Played = p.mocked(c.Connections, o.Models.Function), o.Models.Mock
 	}
 	return c, nil
+}
+
+// addLayers adds the layers that the options require.
+func (o *Options) addLayers(c *runtime.Config) {
+	switch {
+	case o.hasListener():
+		c.Layers = append(c.Layers, o.Service.layer)
+		o.connectService(c)
+	case o.OnEmit != nil || o.OnAwait != nil || o.Answers.OnAskHost != nil:
+		c.Layers = append(c.Layers, o.application)
+	}
+	if o.own.layer != nil {
+		c.Layers = append(c.Layers, o.own.layer)
+	}
 }
 
 // replaceHosts replaces the hosts that are functions.

@@ -16,7 +16,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 )
 
-// functions calls the functions of policies in this process. What they print and log is written to
+// functions calls the functions of policies in this process. Their output and log are written to
 // output, or discarded if it is nil.
 type functions struct {
 	console *console.Console
@@ -29,13 +29,13 @@ func (f *functions) Call(ctx context.Context, path string, approval json.RawMess
 	if err != nil {
 		return nil, err
 	}
-	function := p.Guard()
+	function := engine.GuardOf(p)
 	if function == nil {
 		return nil, &guard.PolicyError{File: path, Text: "no function has the decorator `@guard`"}
 	}
 	a := f.console
 	o := engine.Options{WorkDir: filepath.Dir(path), Environ: a.Environ, Executable: a.Binary.Executable, Output: engine.Output{To: f.output}, Log: f.output, LogLevel: a.LogLevel}
-	text, err := p.CallGuard(ctx, o, approval, waits)
+	text, err := engine.CallGuard(ctx, p, o, approval, waits)
 	if failed, ok := errors.AsType[*engine.GuardError](err); ok {
 		return nil, &guard.PolicyError{File: cmp.Or(failed.File, path), Line: failed.Line, Text: failed.Message}
 	}
