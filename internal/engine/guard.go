@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/schema"
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/runtime"
 	"github.com/concerto-lang/concerto/runtime/budget"
@@ -76,8 +78,10 @@ func CallGuard(ctx context.Context, p *Program, o Options, approval json.RawMess
 		})
 	}
 	var cut *vm.Stopped
-	err = p.inWorld(ctx, &o, func(world *runtime.Runtime, f *sinks) error {
-		config, err := o.machineConfig(p, world, f)
+	run, began := o, false
+	call := func(world *runtime.Runtime, f *sinks) error {
+		began = true
+		config, err := run.machineConfig(p, world, f)
 		if err != nil {
 			return err
 		}
@@ -90,7 +94,7 @@ func CallGuard(ctx context.Context, p *Program, o Options, approval json.RawMess
 		if len(errs) > 0 {
 			return errors.New("could not read the call: " + schema.Join(errs))
 		}
-		ctx, cancel := budget.Rest(f.context(ctx), world.Clock(), narrower(p.ir.Limits.MaxRunSeconds, o.budget().RunSeconds), 0)
+		ctx, cancel := budget.Rest(f.context(ctx), world.Clock(), narrower(p.ir.Limits.MaxRunSeconds, run.budget().RunSeconds), 0)
 		defer cancel()
 		outcome, err := machine.Call(ctx, p.ir.Guard.Function, row)
 		cut = machine.CutAt()
@@ -98,9 +102,17 @@ func CallGuard(ctx context.Context, p *Program, o Options, approval json.RawMess
 			decision = value.AppendJSON(nil, outcome.Value)
 		}
 		return err
-	})
-	if err == nil {
-		return decision, nil
+	}
+	for {
+		run = o
+		err = p.inWorld(ctx, &run, call)
+		if err == nil {
+			return decision, nil
+		}
+		if _, locked := errors.AsType[*audit.LockedError](err); !locked || began || ctx.Err() != nil {
+			break
+		}
+		time.Sleep(5 * time.Millisecond) // calls at the same time have one audit log
 	}
 	return nil, newGuardError(p, err, cut)
 }
