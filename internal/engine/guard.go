@@ -8,10 +8,12 @@ import (
 	"iter"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/schema"
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/runtime"
 	"github.com/concerto-lang/concerto/runtime/budget"
@@ -22,8 +24,6 @@ import (
 type GuardFunction struct {
 	Name, File string
 	Line       int // of the function, from 1
-
-	of *Program
 }
 
 // GuardOf returns the @guard function of a program, or nil if it has none.
@@ -32,18 +32,19 @@ func GuardOf(p *Program) *GuardFunction {
 		return nil
 	}
 	f := &p.ir.Functions[p.ir.Guard.Function]
-	g := &GuardFunction{Name: f.Name, Line: f.Line, of: p}
+	g := &GuardFunction{Name: f.Name, Line: f.Line}
 	if f.File >= 0 && f.File < len(p.ir.Files) {
-		g.File = g.pathOf(p.ir.Files[f.File].Name)
+		g.File = pathOf(p, p.ir.Files[f.File].Name)
 	}
 	return g
 }
 
-// Sources returns the paths and the texts of the program's own source files, its modules included.
-func (g *GuardFunction) Sources() iter.Seq2[string, string] {
+// GuardSources returns the paths and the texts of the source files of a program with a @guard
+// function, its modules included.
+func GuardSources(p *Program) iter.Seq2[string, string] {
 	return func(yield func(path, text string) bool) {
-		for _, f := range g.of.ir.Files {
-			if f.Text != "" && !yield(g.pathOf(f.Name), f.Text) {
+		for _, f := range p.ir.Files {
+			if f.Text != "" && !yield(pathOf(p, f.Name), f.Text) {
 				return
 			}
 		}
@@ -51,8 +52,7 @@ func (g *GuardFunction) Sources() iter.Seq2[string, string] {
 }
 
 // pathOf returns the absolute path of a source file of the program, or its name if it is none.
-func (g *GuardFunction) pathOf(name string) string {
-	p := g.of
+func pathOf(p *Program, name string) string {
 	isOwn := slices.ContainsFunc(p.ir.Files, func(f ir.File) bool { return f.Name == name && f.Text != "" })
 	if !isOwn || filepath.IsAbs(name) {
 		return name
@@ -75,22 +75,26 @@ func (e *GuardError) Error() string {
 	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Message)
 }
 
-// Call calls the function with a HostApproval, and returns its decision, both as JSON. It has the
-// effects of a run that is not recorded. waits is called before each request of models, hosts and
-// other services. The error is a *GuardError.
-func (g *GuardFunction) Call(ctx context.Context, o Options, approval json.RawMessage, waits func()) (decision json.RawMessage, err error) {
-	p := g.of
-	o.own.layers = []effect.Layer{func(next effect.Performer) effect.Performer {
+// CallGuard calls the @guard function of a program with a HostApproval, and returns its decision,
+// both as JSON. It has the effects of a run that is not recorded. waits is called before each
+// request of models, hosts and other services. The error is a *GuardError.
+func CallGuard(ctx context.Context, p *Program, o Options, approval json.RawMessage, waits func()) (decision json.RawMessage, err error) {
+	if p.ir.Guard == nil {
+		return nil, &GuardError{Message: "no function has the decorator `@guard`"}
+	}
+	o.own.layer = func(next effect.Performer) effect.Performer {
 		return effect.PerformerFunc(func(ctx context.Context, q effect.Request) (effect.Result, error) {
 			if by := effect.Lookup(q.Kind()).By; slices.Contains(services, by) || by == effect.Applications || by == effect.Timers {
 				waits()
 			}
 			return next.Perform(ctx, q)
 		})
-	}}
+	}
 	var cut *vm.Stopped
-	err = p.inWorld(ctx, &o, func(world *runtime.Runtime, f *sinks) error {
-		config, err := o.machineConfig(p, world, f)
+	run, began := o, false
+	call := func(world *runtime.Runtime, f *sinks) error {
+		began = true
+		config, err := run.machineConfig(p, world, f)
 		if err != nil {
 			return err
 		}
@@ -103,7 +107,7 @@ func (g *GuardFunction) Call(ctx context.Context, o Options, approval json.RawMe
 		if len(errs) > 0 {
 			return errors.New("could not read the call: " + schema.Join(errs))
 		}
-		ctx, cancel := budget.Rest(f.context(ctx), world.Clock(), narrower(p.ir.Limits.MaxRunSeconds, o.budget().RunSeconds), 0)
+		ctx, cancel := budget.Rest(f.context(ctx), world.Clock(), narrower(p.ir.Limits.MaxRunSeconds, run.budget().RunSeconds), 0)
 		defer cancel()
 		outcome, err := machine.Call(ctx, p.ir.Guard.Function, row)
 		cut = machine.CutAt()
@@ -111,16 +115,24 @@ func (g *GuardFunction) Call(ctx context.Context, o Options, approval json.RawMe
 			decision = value.AppendJSON(nil, outcome.Value)
 		}
 		return err
-	})
-	if err == nil {
-		return decision, nil
 	}
-	return nil, g.failure(err, cut)
+	for {
+		run = o
+		err = p.inWorld(ctx, &run, call)
+		if err == nil {
+			return decision, nil
+		}
+		if _, locked := errors.AsType[*audit.LockedError](err); !locked || began || ctx.Err() != nil {
+			break
+		}
+		time.Sleep(5 * time.Millisecond) // calls at the same time have one audit log
+	}
+	return nil, newGuardError(p, err, cut)
 }
 
-// failure returns the error of the function. cut is where the end of its time has stopped
-// it, or nil.
-func (g *GuardFunction) failure(err error, cut *vm.Stopped) *GuardError {
+// newGuardError returns the error of a @guard function. cut is where the end of its time has
+// stopped it, or nil.
+func newGuardError(p *Program, err error, cut *vm.Stopped) *GuardError {
 	if e, ok := errors.AsType[*GuardError](err); ok {
 		return e
 	}
@@ -134,7 +146,7 @@ func (g *GuardFunction) failure(err error, cut *vm.Stopped) *GuardError {
 		place = cut.Place
 	}
 	if place.File != "" {
-		e.File, e.Line = g.pathOf(place.File), place.Line
+		e.File, e.Line = pathOf(p, place.File), place.Line
 	}
 	return e
 }

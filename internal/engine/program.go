@@ -501,7 +501,7 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 		}
 	}
 	c := runtime.Config{
-		Emit: emit.Options{Mode: o.Output.Mode, Out: o.Output.To, Terminal: o.Output.Terminal, Viewed: o.Output.Viewed, Listed: o.Output.Listed, Events: o.Output.Events, Synchronous: o.Output.Synchronous, Detail: o.Output.Detail,
+		Emit: emit.Options{Mode: o.Output.Mode, Out: o.Output.To, Terminal: o.Output.Terminal, Viewed: o.Output.Viewed, Events: o.Output.Events, Synchronous: o.Output.Synchronous, Detail: o.Output.Detail,
 			Answers: o.Answers.Fixed, Handler: o.Answers.Handler, HandlerDir: o.Answers.HandlerDir, PassEnv: o.Answers.PassEnv, Prompter: o.Answers.Prompter, Stdin: o.Answers.Stdin},
 		Environ: o.Environ, Log: o.Log, LogLevel: o.LogLevel, Args: o.Args, Session: env.Session{ID: o.Session.SessionID, Cwd: cwd, Inputs: o.Inputs, Metadata: metadata, Render: o.Session.Render},
 		Dir: o.WorkDir, Root: root, Allowed: o.allowed(p.ir.Permissions),
@@ -539,14 +539,7 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 		c.Log = io.Discard
 	}
 	c.Listeners.Logged = o.OnLog
-	switch {
-	case o.hasListener():
-		c.Layers = append(c.Layers, o.Service.layer)
-		o.connectService(&c)
-	case o.OnEmit != nil || o.OnAwait != nil || o.Answers.OnAskHost != nil:
-		c.Layers = append(c.Layers, o.application)
-	}
-	c.Layers = append(c.Layers, o.own.layers...)
+	o.addLayers(&c)
 	if c.Parties, err = p.parties(root); err != nil {
 		return c, err
 	}
@@ -555,6 +548,20 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 		c.Connections, c.Played = p.mocked(c.Connections, o.Models.Function), o.Models.Mock
 	}
 	return c, nil
+}
+
+// addLayers adds the layers that the options require.
+func (o *Options) addLayers(c *runtime.Config) {
+	switch {
+	case o.hasListener():
+		c.Layers = append(c.Layers, o.Service.layer)
+		o.connectService(c)
+	case o.OnEmit != nil || o.OnAwait != nil || o.Answers.OnAskHost != nil:
+		c.Layers = append(c.Layers, o.application)
+	}
+	if o.own.layer != nil {
+		c.Layers = append(c.Layers, o.own.layer)
+	}
 }
 
 // replaceHosts replaces the hosts that are functions.

@@ -484,6 +484,7 @@ func ParseInput(agent, event string, text []byte) (*Call, error) {
 	if in.call.Tool == "" {
 		return nil, fmt.Errorf("the event %s has no call of a tool", in.event)
 	}
+	in.call.id, in.call.subagent = in.id, in.subagent
 	return &in.call, nil
 }
 

@@ -25,13 +25,17 @@ type functions struct {
 
 // Call implements guard.Functions.
 func (f *functions) Call(ctx context.Context, path string, approval json.RawMessage, waits func()) (*guard.Reviewed, error) {
-	function, err := f.compile(path)
+	p, err := f.compile(path)
 	if err != nil {
 		return nil, err
 	}
+	function := engine.GuardOf(p)
+	if function == nil {
+		return nil, &guard.PolicyError{File: path, Text: "no function has the decorator `@guard`"}
+	}
 	a := f.console
 	o := engine.Options{WorkDir: filepath.Dir(path), Environ: a.Environ, Executable: a.Binary.Executable, Output: engine.Output{To: f.output}, Log: f.output, LogLevel: a.LogLevel}
-	text, err := function.Call(ctx, o, approval, waits)
+	text, err := engine.CallGuard(ctx, p, o, approval, waits)
 	if failed, ok := errors.AsType[*engine.GuardError](err); ok {
 		return nil, &guard.PolicyError{File: cmp.Or(failed.File, path), Line: failed.Line, Text: failed.Message}
 	}
@@ -50,18 +54,18 @@ func (f *functions) Call(ctx context.Context, path string, approval json.RawMess
 
 // Sources implements guard.Functions.
 func (f *functions) Sources(path string) (all []guard.Source, err error) {
-	function, err := f.compile(path)
+	p, err := f.compile(path)
 	if err != nil {
 		return nil, err
 	}
-	for name, text := range function.Sources() {
+	for name, text := range engine.GuardSources(p) {
 		all = append(all, guard.Source{Path: name, Text: text})
 	}
 	return all, nil
 }
 
-// compile returns the function of the program at path, which is in the cache if it is unchanged.
-func (f *functions) compile(path string) (*engine.GuardFunction, error) {
+// compile returns the compiled program at path, from the cache if it is unchanged.
+func (f *functions) compile(path string) (*engine.Program, error) {
 	a := f.console
 	p, found, err := engine.CompileSource(driver.Request{Path: path, Dir: filepath.Dir(path), Packages: a.Packages(), Programs: a.Programs()})
 	if err != nil {
@@ -80,8 +84,5 @@ func (f *functions) compile(path string) (*engine.GuardFunction, error) {
 		}
 		return nil, e
 	}
-	if function := engine.GuardOf(p); function != nil {
-		return function, nil
-	}
-	return nil, &guard.PolicyError{File: path, Text: "no function has the decorator `@guard`"}
+	return p, nil
 }
