@@ -139,7 +139,7 @@ func decisions(path string) iter.Seq2[Past, error] {
 			case kindRan:
 				ran[x.Data.Call] = x.Data.Decision
 			case kindCall:
-				if bytes.Contains(x.Data.Asked.Args, []byte(probeName)) {
+				if x.isProbe() {
 					continue
 				}
 				p := Past{Time: x.Time, Session: strings.TrimSuffix(filepath.Base(path), ".ndjson"), Agent: x.Subject.Host, Dir: x.Data.Asked.Cwd, Project: x.Data.Asked.Project, Tool: x.Data.Tool,

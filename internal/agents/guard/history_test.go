@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -88,6 +89,51 @@ func TestHistory(t *testing.T) {
 	}
 	if failed == nil || !strings.Contains(failed.Error(), "s1.ndjson") {
 		t.Errorf("a damaged ledger: %v", failed)
+	}
+}
+
+// TestProbes checks that probes are in no list, and that no other call can pass for one: neither to
+// be hidden, nor to run without an alarm.
+func TestProbes(t *testing.T) {
+	nonce := strings.Repeat("a", 32)
+	args := func(command string) string {
+		text, err := json.Marshal(map[string]string{"command": command})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	for command, hidden := range map[string]bool{
+		ProbeAllow.Command(nonce):                          true,
+		ProbeDeny.Command(nonce):                           true,
+		"touch /tmp/" + probeName + nonce + "/file":        true,
+		"rm x # " + ProbeAllow.Command(nonce):              false,
+		ProbeAllow.Command(nonce) + "; rm x":               false,
+		ProbeAllow.Command(nonce) + "\nrm x":               false,
+		ProbeAllow.Command(nonce[:31]):                     false,
+		"printf 'ran %s\\n' " + probeName + nonce + "-all": false,
+	} {
+		p, dir := newPlaces(t, open, "", "")
+		h := newHook(p)
+		h.run(event(beforeTool, "Bash", args(command), "t1", dir))
+		n := 0
+		for range p.History(time.Time{}) {
+			n++
+		}
+		if sessions, err := p.Sessions(); err != nil || (len(sessions) == 0) != hidden || (n == 0) != hidden {
+			t.Errorf("%s: %d calls in %d sessions (%v)", command, n, len(sessions), err)
+		}
+	}
+	for command, alarms := range map[string]bool{
+		ProbeAllow.Command(nonce):                false,
+		"rm -r /tmp/" + probeName + nonce + "/":  true,
+		"rm x; " + ProbeAllow.Command(nonce):     true,
+		"rm x # " + probeName + nonce + "-allow": true,
+	} {
+		p, dir := newPlaces(t, open, "", "")
+		if _, _, code := newHook(p).run(event(afterTool, "Bash", args(command), "t1", dir)); (code == 2) != alarms {
+			t.Errorf("%s ran without a decision: exit %d", command, code)
+		}
 	}
 }
 

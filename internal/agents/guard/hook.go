@@ -253,7 +253,7 @@ func (h *Hook) record(in *input, d Decision, policies []*Policy, began time.Time
 			h.withdraw(in.session, hash)
 		}
 		kind, outcome = kindRan, ranAsDecided
-		if problem := compare(was, hash); problem != "" && in.call.probe() == "" {
+		if problem := compare(was, hash); problem != "" && !in.call.isHarmless() {
 			stopped = in.call.Tool + " " + problem
 		}
 		if stopped != "" {

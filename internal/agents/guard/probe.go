@@ -64,6 +64,12 @@ func (c *Call) probe() Probe {
 	return ""
 }
 
+// isHarmless reports whether the call only prints a line of a probe.
+func (c *Call) isHarmless() bool {
+	probe := c.probe()
+	return probe != "" && probe != ProbeFile
+}
+
 // decide returns the decision about a probe.
 func (p Probe) decide() Decision {
 	if p == ProbeAllow {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/compile/manifest"
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/hostpolicy"
 	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/internal/record/ledger"
 )
@@ -49,6 +50,20 @@ type record struct {
 func readRecord(line []byte) (x record, err error) {
 	err = json.Unmarshal(line, &x)
 	return x, err
+}
+
+// isProbe reports whether the record is about a probe of `guard check`: its line was printed, or its
+// file was not written.
+func (x *record) isProbe() bool {
+	c := contractOf(x.Subject.Host)
+	if c == nil || !bytes.Contains(x.Data.Asked.Args, []byte(probeName)) {
+		return false
+	}
+	call := Call{Agent: c.agent, Tool: x.Data.Tool, Dir: x.Data.Asked.Cwd, Args: x.Data.Asked.Args}
+	if c.classify(&call, nil) != nil {
+		return false
+	}
+	return call.isHarmless() || call.probe() == ProbeFile && x.Data.Decision == string(hostpolicy.Deny)
 }
 
 // stopped returns why the session is stopped after the record, or "".
@@ -133,7 +148,7 @@ func (p *Places) Sessions() ([]Session, error) {
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
-			if bytes.Contains(x.Data.Asked.Args, []byte(probeName)) {
+			if x.isProbe() {
 				s.Agent = ""
 				break
 			}
