@@ -31,6 +31,7 @@ type approved struct {
 	masked      json.RawMessage // these arguments, if marks replace a part of them; otherwise nil
 	paths       []string        // files that were shown
 	prefix      []string        // of Codex: first words of the commands that a decision for all future requests allows
+	byHook      bool            // a hook of Codex decided, which names tools and arguments otherwise
 	undelivered bool
 	used        bool // a call of the transcripts has it
 	spent       bool // a call was executed after it
@@ -67,9 +68,17 @@ func ReadDecisions(r io.Reader, name string) (*Decisions, error) {
 		if data.Session == "" {
 			continue
 		}
+		data.isCodex = strings.Contains(string(line.Subject), `"host":"codex"`)
 		if !known[data.Session] {
 			known[data.Session] = true
 			all.Sessions = append(all.Sessions, data.Session)
+		}
+		if line.Kind == guardCall {
+			if x := data.guarded(); x != nil {
+				x.seq, x.time = line.Seq, parseTime(line.Time)
+				all.byCall[callKey{data.Session, data.Call}] = append(all.byCall[callKey{data.Session, data.Call}], x)
+			}
+			continue
 		}
 		// A request that the agent has withdrawn was not decided. Nor is a decision of the agent
 		// itself one of the program.
@@ -90,13 +99,19 @@ func ReadDecisions(r io.Reader, name string) (*Decisions, error) {
 
 // record contains the members of a record's data that are read.
 type record struct {
-	Session string          `json:"session"`
-	Call    string          `json:"call"`
-	Answer  json.RawMessage `json:"answer"`
-	Error   string          `json:"error"`
-	Of      int64           `json:"of"`
-	Source  string          `json:"source"`
-	Asked   struct {
+	isCodex bool // the record is about a call of Codex
+
+	Session  string          `json:"session"`
+	Call     string          `json:"call"`
+	Answer   json.RawMessage `json:"answer"`
+	Error    string          `json:"error"`
+	Of       int64           `json:"of"`
+	Source   string          `json:"source"`
+	Tool     string          `json:"tool"` // of guarded calls, like the next two
+	Decision string          `json:"decision"`
+	Sum      string          `json:"args_sha256"`
+	Asked    struct {
+		Event   string          `json:"event"`
 		Tool    string          `json:"tool"`
 		Args    json.RawMessage `json:"args"`
 		Options []string        `json:"options"`
@@ -107,6 +122,25 @@ type record struct {
 			} `json:"params"`
 		} `json:"payload"`
 	} `json:"asked"`
+}
+
+// guardCall is the kind of records about the calls of guarded sessions (spec/51-guard.md).
+const guardCall = "guard"
+
+// beforeCalls are the events of hooks before a call.
+var beforeCalls = []string{"PreToolUse", "BeforeTool", "preToolUse"}
+
+// guarded returns the decision of a hook about a call, or nil. A question to a person counts as
+// allowed, because a call that the person has refused does not run.
+func (r *record) guarded() *approved {
+	if r.Call == "" || !slices.Contains(beforeCalls, r.Asked.Event) {
+		return nil
+	}
+	x := &approved{session: r.Session, tool: r.Tool, allow: r.Decision != "deny", sum: r.Sum, byHook: r.isCodex}
+	if mark().Match(r.Asked.Args) {
+		x.masked = bytes.Clone(r.Asked.Args)
+	}
+	return x
 }
 
 // decision returns the decision that the agent received.
@@ -151,7 +185,7 @@ func (x *approved) class(c *Call) Class {
 		return Denied
 	case x.undelivered:
 		return Undelivered
-	case !x.question && (x.tool != c.Tool || !x.covers(c)):
+	case !x.question && !x.byHook && (x.tool != c.Tool || !x.covers(c)):
 		return Different
 	}
 	return Decided

@@ -286,6 +286,42 @@ func TestMarks(t *testing.T) {
 	}
 }
 
+// TestGuarded compares transcripts with the ledgers of guarded sessions.
+func TestGuarded(t *testing.T) {
+	w := newWorld(t, 1)
+	decide := func(host, session, call, tool string, args json.RawMessage, event, verdict string) {
+		w.now()
+		x := audit.Record{Run: session, Kind: "guard", Actor: audit.Actor{Type: "rule", Name: "f"}, At: w.at, Subject: object("effect", 0, "host", host, "id", call),
+			Data: object("session", session, "call", call, "tool", tool, "decision", verdict, "args_sha256", decision.Hash(args), "asked", object("args", args, "cwd", "/repo", "event", event))}
+		if _, err := w.log.Append(x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const file = "claude-code/-repo/s-1.jsonl"
+	command := func(text string) json.RawMessage { return object("command", text) }
+	for i, c := range []struct{ judged, ran, event, verdict string }{
+		{"make", "make", "PreToolUse", "allow"},
+		{"make", "make", "PreToolUse", "ask"},
+		{"make", "make", "PreToolUse", "pass"},
+		{"make", "make", "PreToolUse", "deny"},
+		{"make", "rm x", "PreToolUse", "allow"},
+		{"make", "make", "PermissionRequest", "allow"}, // no decision before the call
+		{"", "make", "", ""},
+	} {
+		id := fmt.Sprint("t", i)
+		if c.judged != "" {
+			decide("claude-code", "s-1", id, "Bash", command(c.judged), c.event, c.verdict)
+		}
+		w.claudeCall(file, id, "Bash", command(c.ran), json.RawMessage(`"ok"`), object("outcome", "allow", "source", "hook"))
+	}
+	w.write(t)
+	got := compare(t, filepath.Join(w.dir, "ledger"), w.dir, []string{"claude-code"}, nil)
+	want := []string{"bypassed s-1 t5 Bash", "bypassed s-1 t6 Bash", "denied s-1 t3 Bash", "different s-1 t4 Bash"}
+	if listed := got.listed(); !slices.Equal(listed, want) || got.Classes[Decided] != 3 {
+		t.Errorf("%q, %d decided, problems %q, want %q", listed, got.Classes[Decided], got.problems, want)
+	}
+}
+
 // world is a generated ledger with transcripts.
 type world struct {
 	dir     string
