@@ -31,7 +31,7 @@ var codexTools = map[string]string{
 
 // notExecuted lists how the outputs of calls begin that Codex did not execute. The output of a
 // command begins with another text, which the command cannot change.
-var notExecuted = []string{"unsupported call: ", "exec_command failed", "write_stdin failed", "patch rejected", "failed to parse function arguments"}
+var notExecuted = []string{"Command blocked by PreToolUse hook: ", "unsupported call: ", "exec_command failed", "write_stdin failed", "patch rejected", "failed to parse function arguments"}
 
 // codexLine contains the members of a line that are read.
 type codexLine struct {

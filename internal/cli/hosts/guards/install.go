@@ -262,7 +262,7 @@ takes some 5 to 15 seconds. Then lists which calls reach no hook in this place.
 
 Exit codes: 0 the policy is enforced, 1 it is not, 2 the agent is not installed.`,
 		Example: `  concerto guard check
-  concerto guard check --run claude-code
+  concerto guard check --launch claude-code
   concerto guard check --format json`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -273,7 +273,7 @@ Exit codes: 0 the policy is enforced, 1 it is not, 2 the agent is not installed.
 			return cmd.check(c.Context(), agents)
 		},
 	}
-	c.Flags().BoolVar(&cmd.run, "run", false, "start the agents as 'concerto guard run' does")
+	c.Flags().BoolVar(&cmd.run, "launch", false, "start the agents as 'concerto guard run' does")
 	cmd.format = cmdline.AddFormat(c, "text", "json")
 	return c
 }

@@ -30,10 +30,15 @@ type reviewCommand struct {
 
 // sinceFlag adds the flag --since.
 func (cmd *reviewCommand) sinceFlag(c *cobra.Command, value string) {
-	c.Flags().StringVar(&cmd.since, "since", value, "consider the calls of the last `AGE`, such as 12h or 7d")
+	c.Flags().StringVar(&cmd.since, "since", value, "consider only calls after `TIME`, or of the last 12h or 7d")
 }
 
 func (cmd *reviewCommand) begin() (time.Time, error) {
+	for _, form := range console.TimeForms {
+		if at, err := time.ParseInLocation(form, cmd.since, time.Local); err == nil {
+			return at, nil
+		}
+	}
 	age, err := console.ParseDuration("--since", cmd.since)
 	return time.Now().Add(-age), err
 }
