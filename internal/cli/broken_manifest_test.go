@@ -46,6 +46,7 @@ var indifferent = map[string]string{
 	"explain":         "it shows the catalogue",
 	"fmt":             "it formats source files",
 	"guard check":     "its agents are started, and the hook refuses their calls because of the error",
+	"guard export":    "it reads the ledgers of sessions",
 	"guard hook":      "it refuses the call, in the form of the agent",
 	"guard install":   "it changes settings of agents",
 	"guard log":       "it reads the ledgers of sessions",

@@ -36,9 +36,12 @@ type Past struct {
 	Reason   string          `json:"reason"`
 	Ran      string          `json:"ran,omitempty"` // "ran" or "alarm" if the call was executed
 
+	ID   string        `json:"call"`
+	Hash string        `json:"args_sha256"` // of the arguments
+	Took time.Duration `json:"-"`           // that the decision took
+
 	event string
 	names []string // see Call
-	hash  string
 }
 
 // History returns the recorded decisions of all sessions since a time, the latest first, without
@@ -143,7 +146,7 @@ func decisions(path string) iter.Seq2[Past, error] {
 					continue
 				}
 				p := Past{Time: x.Time, Session: strings.TrimSuffix(filepath.Base(path), ".ndjson"), Agent: x.Subject.Host, Dir: x.Data.Asked.Cwd, Project: x.Data.Asked.Project, Tool: x.Data.Tool,
-					Args: x.Data.Asked.Args, Decision: x.Data.Decision, Actor: x.Actor, Reason: x.Data.Reason, Ran: ran[x.Data.Call], event: x.Data.Asked.Event, names: x.Data.Asked.Names, hash: x.Data.Hash}
+					Args: x.Data.Asked.Args, Decision: x.Data.Decision, Actor: x.Actor, Reason: x.Data.Reason, Ran: ran[x.Data.Call], ID: x.Data.Call, Hash: x.Data.Hash, Took: time.Duration(x.Data.MS) * time.Millisecond, event: x.Data.Asked.Event, names: x.Data.Asked.Names}
 				if !yield(p, nil) {
 					return
 				}
@@ -264,7 +267,7 @@ func (p *Places) Replay(since time.Time) (*Replayed, error) {
 		}
 		out.Calls++
 		was := past.verdict()
-		k := key{past.Agent, past.Tool, past.hash, past.Dir, string(was)}
+		k := key{past.Agent, past.Tool, past.Hash, past.Dir, string(was)}
 		if i, ok := at[k]; ok {
 			if i >= 0 {
 				out.Differences[i].Times++

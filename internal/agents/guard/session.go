@@ -42,6 +42,7 @@ type record struct {
 		Call     string `json:"call"`
 		Decision string `json:"decision"`
 		Hash     string `json:"args_sha256"`
+		MS       int64  `json:"ms"`
 		Reason   string `json:"reason"`
 		Tool     string `json:"tool"`
 	} `json:"data"`
@@ -52,8 +53,8 @@ func readRecord(line []byte) (x record, err error) {
 	return x, err
 }
 
-// isProbe reports whether the record is about a probe of `guard check`: its line was printed, or its
-// file was not written.
+// isProbe reports whether the record is about a probe of `guard check`: its line was printed, or
+// its file was not written.
 func (x *record) isProbe() bool {
 	c := contractOf(x.Subject.Host)
 	if c == nil || !bytes.Contains(x.Data.Asked.Args, []byte(probeName)) {

@@ -34,8 +34,8 @@ type probing struct {
 	write    func(path string) modelserver.Call
 }
 
-// checkTimeout limits a check of one agent. OpenCode waits more than a minute for its plugin's package
-// if that is not installed yet and there is no network.
+// checkTimeout limits a check of one agent. OpenCode waits more than a minute for its plugin's
+// package if that is not installed yet and there is no network.
 const checkTimeout = 5 * time.Minute
 
 func claudeProbe() probing {

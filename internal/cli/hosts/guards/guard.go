@@ -32,7 +32,7 @@ each call, and each decision is recorded in the ledger of the session.`,
 			return console.Usage("`concerto guard --help` lists the commands", "guard requires a command")
 		},
 	}
-	c.AddCommand(newGuardTest(a), newGuardHook(a), newInstall(a), newUninstall(a), newCheck(a), newRun(a), newStatus(a), newRelease(a), newGuardServe(a), newLog(a), newReplay(a), newSuggest(a), newTrust(a))
+	c.AddCommand(newGuardTest(a), newGuardHook(a), newInstall(a), newUninstall(a), newCheck(a), newRun(a), newStatus(a), newRelease(a), newGuardServe(a), newLog(a), newReplay(a), newSuggest(a), newTrust(a), newExport(a))
 	return c
 }
 

@@ -2,9 +2,12 @@ package guards
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -15,6 +18,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/agents/guard"
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/compile/manifest"
+	"github.com/concerto-lang/concerto/internal/engine/telemetry"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 	"github.com/concerto-lang/concerto/internal/term/cmdline"
 )
@@ -247,4 +251,58 @@ func (cmd *reviewCommand) suggest() error {
 	}
 	_, _, err = places.Trust(a.Dir) // the person has seen the change
 	return err
+}
+
+func newExport(a *console.Console) *cobra.Command {
+	cmd := reviewCommand{console: a}
+	c := &cobra.Command{
+		Use:   "export",
+		Short: "Send recorded decisions to a collector of OpenTelemetry",
+		Long: `Sends the decisions of all sessions to the collector that OTEL_EXPORTER_OTLP_ENDPOINT and the other
+variables of OpenTelemetry name. A session is a trace, and each call a span with the decision, who
+has made it, and whether it was executed. Sending them again sends the same spans. The arguments are
+not sent, but their hash.`,
+		Example: `  OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 concerto guard export --since 1d`,
+		Args:    console.Arguments(0, 0),
+		RunE:    func(*cobra.Command, []string) error { return cmd.export() },
+	}
+	cmd.sinceFlag(c, "1d")
+	return c
+}
+
+func (cmd *reviewCommand) export() error {
+	since, err := cmd.begin()
+	if err != nil {
+		return err
+	}
+	a, places := cmd.console, guardPlaces(cmd.console)
+	sessions, total := map[string][]guard.Past{}, 0
+	for past, err := range places.History(since) {
+		if err != nil {
+			return err
+		}
+		sessions[past.Session] = append(sessions[past.Session], past)
+		total++
+	}
+	// All spans are added at once, so the queue must have room for them.
+	size := fmt.Sprint("OTEL_BSP_MAX_QUEUE_SIZE=", max(2048, total+len(sessions)))
+	t, problems := telemetry.Open(append(slices.Clone(a.Environ), size), telemetry.Options{Service: "concerto-guard", Version: a.Binary.Release})
+	for _, p := range problems {
+		a.Complain("warning: "+p, "")
+	}
+	if t == nil {
+		return console.Usage("set OTEL_EXPORTER_OTLP_ENDPOINT to the address of a collector, such as http://localhost:4318", "no collector is configured")
+	}
+	for _, id := range slices.Sorted(maps.Keys(sessions)) {
+		var calls []telemetry.GuardCall
+		for _, p := range slices.Backward(sessions[id]) {
+			calls = append(calls, telemetry.GuardCall{Tool: p.Tool, ID: p.ID, Args: p.Hash, Decision: p.Decision, ActorType: p.Actor.Type, Name: p.Actor.Name, Rule: p.Actor.At, At: p.Time, Took: p.Took, Executed: p.Ran != "", Alarm: p.Ran == "alarm"})
+		}
+		t.ExportGuarded(id, sessions[id][0].Agent, calls)
+	}
+	if failed := t.Close(); len(failed) > 0 {
+		return errors.New(fmt.Sprint(&failed[0]))
+	}
+	fmt.Fprintf(a.Stdout, "exported %s in %s\n", count(total, "call"), count(len(sessions), "session"))
+	return nil
 }
