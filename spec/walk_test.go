@@ -55,7 +55,7 @@ func followPages(t *testing.T) {
 }
 
 // guidePages are the pages of the guide, in order.
-var guidePages = []string{"01-first-program", "02-agent", "03-host", "04-questions", "05-claude-code", "06-tests", "07-limits", "08-durable", "09-relay", "10-deploy"}
+var guidePages = []string{"01-first-program", "02-agent", "03-host", "04-questions", "05-claude-code", "06-tests", "07-limits", "08-durable", "09-relay", "10-deploy", "11-guard"}
 
 // maxGuideWords is the maximum length of a page of the guide, with its programs and outputs.
 const maxGuideWords = 600

@@ -501,7 +501,7 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 		}
 	}
 	c := runtime.Config{
-		Emit: emit.Options{Mode: o.Output.Mode, Out: o.Output.To, Terminal: o.Output.Terminal, Viewed: o.Output.Viewed, Events: o.Output.Events, Synchronous: o.Output.Synchronous, Detail: o.Output.Detail,
+		Emit: emit.Options{Mode: o.Output.Mode, Out: o.Output.To, Terminal: o.Output.Terminal, Viewed: o.Output.Viewed, Listed: o.Output.Listed, Events: o.Output.Events, Synchronous: o.Output.Synchronous, Detail: o.Output.Detail,
 			Answers: o.Answers.Fixed, Handler: o.Answers.Handler, HandlerDir: o.Answers.HandlerDir, PassEnv: o.Answers.PassEnv, Prompter: o.Answers.Prompter, Stdin: o.Answers.Stdin},
 		Environ: o.Environ, Log: o.Log, LogLevel: o.LogLevel, Args: o.Args, Session: env.Session{ID: o.Session.SessionID, Cwd: cwd, Inputs: o.Inputs, Metadata: metadata, Render: o.Session.Render},
 		Dir: o.WorkDir, Root: root, Allowed: o.allowed(p.ir.Permissions),

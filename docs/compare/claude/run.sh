@@ -4,6 +4,8 @@
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
 cp "$here/policy.py" "$here/Concerto.toml" "$work" && cd "$work" || exit 1
+export XDG_STATE_HOME="$work/state"
+concerto guard trust > /dev/null || exit 1 # a policy allows nothing before
 
 # Claude Code reads the exit code of a hook: 2 denies the call, and any other failure is ignored.
 judge() {
