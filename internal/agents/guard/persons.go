@@ -83,13 +83,9 @@ func (h *Hook) resolve(c *contract, in *input, d Decision, policies []*Policy) D
 // repeat returns the decision that was made about a call before the agent asks a person about it.
 // If there is none, the agent's dialog decides, which appears when the hook has ended.
 func (h *Hook) repeat(c *contract, in *input, d Decision, policies []*Policy) Decision {
-	clean, err := h.cleaner(policies)
-	if err != nil {
-		return deny("%v", err)
-	}
-	was, _, err := find(h.ledger(in.session), "", decision.Hash(clean(slices.Clone(in.call.Args))))
+	was := h.decided(in, policies)
 	switch {
-	case err == nil && was != nil && was.Decision != string(hostpolicy.Ask):
+	case was != nil && was.Decision != string(hostpolicy.Ask):
 		d.Verdict = hostpolicy.Verdict(was.Decision)
 		d.Reason += "; as decided before the call"
 	case c.again:
