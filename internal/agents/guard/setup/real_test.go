@@ -161,8 +161,8 @@ var realCalls = map[string][]modelserver.Call{
 	},
 }
 
-// TestRealCalls lets the agents in PATH make calls of each kind. Each must be in the ledger with the
-// decision of the policy, and must have run if and only if it was allowed.
+// TestRealCalls lets the agents in PATH make calls of each kind. Each must be in the ledger with
+// the decision of the policy, and must have run if and only if it was allowed.
 func TestRealCalls(t *testing.T) {
 	for name, calls := range realCalls {
 		a := Find(name)
