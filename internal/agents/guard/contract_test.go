@@ -144,6 +144,25 @@ func TestRepeated(t *testing.T) {
 	}
 }
 
+// TestRepeatedOfAnotherTool checks that the decision about a call of one tool does not count for
+// another tool with the same arguments.
+func TestRepeatedOfAnotherTool(t *testing.T) {
+	p, dir := newPlaces(t, "[guard]\n[guard.permissions.mcp]\nallow = [\"demo.get\"]\n", "", "")
+	h := newHook(p)
+	h.Agent = "copilot"
+	input := func(tool string) string {
+		return fmt.Sprintf(`{"sessionId":"s","cwd":%q,"toolName":%q,"toolArgs":{}}`, dir, tool)
+	}
+	h.Event = "preToolUse"
+	if stdout, _, _ := h.run(input("demo-get")); !strings.Contains(stdout, `"allow"`) {
+		t.Fatalf("the first call: %q", stdout)
+	}
+	h.Event = "permissionRequest"
+	if stdout, _, code := h.run(input("demo-delete")); code != 2 {
+		t.Errorf("another tool: %q exit %d", stdout, code)
+	}
+}
+
 // TestCursorRunsClaudesHooks checks that one hook decides if Cursor also runs that of Claude Code.
 func TestCursorRunsClaudesHooks(t *testing.T) {
 	p, dir := newPlaces(t, "[guard]\ndefault = \"deny\"\n", "", "")

@@ -89,7 +89,7 @@ func (p *Places) review(x *Policy, c *Call, d Decision) Decision {
 	f := Decision{File: x.program(), Key: keyProgram, unattended: x.rules.Unattended, wait: x.rules.Wait}
 	if x.distrusted && x.broken == nil {
 		f.Verdict, f.Reason = hostpolicy.Ask, errorIn(c.Dir, &PolicyError{File: f.File, Text: "it is not executed before `concerto guard trust`"})
-		return stricter(d, f)
+		return stricter(d, x.weigh(f))
 	}
 	began := time.Now()
 	got, err := p.call(x, c)

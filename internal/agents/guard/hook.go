@@ -199,7 +199,7 @@ func (h *Hook) decided(in *input, policies []*Policy) *decided {
 	if err != nil {
 		return nil
 	}
-	was, _, err := find(h.ledger(in.session), "", decision.Hash(judged(in.call.Tool, clean(slices.Clone(in.call.Args)))))
+	was, _, err := find(h.ledger(in.session), "", in.call.Tool, decision.Hash(judged(in.call.Tool, clean(slices.Clone(in.call.Args)))))
 	if err != nil {
 		return nil
 	}
@@ -238,7 +238,7 @@ func (h *Hook) record(in *input, d Decision, policies []*Policy, began time.Time
 	if in.at == afterCall {
 		call = in.id
 	}
-	was, stopped, err := find(log.Path(), call, "")
+	was, stopped, err := find(log.Path(), call, "", "")
 	if err != nil {
 		return d, err
 	}
@@ -364,9 +364,10 @@ type decided struct{ Decision, Hash, Reason string }
 // shows whether a session is stopped.
 const stoppedBy = "stopped"
 
-// find returns the last decision about a call, or about arguments with a hash, and why the session
-// is stopped, or "". The decision is nil if there is none, or if both are "".
-func find(path, id, hash string) (was *decided, stopped string, err error) {
+// find returns the last decision about a call, or about a call of a tool whose arguments have a
+// hash, and why the session is stopped, or "". The decision is nil if there is none, or if id and
+// hash are "".
+func find(path, id, tool, hash string) (was *decided, stopped string, err error) {
 	sought := id != "" || hash != ""
 	text := cmp.Or(hash, string(jcs.AppendText([]byte(`"call":`), id)))
 	for _, size := range []int64{verified, math.MaxInt64} {
@@ -386,7 +387,7 @@ func find(path, id, hash string) (was *decided, stopped string, err error) {
 			if last {
 				stopped = x.stopped()
 			}
-			if sought && x.Kind == kindCall && (hash == "" && x.Data.Call == id || hash != "" && x.Data.Hash == hash) {
+			if sought && x.Kind == kindCall && (hash == "" && x.Data.Call == id || hash != "" && x.Data.Tool == tool && x.Data.Hash == hash) {
 				return &decided{x.Data.Decision, x.Data.Hash, x.Data.Reason}, stopped, nil
 			}
 		}

@@ -100,7 +100,7 @@ func (h *Hook) ask(in *input, d *Decision, policies []*Policy) (a *Answer, why s
 	if h.Persons == nil || wait == 0 {
 		return nil, "no person can be asked"
 	}
-	if _, stopped, err := find(h.ledger(in.session), "", ""); err == nil && stopped != "" {
+	if _, stopped, err := find(h.ledger(in.session), "", "", ""); err == nil && stopped != "" {
 		return nil, "the session is stopped"
 	}
 	clean, err := h.cleaner(policies)
