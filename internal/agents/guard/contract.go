@@ -467,14 +467,15 @@ func ParseCommand(agent, command, dir string) *Call {
 	return call
 }
 
-// ParseInput returns the call in the input of an agent's hook. event is the event if the input does
-// not name it.
-func ParseInput(agent, event string, text []byte) (*Call, error) {
+// ParseInput returns the call in the input of an agent's hook. An input that does not name its event
+// is one before a call.
+func ParseInput(agent string, text []byte) (*Call, error) {
 	c := contractOf(agent)
 	if c == nil {
 		return nil, fmt.Errorf("the hooks of %s are not supported", agent)
 	}
-	if c.members.event == "" && event == "" {
+	event := ""
+	if c.members.event == "" {
 		event = c.firstEvent()
 	}
 	in, err := c.read(text, event, "")

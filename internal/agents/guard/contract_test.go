@@ -147,7 +147,7 @@ func TestRepeated(t *testing.T) {
 // TestRepeatedOfAnotherTool checks that the decision about a call of one tool does not count for
 // another tool with the same arguments.
 func TestRepeatedOfAnotherTool(t *testing.T) {
-	p, dir := newPlaces(t, "[guard]\n[guard.permissions.mcp]\nallow = [\"demo.get\"]\n", "", "")
+	p, dir := newPlaces(t, "[guard]\nother = \"ask\"\n[guard.permissions.mcp]\nallow = [\"demo.get\"]\n", "", "")
 	h := newHook(p)
 	h.Agent = "copilot"
 	input := func(tool string) string {

@@ -2,6 +2,7 @@ package setup
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,7 +21,7 @@ type editor struct {
 // append adds a value to the array that names lead to. It creates objects and the array.
 func (e *editor) append(names []string, value []byte) error {
 	if len(bytes.TrimSpace(e.text)) == 0 {
-		e.insert(len(e.text), or(e.begin, "{}\n"))
+		e.insert(len(e.text), cmp.Or(e.begin, "{}\n"))
 	}
 	at, err := hujson.Parse(e.text)
 	if err != nil {
@@ -29,7 +30,7 @@ func (e *editor) append(names []string, value []byte) error {
 	for depth, name := range names {
 		object, ok := at.Value.(*hujson.Object)
 		if !ok {
-			return fmt.Errorf("%s is not an object", or(strings.Join(names[:depth], "."), "the content"))
+			return fmt.Errorf("%s is not an object", cmp.Or(strings.Join(names[:depth], "."), "the content"))
 		}
 		found := false
 		for _, m := range object.Members {
@@ -67,13 +68,6 @@ func (e *editor) append(names []string, value []byte) error {
 	}
 	e.add(at, last, len(names)+1, "", value)
 	return nil
-}
-
-func or(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
 }
 
 // add inserts a value with a name at the end of an object or array. last is the end of its last

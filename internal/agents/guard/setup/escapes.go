@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,7 +20,7 @@ import (
 // escapes returns how calls of the agent can be made without the guard in this directory. run means
 // that `guard run` has started the agent.
 func (a *Agent) escapes(p *Place, run bool) ([]string, error) {
-	all, err := p.installed()
+	all, err := p.Installed()
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +78,7 @@ func (a *Agent) claudeEscapes(p *Place, strong, run bool) (out []string) {
 		for _, g := range s.Hooks["PreToolUse"] {
 			for _, h := range g.Hooks {
 				if !strings.Contains(h.Command, " guard hook ") {
-					out = append(out, fmt.Sprintf("%s: the hook %q can replace a call after it was allowed", path, or(h.Command, h.URL)))
+					out = append(out, fmt.Sprintf("%s: the hook %q can replace a call after it was allowed", path, cmp.Or(h.Command, h.URL)))
 				}
 			}
 		}
@@ -123,17 +124,7 @@ func (p *Place) checksFile() string {
 // Checks returns the last checks, by agent.
 func (p *Place) Checks() (map[string]*Check, error) {
 	all := map[string]*Check{}
-	text, err := userfile.Read(p.checksFile(), maxSettings)
-	if errors.Is(err, fs.ErrNotExist) {
-		return all, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err := json.Unmarshal(text, &all); err != nil {
-		return nil, fmt.Errorf("%s: %w", p.checksFile(), err)
-	}
-	return all, nil
+	return all, readRecord(p.checksFile(), &all)
 }
 
 // saveCheck records a check as the last one of its agent.

@@ -55,7 +55,7 @@ other = "pass"
 // Plan returns the changes that install the hooks of an agent, without making them. An earlier
 // installation at this level is replaced.
 func (a *Agent) Plan(p *Place, l Level) ([]Change, error) {
-	earlier, err := p.installed()
+	earlier, err := p.Installed()
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func readSettings(path string) (string, []byte, error) {
 
 // Install makes planned changes and records them. If one fails, those before it are undone.
 func (a *Agent) Install(p *Place, l Level, changes []Change) (err error) {
-	all, err := p.installed()
+	all, err := p.Installed()
 	if err != nil {
 		return err
 	}
@@ -255,7 +255,7 @@ func needsPolicy(all []Installed, agent string) int {
 // PlanRemoval returns what was installed for an agent at a level, or at any if it is "", and the
 // changes that remove it.
 func (a *Agent) PlanRemoval(p *Place, l Level) (of []Installed, changes []Change, err error) {
-	all, err := p.installed()
+	all, err := p.Installed()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -294,7 +294,7 @@ func (a *Agent) Uninstall(p *Place, of []Installed, changes []Change) error {
 			}
 		}
 	}
-	all, err := p.installed()
+	all, err := p.Installed()
 	if err != nil {
 		return err
 	}
@@ -311,21 +311,23 @@ func (p *Place) recordFile() string      { return filepath.Join(p.State, "guard"
 func (p *Place) folderOfBackups() string { return filepath.Join(p.State, "guard", "backup") }
 
 // Installed returns what is installed on this machine.
-func (p *Place) Installed() ([]Installed, error) { return p.installed() }
+func (p *Place) Installed() (all []Installed, err error) {
+	return all, readRecord(p.recordFile(), &all)
+}
 
-func (p *Place) installed() ([]Installed, error) {
-	var all []Installed
-	text, err := userfile.Read(p.recordFile(), maxSettings)
+// readRecord reads a file in JSON. If the file does not exist, to stays as it is.
+func readRecord(path string, to any) error {
+	text, err := userfile.Read(path, maxSettings)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := json.Unmarshal(text, &all); err != nil {
-		return nil, fmt.Errorf("%s: %w", p.recordFile(), err)
+	if err := json.Unmarshal(text, to); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
 	}
-	return all, nil
+	return nil
 }
 
 func (p *Place) record(all []Installed) error {

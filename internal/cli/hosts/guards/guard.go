@@ -94,7 +94,7 @@ func (cmd *guardTestCommand) run(args []string) error {
 		if err != nil {
 			return console.Usage("name a file with the input of a hook", "read %s: %v", cmd.file, console.Cause(err))
 		}
-		if call, err = guard.ParseInput(cmd.agent, "", text); err != nil {
+		if call, err = guard.ParseInput(cmd.agent, text); err != nil {
 			return console.Usage("see chapter 51 of the manual for the input of a hook", "%s: %v", cmd.file, err)
 		}
 	}

@@ -1,6 +1,7 @@
 package guards
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,7 +77,7 @@ func (cmd *setupCommand) status(ctx context.Context) error {
 	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "AGENT\tVERSION\tHOOKS\tCHECK")
 	for _, s := range agents {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", s.Name, or(s.Version, "not installed"), or(s.levels(), "none"), s.check())
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", s.Name, cmp.Or(s.Version, "not installed"), cmp.Or(s.levels(), "none"), s.check())
 	}
 	if len(sessions) > 0 {
 		fmt.Fprintln(w, "\nSESSION\tAGENT\tDIRECTORY\tLAST\tCALL\tDECISION")
@@ -89,13 +90,6 @@ func (cmd *setupCommand) status(ctx context.Context) error {
 		}
 	}
 	return w.Flush()
-}
-
-func or(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
 }
 
 // levels returns where hooks are installed.
