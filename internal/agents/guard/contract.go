@@ -34,7 +34,6 @@ type contract struct {
 	project string // variable with the directory in which the agent was started; "" if there is none
 	members members
 	events  map[string]moment                      // by name
-	kind    func(tool string) string               // returns the kind of a tool's calls, as in approvals, or inside
 	mcp     func(tool string, all object) []string // returns the possible meanings of the name of a tool of an MCP server, as SERVER.TOOL
 	guesses bool                                   // mcp may take another tool for one of a server
 	asks    bool                                   // the answer ask before a call shows a dialog, and its hook runs at the same time
@@ -70,12 +69,12 @@ const (
 func contracts() []contract {
 	return []contract{
 		{
-			agent: "claude-code", project: "CLAUDE_PROJECT_DIR", members: hookMembers, kind: claudeKind, mcp: splitAfter("mcp__", "__"), asks: true,
+			agent: "claude-code", project: "CLAUDE_PROJECT_DIR", members: hookMembers, mcp: splitAfter("mcp__", "__"), asks: true,
 			events: map[string]moment{beforeTool: beforeCall, askPerson: beforeAsk, afterTool: afterCall, afterFailure: afterCall, configChange: onSettings, sessionEnd: afterSession},
 			answer: claudeAnswer,
 		},
 		{
-			agent: "codex", members: hookMembers, kind: codexKind, mcp: splitAfter("mcp__", "__"),
+			agent: "codex", members: hookMembers, mcp: splitAfter("mcp__", "__"),
 			events: map[string]moment{beforeTool: beforeCall, askPerson: beforeAsk, afterTool: afterCall},
 			answer: func(event string, at moment, v hostpolicy.Verdict, reason string) any {
 				if at == beforeCall && v != hostpolicy.Deny { // Codex refuses it, and then asks as it is configured
@@ -86,7 +85,7 @@ func contracts() []contract {
 		},
 		{
 			agent: "gemini", members: members{session: "session_id", event: "hook_event_name", dir: "cwd", tool: "tool_name", args: "tool_input"},
-			kind: geminiKind, mcp: geminiTool,
+			mcp:    geminiTool,
 			events: map[string]moment{"BeforeTool": beforeCall, "AfterTool": afterCall},
 			answer: func(_ string, _ moment, v hostpolicy.Verdict, reason string) any {
 				if v != hostpolicy.Deny {
@@ -97,18 +96,18 @@ func contracts() []contract {
 		},
 		{
 			agent: "copilot", members: members{session: "sessionId", dir: "cwd", tool: "toolName", args: "toolArgs", subagent: "agentType"},
-			kind: copilotKind, mcp: splitAfter("", "-"), guesses: true, again: true,
+			mcp: splitAfter("", "-"), guesses: true, again: true,
 			events: map[string]moment{"preToolUse": beforeCall, "permissionRequest": beforeAsk, "postToolUse": afterCall},
 			answer: copilotAnswer,
 		},
 		{
-			agent: "opencode", members: hookMembers, kind: openCodeKind, mcp: splitAfter("", "_"), guesses: true,
+			agent: "opencode", members: hookMembers, mcp: splitAfter("", "_"), guesses: true,
 			events: map[string]moment{beforeTool: beforeCall, afterTool: afterCall},
 			answer: func(string, moment, hostpolicy.Verdict, string) any { return nil }, // its plugin reads the exit code and stderr
 		},
 		{
 			agent: "cursor", members: members{session: "conversation_id", event: "hook_event_name", dir: "cwd", tool: "tool_name", args: "tool_input", call: "tool_use_id"},
-			kind: cursorKind, mcp: splitAfter("MCP:", ":"),
+			mcp:    splitAfter("MCP:", ":"),
 			events: map[string]moment{"preToolUse": beforeCall, "postToolUse": afterCall},
 			answer: func(_ string, at moment, v hostpolicy.Verdict, reason string) any {
 				if at != beforeCall {
@@ -165,90 +164,48 @@ func claudeKind(tool string) string {
 	return hostmsg.ClaudeKind(tool)
 }
 
-func codexKind(tool string) string {
-	switch tool {
-	case "Bash":
-		return "execute"
-	case "apply_patch":
-		return "edit"
-	case "view_image":
-		return "read"
-	case "spawn_agent", "wait_agent", "send_input", "close_agent", "resume_agent", "update_plan", "update_goal", "request_user_input", "list_mcp_resources", "list_mcp_resource_templates":
-		return inside
-	}
-	return "other"
+// toolKinds are the kinds of the tools of the other agents. A tool without a row has the kind other.
+var toolKinds = []struct{ agent, kind, tools string }{
+	{"codex", "execute", "Bash"},
+	{"codex", "edit", "apply_patch"},
+	{"codex", "read", "view_image"},
+	{"codex", inside, "spawn_agent wait_agent send_input close_agent resume_agent update_plan update_goal request_user_input list_mcp_resources list_mcp_resource_templates"},
+	{"copilot", "execute", "bash powershell"},
+	{"copilot", "edit", "create edit str_replace_editor apply_patch"},
+	{"copilot", "read", "view"},
+	{"copilot", "search", "grep glob rg"},
+	{"copilot", "fetch", "web_fetch"},
+	{"copilot", inside, "task report_intent update_todo ask_user read_bash stop_bash list_bash read_powershell stop_powershell list_powershell read_agent list_agents task_complete"},
+	{"cursor", "execute", "Shell"},
+	{"cursor", "edit", "Write StrReplace Edit EditNotebook"},
+	{"cursor", "delete", "Delete"},
+	{"cursor", "read", "Read"},
+	{"cursor", "search", "Grep Glob LS SemanticSearch"},
+	{"cursor", "fetch", "WebFetch"},
+	{"cursor", inside, "Task TodoWrite AskQuestion"},
+	{"gemini", "execute", "run_shell_command"},
+	{"gemini", "edit", "write_file replace"},
+	{"gemini", "read", "read_file read_many_files"},
+	{"gemini", "search", "list_directory glob grep_search search_file_content"},
+	{"gemini", "fetch", "web_fetch"},
+	{"gemini", inside, "update_topic invoke_agent write_todos ask_user activate_skill complete_task enter_plan_mode exit_plan_mode"},
+	{"opencode", "execute", "bash"},
+	{"opencode", "edit", "edit write multiedit patch apply_patch"},
+	{"opencode", "read", "read"},
+	{"opencode", "search", "grep glob list"},
+	{"opencode", "fetch", "webfetch"},
+	{"opencode", inside, "task todowrite todoread question skill plan_enter plan_exit invalid"},
 }
 
-func geminiKind(tool string) string {
-	switch tool {
-	case "run_shell_command":
-		return "execute"
-	case "write_file", "replace":
-		return "edit"
-	case "read_file", "read_many_files":
-		return "read"
-	case "list_directory", "glob", "grep_search", "search_file_content":
-		return "search"
-	case "web_fetch":
-		return "fetch"
-	case "update_topic", "invoke_agent", "write_todos", "ask_user", "activate_skill", "complete_task", "enter_plan_mode", "exit_plan_mode":
-		return inside
+// kind returns the kind of a tool's calls, as in approvals, or inside.
+func (c *contract) kind(tool string) string {
+	if c.agent == "claude-code" {
+		return claudeKind(tool)
 	}
-	return "other"
-}
-
-func copilotKind(tool string) string {
-	switch tool {
-	case "bash", "powershell":
-		return "execute"
-	case "create", "edit", "str_replace_editor", "apply_patch":
-		return "edit"
-	case "view":
-		return "read"
-	case "grep", "glob", "rg":
-		return "search"
-	case "web_fetch":
-		return "fetch"
-	case "task", "report_intent", "update_todo", "ask_user", "read_bash", "stop_bash", "list_bash", "read_powershell", "stop_powershell", "list_powershell", "read_agent", "list_agents", "task_complete":
-		return inside
-	}
-	return "other"
-}
-
-func openCodeKind(tool string) string {
-	switch tool {
-	case "bash":
-		return "execute"
-	case "edit", "write", "multiedit", "patch", "apply_patch":
-		return "edit"
-	case "read":
-		return "read"
-	case "grep", "glob", "list":
-		return "search"
-	case "webfetch":
-		return "fetch"
-	case "task", "todowrite", "todoread", "question", "skill", "plan_enter", "plan_exit", "invalid":
-		return inside
-	}
-	return "other"
-}
-
-func cursorKind(tool string) string {
-	switch tool {
-	case "Shell":
-		return "execute"
-	case "Write", "StrReplace", "Edit", "EditNotebook":
-		return "edit"
-	case "Delete":
-		return "delete"
-	case "Read":
-		return "read"
-	case "Grep", "Glob", "LS", "SemanticSearch":
-		return "search"
-	case "WebFetch":
-		return "fetch"
-	case "Task", "TodoWrite", "AskQuestion":
-		return inside
+	for _, row := range toolKinds {
+		if row.agent == c.agent && slices.Contains(strings.Fields(row.tools), tool) {
+			return row.kind
+		}
 	}
 	return "other"
 }
