@@ -164,7 +164,8 @@ func claudeKind(tool string) string {
 	return hostmsg.ClaudeKind(tool)
 }
 
-// toolKinds are the kinds of the tools of the other agents. A tool without a row has the kind other.
+// toolKinds are the kinds of the tools of the other agents. A tool without a row has the kind
+// other.
 var toolKinds = []struct{ agent, kind, tools string }{
 	{"codex", "execute", "Bash"},
 	{"codex", "edit", "apply_patch"},
@@ -424,8 +425,8 @@ func ParseCommand(agent, command, dir string) *Call {
 	return call
 }
 
-// ParseInput returns the call in the input of an agent's hook. An input that does not name its event
-// is one before a call.
+// ParseInput returns the call in the input of an agent's hook. An input that does not name its
+// event is one before a call.
 func ParseInput(agent string, text []byte) (*Call, error) {
 	c := contractOf(agent)
 	if c == nil {

@@ -81,6 +81,9 @@ func (p *Places) Decide(c *Call) Decision {
 // decide also returns the policies that apply, as far as they could be read.
 func (p *Places) decide(c *Call) (Decision, []*Policy) {
 	policies, err := p.load(c.Dir, c.Project)
+	if err == nil {
+		err = p.checkTrust(policies)
+	}
 	if err != nil {
 		return deny("%v", err), nil
 	}

@@ -51,6 +51,7 @@ type Policy struct {
 	guard       *manifest.Guard
 	run         json.RawMessage // [run], for what the ledger must not contain
 	rules       section
+	isProject   bool     // it is that of a project
 	distrusted  bool     // no person has trusted it as it is
 	sources     []Source // of its program
 	broken      error    // why the program has no sources
@@ -95,10 +96,6 @@ func (e *PolicyError) Error() string {
 // there is none, or if one cannot be applied.
 func (p *Places) load(dir, project string) ([]*Policy, error) {
 	var out []*Policy
-	trusted, err := p.trusted()
-	if err != nil {
-		return nil, err
-	}
 	starts := []string{dir}
 	if project != "" && project != dir {
 		starts = append(starts, project)
@@ -112,8 +109,7 @@ func (p *Places) load(dir, project string) ([]*Policy, error) {
 			return nil, err
 		}
 		if at != nil && !slices.ContainsFunc(out, func(x *Policy) bool { return x.file == at.file }) {
-			p.readSources(at)
-			at.distrusted = trusted[at.file] != at.sum()
+			at.isProject = true
 			out = append(out, at)
 		}
 	}
@@ -132,7 +128,6 @@ func (p *Places) load(dir, project string) ([]*Policy, error) {
 			return nil, &PolicyError{File: own.file, Text: "it contains no [guard]"}
 		}
 		own.base = cmp.Or(project, dir)
-		p.readSources(own)
 		out = append(out, own)
 	}
 	if len(out) == 0 {

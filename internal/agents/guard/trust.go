@@ -39,6 +39,20 @@ func (p *Places) trusted() (map[string]string, error) {
 	return all, nil
 }
 
+// checkTrust reads the sources of the policies' programs, and which policies of projects are
+// trusted.
+func (p *Places) checkTrust(policies []*Policy) error {
+	trusted, err := p.trusted()
+	if err != nil {
+		return err
+	}
+	for _, x := range policies {
+		p.readSources(x)
+		x.distrusted = x.isProject && trusted[x.file] != x.sum()
+	}
+	return nil
+}
+
 // ChecksFile returns the file with the last check of each agent.
 func (p *Places) ChecksFile() string { return filepath.Join(p.Guard(), "checks.json") }
 
