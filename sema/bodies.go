@@ -11,24 +11,17 @@ import (
 )
 
 // Bodies contains the results of checking function bodies. A later check of the same program reuses
-// the results for a file if the file has not changed and no edit changes the surface of another
-// file in a way that affects it. A surface contains all that the bodies of other files can depend
-// on. Bodies contains no references to the program, and does not change after the check.
+// the results for a file if the file has not changed and no file has another surface. A surface
+// contains all that the bodies of other files can depend on. Bodies contains no references to the
+// program, and does not change after the check.
 type Bodies struct {
 	around Config      // configuration that affects the results
 	own    []*ast.File // files of the program without the library, in order
 	files  map[*ast.File][]*bodyResult
 	// whole reports that the results contain a diagnostic whose existence depends on several
 	// bodies. No results can be reused then.
-	whole bool
-	// declared contains the side effects of resolving the declarations of a file outside bodies. If
-	// apart is false, they are unknown, because a declaration has an error.
-	declared map[*ast.File]*declaredResult
-	apart    bool
+	whole    bool
 	surfaces map[*ast.File]surface.Surface // surfaces of some files
-	// older contains results for other surfaces. It is useful because an incomplete declaration
-	// changes the surfaces for a short time.
-	older *Bodies
 }
 
 // bodyResult contains the diagnostics and the side effects of checking a function, in order. It
@@ -64,12 +57,9 @@ type bodyWork struct {
 	now    *Bodies
 	own    []*Info // files of the program; set before the bodies are checked
 	number map[*Info]int
-	// matched contains results for the same surfaces; nil if there are none
-	matched *Bodies
 
 	noting    *bodyResult // results of the function that is being checked, or nil
 	notingIn  *Info
-	declaring bool // noting contains the results of declarations outside bodies
 	resolving int  // number of imports that are being resolved: later checks repeat the resolution, so it is not recorded
 	quiet     bool // a name that does not exist is not reported
 	ofImports diag.List
@@ -116,38 +106,13 @@ func (c *checker) findReused() {
 	for _, i := range w.own {
 		w.now.own = append(w.now.own, i.File)
 	}
-	w.now.declared, w.now.apart, w.now.surfaces = map[*ast.File]*declaredResult{}, true, map[*ast.File]surface.Surface{}
+	w.now.surfaces = map[*ast.File]surface.Surface{}
 	if !c.canReuse() || c.prog.OwnLines() <= c.cfg.LibraryBodiesUpToLines {
 		return
 	}
-	w.now.older = before.withoutOlder()
-	if !before.sharesFile(w.now) {
-		return
+	if !before.whole && before.sharesFile(w.now) && before.matches(w.now) {
+		w.findReusable(before)
 	}
-	for _, b := range []*Bodies{before, before.older} {
-		if b == nil || b.whole || !b.matches(w.now) {
-			continue
-		}
-		w.matched = b
-		if b == before {
-			w.now.older = before.older
-		}
-		w.findReusable(b, func(*ast.File, []*bodyResult) bool { return false })
-		return
-	}
-	if before.whole || !reflect.DeepEqual(before.around, w.now.around) {
-		return
-	}
-	if e := surface.Compare(before.own, w.now.own); e != nil {
-		w.findReusable(before, func(f *ast.File, found []*bodyResult) bool { return mayAffect(e, f, found) })
-	}
-}
-
-// withoutOlder returns a copy of b whose field older is nil.
-func (b *Bodies) withoutOlder() *Bodies {
-	out := *b
-	out.older = nil
-	return &out
 }
 
 // canReuse reports whether the configuration contains results that can be reused.
@@ -155,9 +120,9 @@ func (c *checker) canReuse() bool {
 	return c.cfg.Bodies != nil && len(c.cfg.Bodies.files) > 0 && c.cfg.LibraryBodiesUpToLines != 0
 }
 
-// findReusable finds the files whose results can be reused. These are the unchanged files for which
-// touched returns false.
-func (w *bodyWork) findReusable(before *Bodies, touched func(*ast.File, []*bodyResult) bool) {
+// findReusable finds the files whose results can be reused. These are the unchanged files whose
+// results refer to no changed file.
+func (w *bodyWork) findReusable(before *Bodies) {
 	current := map[*source.File]bool{}
 	for _, i := range w.own {
 		current[i.File.Source] = true
@@ -169,7 +134,7 @@ func (w *bodyWork) findReusable(before *Bodies, touched func(*ast.File, []*bodyR
 	w.reused, w.left = map[*Info]*reusedBodies{}, map[*Info][]*Function{}
 	for _, i := range w.own {
 		found, ok := before.files[i.File]
-		if ok && !slices.ContainsFunc(found, func(f *bodyResult) bool { return f.declares || f.mentions(removed) }) && !touched(i.File, found) {
+		if ok && !slices.ContainsFunc(found, func(f *bodyResult) bool { return f.declares || f.mentions(removed) }) {
 			w.reused[i] = &reusedBodies{found: found}
 		}
 	}
@@ -300,8 +265,6 @@ func (c *checker) replayUses(m *module, f *bodyResult) {
 func (w *bodyWork) noteDiagnostic(m *module, d *diag.Diagnostic) {
 	switch {
 	case w.noting == nil || w.resolving > 0:
-	case w.declaring:
-		w.now.apart = false
 	case m.info != w.notingIn:
 		w.now.whole = true // only the first body that causes the diagnostic reports it
 	default:
@@ -330,11 +293,7 @@ func (w *bodyWork) noteFileUse(m, in *module, at source.Span) {
 	}
 	n, found := w.number[in.info]
 	if m.info != w.notingIn || !found {
-		if w.declaring {
-			w.now.apart = false
-		} else {
-			w.now.whole = true
-		}
+		w.now.whole = true
 		return
 	}
 	for _, u := range w.noting.uses {
@@ -402,18 +361,3 @@ func (p *Program) ReusedBodies() (n int) {
 
 // HasReusedBodies reports whether the check has reused the results for a file.
 func (p *Program) HasReusedBodies(i *Info) bool { return p.checker.bodies.reused[i] != nil }
-
-// mayAffect reports whether the edit e of another file can change the results for the bodies in the
-// file f.
-func mayAffect(e *surface.Edit, f *ast.File, found []*bodyResult) bool {
-	var imports []int
-	for _, b := range found {
-		if len(b.diags) > 0 {
-			return true // a diagnostic may suggest a name that the edit adds or removes
-		}
-		for _, u := range b.imports {
-			imports = append(imports, u.file)
-		}
-	}
-	return e.MayAffect(f, imports)
-}

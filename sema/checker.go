@@ -22,7 +22,6 @@ type checker struct {
 	conforms conformance
 	lib      libraryUse
 	bodies   bodyWork
-	late     lateWork
 
 	configs []func()            // checks of constants in declarations; they run when all names are known
 	decls   []*types.Decl       // types that the program declares
@@ -121,16 +120,12 @@ func (c *checker) program(files []*ast.File) {
 	}
 	roots = append(c.declarePackages(), roots...)
 	c.findReused()
-	c.deferDefinitions()
-	c.late.resolving = true
 	for _, m := range roots {
 		c.define(m)
 	}
-	c.late.resolving, c.late.batch = false, nil
 	for i := 0; i < len(c.configs); i++ {
 		c.configs[i]()
 	}
-	c.late.ready = true
 	for _, p := range c.prog.Pipelines { // pipelines come first, because bodies may use their inferred results
 		c.checkPipeline(p)
 	}
@@ -139,15 +134,12 @@ func (c *checker) program(files []*ast.File) {
 	for i := 0; i < len(c.prog.Functions); i++ { // functions in blocks are added during the loop
 		c.functionBody(c.prog.Functions[i])
 	}
-	c.replayDeferred()
 	c.drainLibrary()
 	c.specialise()
 	c.checkTests()
 	c.unreadVariables()
 	c.uncaughtErrors()
-	found := c.diags.Len()
 	c.reportEndless()
-	c.bodies.now.apart = c.bodies.now.apart && c.diags.Len() == found
 	c.checkMain()
 	for _, m := range roots { // unused imports are resolved here, so that their errors are reported
 		c.warnUnusedImports(m)
@@ -265,7 +257,7 @@ func (c *checker) findDeclared(m *module, name string) *entity {
 			continue
 		}
 		if target := c.followImports(e); target != nil {
-			return c.defined(target)
+			return target
 		}
 		return &entity{name: name, refused: true}
 	}

@@ -99,7 +99,6 @@ func (c *checker) reportCycle(files []*Info, last reference) {
 // the types of fields first, so that a chain of types takes one iteration.
 func (c *checker) reportEndless() {
 	finite := map[*types.Decl]bool{}
-	decls := slices.DeleteFunc(slices.Clone(c.decls), func(d *types.Decl) bool { return originOf(d).mod.info.late != nil }) // the earlier check found the others finite
 	for changed := true; changed; {
 		changed = false
 		asked := map[*types.Decl]bool{}
@@ -113,12 +112,12 @@ func (c *checker) reportEndless() {
 			}
 			return finite[d]
 		}
-		for _, d := range decls {
+		for _, d := range c.decls {
 			ask(d)
 		}
 	}
 	structs := map[*module]map[*ast.DeclHead]*ast.StructDecl{}
-	for _, d := range decls {
+	for _, d := range c.decls {
 		if !finite[d] {
 			o := originOf(d)
 			if structs[o.mod] == nil {

@@ -48,14 +48,7 @@ func (n *newObjects) function() (f *Function) {
 // It resolves all types first, because signatures can refer to any type.
 func (c *checker) define(m *module) {
 	for phase := range definePhases {
-		if m == c.entry {
-			c.late.phase = phase
-		}
-		m.eachModule(func(m *module) {
-			if !m.info.late.isDeferred(phase) {
-				c.definePhase(m, phase)
-			}
-		})
+		m.eachModule(func(m *module) { c.definePhase(m, phase) })
 	}
 }
 
@@ -65,7 +58,6 @@ const definePhases = 3
 
 // definePhase performs one phase of define for a module.
 func (c *checker) definePhase(m *module, phase int) {
-	defer c.bodies.noteDeclarations(m)()
 	for i, e := range m.entities {
 		switch phase {
 		case 0:
@@ -79,10 +71,7 @@ func (c *checker) definePhase(m *module, phase int) {
 	if phase < definePhases-1 {
 		return
 	}
-	c.configs = append(c.configs, func() {
-		defer c.bodies.noteDeclarations(m)()
-		c.defineConfigs(m, m.decls)
-	})
+	c.configs = append(c.configs, func() { c.defineConfigs(m, m.decls) })
 }
 
 // eachModule calls f for a module and for its inner modules, in source order.

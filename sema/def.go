@@ -253,7 +253,7 @@ func fieldDeclDef(info *Info, f *ast.FieldDecl, owner string) *Def {
 
 // entityDef returns the Def of a module's name.
 func (c *checker) entityDef(e *entity) *Def {
-	switch c.defined(e); {
+	switch {
 	case e == nil || e.refused && e.decl == nil:
 		return nil
 	case e.module != nil:

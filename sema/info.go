@@ -81,8 +81,6 @@ type Info struct {
 	allowed []allowance
 
 	blocks map[*ast.Block]*module // modules of the blocks that contain declarations
-
-	late *lateFile // set if the declarations of the file are resolved when they are needed
 }
 
 // Checked reports whether code in the file has been checked, so that the results for its nodes can
@@ -112,9 +110,6 @@ func (c *checker) newInfo(f *ast.File, library bool) *Info {
 
 // fill creates the tables if they do not exist.
 func (i *Info) fill() {
-	if i.late != nil {
-		i.late.define()
-	}
 	if i.types != nil {
 		return
 	}

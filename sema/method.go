@@ -272,7 +272,6 @@ func (c *checker) useAllMethods(m *module, at *ast.Ident) (found, mutates bool) 
 		}
 	}
 	mutates = true
-	c.defineAll()
 	for _, list := range c.conforms.impls {
 		for _, im := range list {
 			if fn := im.method(name); fn != nil && fn.Recv != nil && !fn.Shape {

@@ -242,7 +242,6 @@ func (c *checker) variantOf(e *entity, id *ast.Ident) *entity {
 	if e.typ == nil || e.typ.Kind != types.Enum {
 		return nil
 	}
-	c.defined(e)
 	v := e.typ.Variant(id.Name)
 	if v == nil {
 		return nil
@@ -278,10 +277,7 @@ func (c *checker) member(m, in *module, segs []*ast.Ident, i int) *entity {
 	}
 	e = c.followImports(e)
 	c.noteUse(m, e, id.Sp)
-	if c.bodies.resolving > 0 {
-		return e // the code that uses the import defines it
-	}
-	return c.defined(e)
+	return e
 }
 
 // displayName returns the name of the module in messages.

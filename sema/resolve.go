@@ -346,7 +346,7 @@ func (c *checker) prefix(m *module, segs []*ast.Ident, upto int) (*entity, int) 
 func (c *checker) hiddenModule(m *module, name string) *entity {
 	for ; m != nil; m = m.around {
 		if e := m.mods[name]; e != nil {
-			return c.defined(c.followImports(e))
+			return c.followImports(e)
 		}
 		if m.names[name] != nil {
 			return nil
@@ -360,7 +360,7 @@ func (c *checker) hiddenModule(m *module, name string) *entity {
 func (c *checker) rootModule(m *module, id *ast.Ident) *entity {
 	root := m.root()
 	if e := root.moduleNamed(id.Name); e != nil && root != m.home() && (e.module != nil || e.imported != nil) {
-		return c.defined(c.followImports(e))
+		return c.followImports(e)
 	}
 	return nil
 }
