@@ -30,7 +30,7 @@ var crowded = map[string]int{
 	"internal/testkit/program.modeller()":  71,
 	"relay/server.Server()":                69,
 	"relay/store.Store()":                  106,
-	"sema":                                 53,
+	"sema":                                 52,
 	"vm":                                   60,
 	"vm.VM()":                              90,
 	"vm.task()":                            158,

@@ -43,23 +43,22 @@ func (p *Program) auditFile(run *Options) (string, error) {
 	return file, nil
 }
 
-// audited opens the audit log that the manifest names, unless the options contain one. end closes
-// that log after the run.
-func (p *Program) audited(o *Options) (end func(error) error, err error) {
-	unchanged := func(err error) error { return err }
+// openSharedAudit returns the audit log of the options, or else the one that the manifest names, or
+// nil. The caller must call release after the run, also after an error.
+func (p *Program) openSharedAudit(o *Options) (log *audit.Log, release func() error, err error) {
+	release = func() error { return nil }
 	if o.Records.Audit != nil {
-		return unchanged, nil
+		return o.Records.Audit, release, nil
 	}
 	file, err := p.auditFile(o)
 	if file == "" || err != nil {
-		return unchanged, err
+		return nil, release, err
 	}
-	log, release, err := SharedAudit(file)
+	log, opened, err := SharedAudit(file)
 	if err != nil {
-		return unchanged, err
+		return nil, release, err
 	}
-	o.Records.Audit = log
-	return func(err error) error { return firstError(err, release()) }, nil
+	return log, opened, nil
 }
 
 // SharedAudit opens an audit log for one run of this process. Because a log has only one writer,

@@ -7,8 +7,6 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/value"
-	"github.com/concerto-lang/concerto/runtime"
-	"github.com/concerto-lang/concerto/runtime/budget"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -28,8 +26,8 @@ var errCalled = errors.New("the function has returned")
 // by name. Options.Records may not contain Durable, Tape and Profile. The error is a
 // *NotCallableError, a *vm.BadArguments, or one of Run.
 func CallFunction(ctx context.Context, p *Program, o Options, function string, args json.RawMessage) error {
-	return p.inWorld(ctx, &o, func(world *runtime.Runtime, f *sinks) error {
-		config, err := o.machineConfig(p, world, f)
+	return p.inRun(ctx, &o, func(r *run) error {
+		config, err := r.machineConfig()
 		if err != nil {
 			return err
 		}
@@ -41,13 +39,13 @@ func CallFunction(ctx context.Context, p *Program, o Options, function string, a
 		if reason != "" {
 			return &NotCallableError{function, reason}
 		}
-		f.follow(machine)
-		ctx, cancel := budget.Rest(f.context(ctx), world.Clock(), narrower(p.ir.Limits.MaxRunSeconds, o.budget().RunSeconds), 0)
+		r.sinks.follow(machine)
+		ctx, cancel := r.bound(r.sinks.context(ctx), 0)
 		defer cancel()
 		if err := machine.InitTools(ctx); err != nil {
 			return err
 		}
-		o.reportBegin(world)
+		o.reportBegin(r.world)
 		serving, stop := context.WithCancelCause(ctx)
 		defer stop(nil)
 		var failed error

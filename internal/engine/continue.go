@@ -8,7 +8,6 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/record/journal"
-	"github.com/concerto-lang/concerto/runtime"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -38,7 +37,7 @@ func (d *durableRun) successor(err error) (*journal.Successor, error) {
 // runOnce runs a program until it ends or has continued as a new run. Only continued, and what it
 // calls, may start the next run: a chain of a million runs must not nest.
 func runOnce(ctx context.Context, p *Program, o Options) error {
-	return p.inWorld(ctx, &o, func(world *runtime.Runtime, f *sinks) error { return p.runMain(ctx, world, f, &o) })
+	return p.inRun(ctx, &o, func(r *run) error { return r.main(ctx) })
 }
 
 // continued runs the successors of a run until one ends in another way. err is the error of the

@@ -113,16 +113,16 @@ type durableRun struct {
 	ledger       *ledger.Ledger
 }
 
-// makeDurable creates or opens the stored run. It adds a layer to the configuration of the
-// runtime; the layer records the run's effects. makeDurable returns nil if the options do not
-// select a durable run.
-func (p *Program) makeDurable(o *Options, c *runtime.Config) (*durableRun, error) {
+// makeDurable creates or opens the stored run, if the options select a durable run. It adds a layer
+// to the configuration of the runtime; the layer records the run's effects.
+func (r *run) makeDurable() error {
+	p, o, c := r.program, r.options, &r.config
 	if o.Records.Durable == nil {
-		return nil, nil
+		return nil
 	}
 	conf, err := runconf.Read(p.ir.Run)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if c.Session.ID == "" {
 		c.Session.ID = procgroup.NewID()
@@ -146,7 +146,7 @@ func (p *Program) makeDurable(o *Options, c *runtime.Config) (*durableRun, error
 	if continues != nil { // the earlier run has stored the inputs
 		stored, c.Session.Inputs = o.Inputs, secret.RestoreJSON(o.Inputs, o.secret)
 	}
-	config := durable.Config{ID: d.id, Continues: continues, Inputs: stored, Stored: d.stored, Seed: strconv.FormatInt(*o.own.seed, 10), Remark: o.Records.Durable.Remark, Secret: o.secret}
+	config := durable.Config{ID: d.id, Continues: continues, Inputs: stored, Stored: d.stored, Seed: strconv.FormatInt(*r.seed, 10), Remark: o.Records.Durable.Remark, Secret: o.secret}
 	sync := o.Records.Durable.Sync
 	if sync == "" {
 		sync = conf.Sync
@@ -167,15 +167,15 @@ func (p *Program) makeDurable(o *Options, c *runtime.Config) (*durableRun, error
 			err = &Suspended{Run: d.id, Dir: d.dir, Why: &durable.Unwritable{Err: err}}
 		}
 	} else {
-		d.begun = p.beginFlags(o, c, sync)
-		err = p.create(d, o, c, &config, options)
+		d.begun = r.beginFlags(sync)
+		err = r.create(d, &config, options)
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	c.Process = fmt.Sprintf("p%d", d.owner)
 	if d.keeper, err = d.keeperClient(c, conf.OrphanTimeout); err != nil {
-		return nil, d.failBegin(err)
+		return d.failBegin(err)
 	}
 	if missing := systems.Missing("keeper", goruntime.GOOS); missing != "" && len(c.Hosts) > 0 && o.Records.Durable.Remark != nil {
 		o.Records.Durable.Remark(missing + ": hosts stop with the run; resume starts them again")
@@ -184,7 +184,8 @@ func (p *Program) makeDurable(o *Options, c *runtime.Config) (*durableRun, error
 	config.Writer = d.writer
 	d.run = durable.New(config)
 	c.Layers = append([]effect.Layer{d.run.Layer}, c.Layers...)
-	return d, nil
+	r.durable = d
+	return nil
 }
 
 // secret returns the trimmed value of an environment variable, and reports whether it is long
@@ -196,27 +197,27 @@ func (o *Options) secret(name string) (string, bool) {
 }
 
 // beginFlags returns the settings that the start record of a new run contains.
-func (p *Program) beginFlags(o *Options, c *runtime.Config, sync string) durable.Flags {
-	d := o.Records.Durable
-	b := durable.Flags{Continues: d.Continues, Audited: o.Records.Audit != nil, Mock: o.Models.Mock, Root: c.Root, Park: d.Park, Wait: d.Wait, Sync: sync,
+func (r *run) beginFlags(sync string) durable.Flags {
+	o, d := r.options, r.options.Records.Durable
+	b := durable.Flags{Continues: d.Continues, Audited: r.audit != nil, Mock: o.Models.Mock, Root: r.config.Root, Park: d.Park, Wait: d.Wait, Sync: sync,
 		Given: d.Given}
 	b.Asks = o.asksHosts() || o.Answers.Relay != nil
-	b.Tools = o.Tools != nil || len(p.ir.AppTools) > 0 && !o.own.plain
+	b.Tools = o.Tools != nil || len(r.program.ir.AppTools) > 0 && !o.own.plain
 	b.Emit, b.Limit = o.Output.Mode.String(), string(o.Limit)
 	return b
 }
 
 // create stores a new run.
-func (p *Program) create(d *durableRun, o *Options, c *runtime.Config, config *durable.Config, options journal.Options) (err error) {
-	program := p.Encode()
-	start := journal.Start{Run: d.id, Program: p.MainFile(), IR: hexsum.SHA256(program), Engine: tape.Engine, Args: o.Args, Inputs: o.Inputs, Seed: config.Seed}
+func (r *run) create(d *durableRun, config *durable.Config, options journal.Options) (err error) {
+	o, session, program := r.options, &r.config.Session, r.program.Encode()
+	start := journal.Start{Run: d.id, Program: r.program.MainFile(), IR: hexsum.SHA256(program), Engine: tape.Engine, Args: o.Args, Inputs: o.Inputs, Seed: config.Seed}
 	if start.Args == nil {
 		start.Args = []string{}
 	}
 	if start.Inputs == nil {
 		start.Inputs = json.RawMessage("{}")
 	}
-	if start.Session, err = json.Marshal(tape.Session{Cwd: c.Session.Cwd, Metadata: c.Session.Metadata, Render: c.Session.Render}); err != nil {
+	if start.Session, err = json.Marshal(tape.Session{Cwd: session.Cwd, Metadata: session.Metadata, Render: session.Render}); err != nil {
 		return err
 	}
 	if start.Flags, err = json.Marshal(d.begun); err != nil {
@@ -281,10 +282,10 @@ func (d *durableRun) before() time.Duration {
 	return d.ran
 }
 
-// failBegin closes the ledger and the journal of a run that could not start, and returns err joined
-// with the errors of closing.
+// failBegin closes the ledger and the journal of a run that could not start because of err, and
+// returns err joined with the errors of closing. It returns nil if err is nil.
 func (d *durableRun) failBegin(err error) error {
-	if d == nil {
+	if d == nil || err == nil {
 		return err
 	}
 	return errors.Join(err, d.closeLedger(), d.writer.Close())

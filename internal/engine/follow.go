@@ -46,6 +46,7 @@ type sinks struct {
 	tracer   *traced                            // nil if Records.Telemetry is nil
 	live     *live.Run                          // nil if Records.LiveDir is empty
 	gate     *gate                              // nil unless live is the only sink
+	durable  *durableRun                        // nil if the run is not durable
 	asked    *numbering                         // nil if Records.LiveDir is empty, or if tracer is set
 	answers  *live.Answers                      // nil if Records.LiveDir is empty
 	stop     atomic.Pointer[context.CancelFunc] // ends the run
@@ -80,11 +81,13 @@ func (o *Options) recordsModels() bool {
 	return o.Records.Transcript != nil || o.Records.Steps != NoSteps || o.Records.Shares
 }
 
-// begin creates the sinks of a run, and the stream of its events.
-func (f *sinks) begin(world *runtime.Runtime, program string) {
+// begin creates the sinks of a run, and the stream of its events. d is nil if the run is not
+// durable.
+func (f *sinks) begin(world *runtime.Runtime, program string, d *durableRun) {
 	if f == nil {
 		return
 	}
+	f.durable = d
 	f.clean = func(err error) error { return cleanError(world, err) }
 	o, began := f.options, time.Now()
 	events := eventstream.Options{Sinks: slices.Clone(o.Records.Sinks), Secrets: world.Secrets(), Since: func() time.Duration { return time.Since(began) }}
@@ -147,7 +150,7 @@ func (f *sinks) begin(world *runtime.Runtime, program string) {
 // visible returns what others on this machine can see of a run.
 func (f *sinks) visible(world *runtime.Runtime, program string) live.Options {
 	o := live.Options{Directory: f.options.Records.LiveDir, Answers: f.answers, Run: world.ID(), Program: program, Failed: func(err error) { world.Remark("debug", "concerto top does not show this run: "+err.Error()) }}
-	if d := f.options.own.running; d != nil {
+	if d := f.durable; d != nil {
 		o.Journal = d.dir
 	}
 	o.Usage = world.Used
@@ -173,7 +176,7 @@ func (f *sinks) describe(world *runtime.Runtime, program string, began time.Time
 	for i := range f.parties.Servers {
 		r.Servers[f.parties.Servers[i].Name] = telemetry.Server{IsHTTP: f.parties.Servers[i].Transport == "http"}
 	}
-	d := f.options.own.running
+	d := f.durable
 	if d == nil {
 		return r
 	}
@@ -331,7 +334,7 @@ func (f *sinks) end(err error) error {
 		err = f.recorder.Close()
 	}
 	if f.trace != nil {
-		err = firstError(err, f.trace.Close())
+		err = joined(err, f.trace.Close())
 	}
 	return err
 }

@@ -15,8 +15,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/runtime"
-	"github.com/concerto-lang/concerto/runtime/budget"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -91,10 +89,10 @@ func CallGuard(ctx context.Context, p *Program, o Options, approval json.RawMess
 		})
 	}
 	var cut *vm.Stopped
-	run, began := o, false
-	call := func(world *runtime.Runtime, f *sinks) error {
+	began := false
+	call := func(r *run) error {
 		began = true
-		config, err := run.machineConfig(p, world, f)
+		config, err := r.machineConfig()
 		if err != nil {
 			return err
 		}
@@ -102,12 +100,12 @@ func CallGuard(ctx context.Context, p *Program, o Options, approval json.RawMess
 		if err != nil {
 			return err
 		}
-		f.follow(machine)
+		r.sinks.follow(machine)
 		row, errs := schema.Decode(approval, vm.TypeOf(machine, p.ir.Guard.Approval))
 		if len(errs) > 0 {
 			return errors.New("could not read the call: " + schema.Join(errs))
 		}
-		ctx, cancel := budget.Rest(f.context(ctx), world.Clock(), narrower(p.ir.Limits.MaxRunSeconds, run.budget().RunSeconds), 0)
+		ctx, cancel := r.bound(r.sinks.context(ctx), 0)
 		defer cancel()
 		outcome, err := machine.Call(ctx, p.ir.Guard.Function, row)
 		cut = machine.CutAt()
@@ -117,8 +115,7 @@ func CallGuard(ctx context.Context, p *Program, o Options, approval json.RawMess
 		return err
 	}
 	for {
-		run = o
-		err = p.inWorld(ctx, &run, call)
+		err = p.inRun(ctx, &o, call)
 		if err == nil {
 			return decision, nil
 		}

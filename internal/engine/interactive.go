@@ -29,24 +29,24 @@ func (p *Program) Interactive(ctx context.Context, o Options, use func(*Machine)
 	if err != nil {
 		return err
 	}
-	return p.inWorld(ctx, &o, func(world *runtime.Runtime, f *sinks) error {
-		config := vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Application: applicationFor(world, &o)}
+	return p.inRun(ctx, &o, func(r *run) error {
+		config := vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: r.world, Application: r.application()}
 		config.Application.Grows = true
 		config.AskPerson = o.asksHosts()
-		recorder, err := o.decisions(world)
+		recorder, err := r.decisions()
 		if err != nil {
 			return err
 		}
-		config.Observer = &watch{activity: f.taskActivity(), decisions: recorder, debugger: o.Records.Debugger}
+		config.Observer = &watch{activity: r.sinks.taskActivity(), decisions: recorder, debugger: o.Records.Debugger}
 		m, err := vm.New(config)
 		if err != nil {
 			return err
 		}
-		o.reportBegin(world)
+		o.reportBegin(r.world)
 		if err := m.InitTools(ctx); err != nil {
 			return err
 		}
-		return use(&Machine{p, world, m, root})
+		return use(&Machine{p, r.world, m, root})
 	})
 }
 

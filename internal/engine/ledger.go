@@ -12,25 +12,24 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 	"github.com/concerto-lang/concerto/internal/record/ledger"
-	"github.com/concerto-lang/concerto/runtime"
 	"github.com/concerto-lang/concerto/vm"
 )
 
 // decisions returns what records the run's decisions in Records.Ledger, or nil. A durable run also
 // records them in the ledger of its directory.
-func (o *Options) decisions(world *runtime.Runtime) (vm.Decisions, error) {
-	how := ledger.RunOptions{ID: world.ID(), Clean: world.Recorded().JSON, Resumed: o.own.durable != nil}
-	d := o.own.running
+func (r *run) decisions() (vm.Decisions, error) {
+	o, d := r.options, r.durable
+	how := ledger.RunOptions{ID: r.world.ID(), Clean: r.world.Recorded().JSON, Resumed: o.own.durable != nil}
 	if d == nil {
 		if o.Records.Ledger == nil {
-			o.own.outside.begin(nil)
+			r.outside.begin(nil)
 			return nil, nil
 		}
 		run, err := ledger.Begin(o.Records.Ledger, how)
 		if err != nil {
 			return nil, err
 		}
-		o.own.outside.begin(nil, run)
+		r.outside.begin(nil, run)
 		return run, nil
 	}
 	var err error
@@ -59,7 +58,7 @@ func (o *Options) decisions(world *runtime.Runtime) (vm.Decisions, error) {
 		}
 		all, runs = append(all, durableLedger{run}), append(runs, run)
 	}
-	o.own.outside.begin(store, runs...)
+	r.outside.begin(store, runs...)
 	return d.run.RecordDecisions(all...), nil
 }
 

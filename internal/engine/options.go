@@ -141,8 +141,6 @@ type own struct {
 	seed  *int64 // seed of the random numbers; nil means a random seed
 	// durable is the stored run that is resumed; nil for other runs.
 	durable *StoredRun
-	running *durableRun // nil if the run is not durable
-	outside *outsideDecisions
 	layer   effect.Layer // innermost layer around the performers; nil for none
 }
 

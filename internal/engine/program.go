@@ -35,11 +35,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/packages"
 	"github.com/concerto-lang/concerto/internal/record/eventtext"
 	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
-	"github.com/concerto-lang/concerto/internal/record/profile"
 	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/runtime"
-	"github.com/concerto-lang/concerto/runtime/budget"
 	"github.com/concerto-lang/concerto/runtime/host"
 	"github.com/concerto-lang/concerto/runtime/llm"
 	"github.com/concerto-lang/concerto/runtime/mcp/mcpport"
@@ -49,7 +47,6 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/emit"
 	"github.com/concerto-lang/concerto/runtime/world/env"
 	"github.com/concerto-lang/concerto/runtime/world/permit"
-	"github.com/concerto-lang/concerto/stdlib"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -232,71 +229,6 @@ func (p *Program) Run(ctx context.Context, o Options) error {
 	return continued(ctx, o, runOnce(ctx, p, o))
 }
 
-// inWorld calls do with a new runtime, and closes the runtime afterwards.
-func (p *Program) inWorld(ctx context.Context, o *Options, do func(*runtime.Runtime, *sinks) error) (err error) {
-	endAudit, err := p.audited(o)
-	if err != nil {
-		return err
-	}
-	defer func() { err = endAudit(err) }()
-	config, err := p.runtimeConfig(o)
-	if err != nil {
-		return err
-	}
-	recording := p.recordWire(o.Records.Wire)
-	if recording != nil {
-		config.Listeners.Wire = recording.Add
-	}
-	o.own.outside = &outsideDecisions{}
-	config.Listeners.OnOutside = o.own.outside.record
-	follow := o.newSinks(&config)
-	if o.own.running, err = p.makeDurable(o, &config); err != nil {
-		return err
-	}
-	if config.Bounds.Day, err = p.openDay(o, &config); err != nil {
-		return o.own.running.failBegin(err)
-	}
-	world := runtime.New(config)
-	if o.Records.OnBegin != nil {
-		o.Records.OnBegin(world.ID(), world.Secrets())
-	}
-	follow.begin(world, p.ir.Name)
-	closing, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	ended := make(chan struct{})
-	defer close(ended)
-	go func() {
-		select {
-		case <-o.Kill:
-			stop()
-			world.Kill()
-		case <-ended:
-		}
-	}()
-	endTools, err := p.openTools(ctx, world, o)
-	if err == nil {
-		err = o.own.running.addSecrets(world)
-	}
-	if err == nil {
-		err = do(world, follow)
-	} else {
-		err = o.own.running.failBegin(err)
-	}
-	err = firstError(err, world.Close(closing))
-	err = firstError(err, endTools())
-	err = firstError(err, follow.end(err))
-	err = firstError(err, wireError(recording))
-	if o.Records.OnUsage != nil {
-		u := &Used{All: world.Used(), Hosts: world.HostUsage()}
-		u.Models, u.AllModels = world.Usage()
-		if o.Records.Shares {
-			u.Shares = follow.recorder.Usage()
-		}
-		o.Records.OnUsage(u)
-	}
-	return cleanError(world, err)
-}
-
 // openTools opens a session of the application's tools and of the tools in the program's manifest.
 // end must be called after the session was closed.
 func (p *Program) openTools(ctx context.Context, world *runtime.Runtime, o *Options) (end func() error, err error) {
@@ -367,13 +299,15 @@ func (p *Program) openSession(ctx context.Context, world *runtime.Runtime, all *
 	return world.OpenTools(ctx, all, c, h)
 }
 
-// applicationFor returns the properties of the application that the VM uses.
-func applicationFor(world *runtime.Runtime, o *Options) vm.Application {
-	return vm.Application{Run: world.ID(), Tools: world.HasTools(), Audited: o.Records.Audit != nil}
-}
-
 // cleanError returns an error whose text does not contain the run's secrets.
 func cleanError(world *runtime.Runtime, err error) error {
+	if all, ok := err.(RunErrors); ok {
+		cleaned := make(RunErrors, len(all))
+		for i, e := range all {
+			cleaned[i] = cleanError(world, e)
+		}
+		return cleaned
+	}
 	var failed *vm.Uncaught
 	if errors.As(err, &failed) {
 		cleanUncaught(world.Secrets(), failed)
@@ -386,59 +320,6 @@ func cleanUncaught(secrets *secret.Set, e *vm.Uncaught) {
 	for _, o := range e.Others {
 		cleanUncaught(secrets, o)
 	}
-}
-
-// machineConfig returns the configuration of the VM of a run.
-func (o *Options) machineConfig(p *Program, world *runtime.Runtime, f *sinks) (vm.Config, error) {
-	config := vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, RecordOrigins: !o.Output.Detail.IsZero(), Application: applicationFor(world, o), AskPerson: o.asksHosts()}
-	recorder, err := o.decisions(world)
-	w := f.watch(o, recorder)
-	if r := o.Answers.Relay; r != nil {
-		config.AskPerson, w.onWait = true, func(at vm.Place) { r.Located(at.File, at.Line) }
-		p.relayed(r, world)
-	}
-	config.Observer = w
-	return config, err
-}
-
-func (p *Program) runMain(ctx context.Context, world *runtime.Runtime, f *sinks, o *Options) (err error) {
-	config, err := o.machineConfig(p, world, f)
-	if err != nil {
-		return err
-	}
-	endTape := p.recordTape(world, &config, o)
-	defer func() { err = endTape(err) }()
-	if o.Records.Profile != nil {
-		recorder := profile.New(p.ir.Name)
-		config.Profile = recorder.VM
-		recorder.Start()
-		defer func() {
-			recorder.Stop()
-			err = firstError(err, recorder.Write(o.Records.Profile))
-		}()
-	}
-	ctx = o.own.running.withJournal(f.context(ctx), &config)
-	machine, err := vm.New(config)
-	if err != nil {
-		return o.own.running.failBegin(fmt.Errorf("could not load the program: %w", err))
-	}
-	f.follow(machine)
-	ctx, cancel := budget.Rest(ctx, world.Clock(), narrower(p.ir.Limits.MaxRunSeconds, o.budget().RunSeconds), o.own.running.before())
-	defer cancel()
-	o.reportBegin(world)
-	result, err := o.runToEnd(ctx, machine)
-	if o.own.running == nil && isContinued(err) {
-		return nil // a replay does not start the successor
-	}
-	err = o.own.running.endRun(err)
-	if err == nil {
-		o.reportResult(result)
-	}
-	var failed *vm.Uncaught
-	if errors.As(err, &failed) {
-		failed.Hint = unkeyed(world, failed)
-	}
-	return err
 }
 
 // runToEnd runs main and returns its result. An Int is the exit code of the run, except for an
@@ -510,12 +391,9 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 	if d, ok := o.Records.Debugger.(runtime.PausingDebugger); ok {
 		c.Clock = d.Clock()
 	}
-	if (o.Records.Tape != nil || o.Records.Durable != nil) && o.own.seed == nil {
-		o.own.seed = newSeed()
-	}
 	c.Seed = o.own.seed
 	c.Stores.Dir = root
-	c.Executable, c.Audit = o.Executable, o.Records.Audit
+	c.Executable = o.Executable
 	if d := o.Records.Durable; d != nil {
 		if c.Workspaces.Journal, err = filepath.Abs(d.Dir); err != nil {
 			return runtime.Config{}, fmt.Errorf("could not find directory %s: %w", d.Dir, err)

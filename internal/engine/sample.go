@@ -40,8 +40,8 @@ type Sampler struct {
 	config  world.Config
 	hosts   map[string]mock.Host
 	timeout time.Duration
-	day     func() error // closes the file of the day's use
-	audit   func(error) error
+	day     func() error   // closes the file of the day's use
+	release func() error   // releases the audit log
 	secrets *secret.Record // those that are known before a sample runs
 
 	mu     sync.Mutex
@@ -56,20 +56,20 @@ func (p *Program) NewSampler(o Options, timeout time.Duration, maxCost float64) 
 	o.Answers.Stdin = strings.NewReader("")
 	s := &Sampler{program: p, hosts: map[string]mock.Host{}, timeout: timeout, called: map[string]bool{}}
 	var err error
-	if s.audit, err = p.audited(&o); err != nil {
+	if o.Records.Audit, s.release, err = p.openSharedAudit(&o); err != nil {
 		return nil, err
 	}
 	s.of = o
 	if s.config, err = p.runtimeConfig(&o); err != nil {
-		return nil, s.audit(err)
+		return nil, joined(err, s.release())
 	}
 	c := &s.config
-	c.Stores.InMemory = true
+	c.Audit, c.Stores.InMemory = o.Records.Audit, true
 	if limit := narrower(c.Bounds.MaxCost, maxCost); limit != c.Bounds.MaxCost {
 		c.Bounds.MaxCost, c.Bounds.CostLimit = limit, "--max-cost or [eval] max_cost_usd"
 	}
 	if c.Bounds.Day, err = p.openDay(&o, c); err != nil {
-		return nil, s.audit(err)
+		return nil, joined(err, s.release())
 	}
 	if c.Bounds.Day.File != nil {
 		s.day = c.Bounds.Day.File.Close
@@ -92,7 +92,7 @@ func (s *Sampler) Close() error {
 	if s.day != nil {
 		err = s.day()
 	}
-	return s.audit(err)
+	return joined(err, s.release())
 }
 
 // Limit returns a context that ends when the samples have run for as long as the manifest allows

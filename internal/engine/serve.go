@@ -10,7 +10,6 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/value"
-	"github.com/concerto-lang/concerto/runtime"
 	"github.com/concerto-lang/concerto/runtime/budget"
 	"github.com/concerto-lang/concerto/runtime/mcp/mcpport"
 	"github.com/concerto-lang/concerto/stdlib"
@@ -36,11 +35,12 @@ type ServeOptions struct {
 // persists until the server stops. The manifest's max_run_seconds limits each call. A panic stops
 // the server, and the error is then an *Uncaught.
 func (p *Program) Serve(ctx context.Context, o Options, s ServeOptions) error {
-	return p.inWorld(ctx, &o, func(world *runtime.Runtime, f *sinks) error { return p.serveMCP(ctx, world, f, &o, s) })
+	return p.inRun(ctx, &o, func(r *run) error { return r.serveMCP(ctx, s) })
 }
 
-func (p *Program) serveMCP(ctx context.Context, world *runtime.Runtime, f *sinks, o *Options, s ServeOptions) error {
-	machine, err := vm.New(vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Application: applicationFor(world, o), Observer: f.watch(o, nil)})
+func (r *run) serveMCP(ctx context.Context, s ServeOptions) error {
+	p, f := r.program, r.sinks
+	machine, err := vm.New(vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: r.world, Application: r.application(), Observer: f.watch(r.options, nil)})
 	if err != nil {
 		return fmt.Errorf("could not load the program: %w", err)
 	}
@@ -50,8 +50,8 @@ func (p *Program) serveMCP(ctx context.Context, world *runtime.Runtime, f *sinks
 			s.Withheld(why)
 		}
 	}
-	x := &serving{machine: machine, seconds: p.ir.Limits.MaxRunSeconds, clean: func(err error) error { return cleanError(world, err) }}
-	tools, err := x.offers(ctx, world, o, offers, s.Withheld)
+	x := &serving{run: r, machine: machine}
+	tools, err := x.offers(ctx, offers, s.Withheld)
 	if err != nil {
 		return err
 	}
@@ -107,14 +107,13 @@ var errServed = errors.New("the server has stopped")
 
 // serving is the state of a served program.
 type serving struct {
+	*run
 	machine *vm.VM
-	seconds float64
-	clean   func(error) error // returns an error without secrets
 	app     *applicationOffers
 }
 
 // offers returns the public tools and pipelines of the program, and the application's tools.
-func (x *serving) offers(ctx context.Context, world *runtime.Runtime, o *Options, own []vm.Offer, withheld func(string)) (mcpport.Offers, error) {
+func (x *serving) offers(ctx context.Context, own []vm.Offer, withheld func(string)) (mcpport.Offers, error) {
 	if withheld == nil {
 		withheld = func(string) {}
 	}
@@ -126,12 +125,12 @@ func (x *serving) offers(ctx context.Context, world *runtime.Runtime, o *Options
 		}
 		names = append(names, v.Name)
 		offer := x.functionOffer(v)
-		if o.Records.Audit != nil {
-			offer.Call = recorded(world, v, offer.Call)
+		if x.audit != nil {
+			offer.Call = recorded(x.world, v, offer.Call)
 		}
 		all.Fixed = append(all.Fixed, offer)
 	}
-	x.app = &applicationOffers{world: world, o: o, inUse: names, withheld: withheld, logged: map[string]bool{}}
+	x.app = &applicationOffers{world: x.world, o: x.options, inUse: names, withheld: withheld, logged: map[string]bool{}}
 	var err error
 	if all.Begin, err = x.app.currentOffers(ctx); err == nil && len(all.Fixed)+len(all.Begin) == 0 {
 		err = ErrNothingOffered
@@ -148,10 +147,10 @@ func (x *serving) functionOffer(o vm.Offer) mcpport.Offer {
 			done := make(chan struct{})
 			x.machine.Begin(&vm.Call{Offer: o, Args: args, Context: ctx, Emitted: p.emitted,
 				Limit: func(ctx context.Context) (context.Context, context.CancelFunc) {
-					return budget.Run(ctx, nil, x.seconds)
+					return budget.Run(ctx, nil, x.program.ir.Limits.MaxRunSeconds)
 				},
 				Done: func(v value.Slot, problem error) {
-					if err = clientError(x.clean(problem)); err == nil {
+					if err = clientError(cleanError(x.world, problem)); err == nil {
 						result = rendered(v, o)
 					}
 					close(done)

@@ -180,7 +180,6 @@ func (s *StoredRun) replayWith(ctx context.Context, p *Program, environ []string
 	if err != nil {
 		return err
 	}
-	config.Audit = nil
 	run := durable.New(durable.Config{ID: s.ID, Stored: k.Run, History: k.History, Out: out, Seed: k.Start.Seed, Secret: o.secret, Trial: true})
 	config.Layers = []effect.Layer{run.Layer}
 	world := runtime.New(config)

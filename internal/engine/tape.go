@@ -71,20 +71,21 @@ func (t *Tape) Mode() emit.Mode {
 // recordTape starts to record the run's tape if Records.Tape is set. end closes the tape with the
 // exit code for the run's error. end returns that error, or an error of writing the tape if it is
 // nil.
-func (p *Program) recordTape(world *runtime.Runtime, c *vm.Config, o *Options) (end func(error) error) {
+func (r *run) recordTape(c *vm.Config) (end func(error) error) {
+	o, p, world := r.options, r.program, r.world
 	if o.Records.Tape == nil {
 		return func(err error) error { return err }
 	}
-	h := tape.Header{Run: world.ID(), Program: p.MainFile(), IR: hexsum.SHA256(p.Encode()), Args: o.Args, Inputs: o.Inputs, Seed: strconv.FormatInt(*o.own.seed, 10),
+	h := tape.Header{Run: world.ID(), Program: p.MainFile(), IR: hexsum.SHA256(p.Encode()), Args: o.Args, Inputs: o.Inputs, Seed: strconv.FormatInt(*r.seed, 10),
 		Flags: tape.Flags{Asks: c.AskPerson, Tools: c.Application.Tools, Audited: c.Application.Audited}}
 	if info, err := world.Perform(context.Background(), &effect.Session{}); err == nil {
 		s := info.(*effect.SessionInfo)
 		h.Session = &tape.Session{Cwd: s.Cwd, Metadata: s.Metadata, Render: s.Render}
 	}
 	h.Emit = o.Output.Mode.String()
-	r := tape.Record(o.Records.Tape, h, world.Recorded().JSON)
-	c.Durable = r
-	return func(err error) error { return firstError(err, r.Close(codeOf(err))) }
+	recorder := tape.Record(o.Records.Tape, h, world.Recorded().JSON)
+	c.Durable = recorder
+	return func(err error) error { return joined(err, recorder.Close(codeOf(err))) }
 }
 
 // codeOf returns the exit code that the command returns for a run that ended with err.
@@ -169,7 +170,6 @@ func (p *Program) newReplay(t *Tape, o *Options) (*replaying, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.Audit = nil
 	if h.Flags.Numbered {
 		config.Layers = append(config.Layers, numbered)
 	}

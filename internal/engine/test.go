@@ -148,15 +148,17 @@ func (p *Program) Tests() []Test {
 // ended.
 func (p *Program) RunTests(ctx context.Context, o TestOptions) (results []TestResult, points []vm.Point, err error) {
 	of := Options{Environ: o.Environ, Executable: o.Executable, WorkDir: o.WorkDir, Log: o.Log, LogLevel: o.LogLevel, Allow: o.Allow, Records: Records{Audit: o.Audit}}
-	endAudit, err := p.audited(&of)
+	log, release, err := p.openSharedAudit(&of)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer func() { err = endAudit(err) }()
+	defer func() { err = joined(err, release()) }()
+	of.Records.Audit = log
 	config, err := p.runtimeConfig(&of)
 	if err != nil {
 		return nil, nil, err
 	}
+	config.Audit = log
 	config.Stores.InMemory = true // also in a live run, so that tests do not change the project's stores
 	if !o.Live {
 		config.Seed = &o.Seed // makes the random numbers the same in every run
@@ -315,7 +317,7 @@ func (r *testRun) one(ctx context.Context, image *vm.VM, t Test) (*TestResult, e
 	follow := shown.newSinks(&config)
 	outside := world.New(config)
 	held.setTape(outside)
-	follow.begin(outside, r.program.ir.Name)
+	follow.begin(outside, r.program.ir.Name, nil)
 	choose := scene.Choose
 	if r.options.Live {
 		choose = nil

@@ -8,7 +8,6 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/value"
-	"github.com/concerto-lang/concerto/runtime"
 	"github.com/concerto-lang/concerto/runtime/budget"
 	"github.com/concerto-lang/concerto/runtime/tool"
 	"github.com/concerto-lang/concerto/stdlib"
@@ -141,9 +140,9 @@ func (m *module) startVM(ctx context.Context, c *tool.Context) (*moduleRun, erro
 	ready := make(chan error, 1)
 	go func() {
 		defer close(r.ended)
-		r.err = m.program.inWorld(running, &o, func(world *runtime.Runtime, f *sinks) error {
-			r.clean = func(err error) error { return cleanError(world, err) }
-			machine, err := vm.New(vm.Config{Program: m.program.ir, Natives: stdlib.Native, Performer: world, Application: applicationFor(world, &o), Observer: &watch{activity: f.taskActivity()}})
+		r.err = m.program.inRun(running, &o, func(x *run) error {
+			r.clean = func(err error) error { return cleanError(x.world, err) }
+			machine, err := vm.New(vm.Config{Program: m.program.ir, Natives: stdlib.Native, Performer: x.world, Application: x.application(), Observer: &watch{activity: x.sinks.taskActivity()}})
 			if err == nil {
 				err = machine.InitTools(running)
 			}

@@ -9,7 +9,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 	"github.com/concerto-lang/concerto/internal/engine/driver/programcache"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/runtime"
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
@@ -139,8 +138,8 @@ func (t *ToolSet) Close() error {
 func CallTool(ctx context.Context, o Options, name string, args json.RawMessage) (tool.Result, error) {
 	var r tool.Result
 	p := &Program{ir: &ir.Program{Name: "tools", Entry: -1}, root: o.WorkDir}
-	err := p.inWorld(ctx, &o, func(world *runtime.Runtime, _ *sinks) error {
-		r = world.CallTool(ctx, tool.Ask{Name: name, Args: args})
+	err := p.inRun(ctx, &o, func(x *run) error {
+		r = x.world.CallTool(ctx, tool.Ask{Name: name, Args: args})
 		return nil
 	})
 	return r, err

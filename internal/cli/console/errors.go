@@ -97,17 +97,21 @@ func (a *Console) CodeOf(err error) int {
 	return quiet.Fail(err)
 }
 
-// Fail prints an error and returns its exit code.
+// Fail prints an error and returns its exit code. Of the errors of a run it prints each, and
+// returns the exit code of the first.
 func (a *Console) Fail(err error) int {
+	if all, ok := err.(engine.RunErrors); ok {
+		return a.failAll(all)
+	}
 	if a.Explain != nil {
 		err = a.Explain(err)
 	}
 	var usage *usageError
-	var day *spent.RefusedError
 	var unreachable *unreachableError
 	var unwritable *unwritableError
 	var path *driver.PathError
 	var exit ExitError
+	var day *spent.RefusedError
 	var uncaught *vm.Uncaught
 	var ended *vm.Exit
 	var broken *vm.Broken
@@ -121,9 +125,7 @@ func (a *Console) Fail(err error) int {
 	switch {
 	case errors.As(err, &suspended):
 		return a.reportSuspended(suspended)
-	case errors.As(err, new(*journal.DamagedError)), errors.As(err, new(*durable.SecretError)), errors.As(err, new(*journal.HeldError)),
-		errors.As(err, new(*journal.NewerFormatError)), errors.As(err, new(*journal.ExistsError)), errors.As(err, new(*rundir.NotEmptyError)), errors.As(err, new(*rundir.UnusableError)), errors.Is(err, journal.ErrDropped), errors.As(err, new(*durable.RemovedError)), errors.Is(err, journal.ErrNoRun),
-		errors.As(err, &diverged) && diverged.Journal:
+	case isOfStoredRun(err):
 		return a.reportRunError(err)
 	case errors.As(err, new(*durable.NoEffect)):
 		return a.reportMissingEffect(err)
@@ -176,6 +178,25 @@ func (a *Console) Fail(err error) int {
 	}
 	a.Complain(err.Error(), "")
 	return ExitFailed
+}
+
+// isOfStoredRun reports whether err is about a stored run.
+func isOfStoredRun(err error) bool {
+	if diverged, ok := errors.AsType[*tape.DivergedError](err); ok && diverged.Journal {
+		return true
+	}
+	return errors.As(err, new(*journal.DamagedError)) || errors.As(err, new(*durable.SecretError)) || errors.As(err, new(*journal.HeldError)) ||
+		errors.As(err, new(*journal.NewerFormatError)) || errors.As(err, new(*journal.ExistsError)) || errors.As(err, new(*rundir.NotEmptyError)) ||
+		errors.As(err, new(*rundir.UnusableError)) || errors.As(err, new(*durable.RemovedError)) || errors.Is(err, journal.ErrDropped) || errors.Is(err, journal.ErrNoRun)
+}
+
+// failAll prints errors and returns the exit code of the first.
+func (a *Console) failAll(all []error) int {
+	code := a.Fail(all[0])
+	for _, err := range all[1:] {
+		a.Fail(err)
+	}
+	return code
 }
 
 // Complain prints the error what and, unless hint is empty, the next step.

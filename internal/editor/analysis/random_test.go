@@ -209,8 +209,8 @@ pub const LAST: Int = units::ZERO + 2;
 pub fn later() -> Int { let c = super::cart::filled(); if c.paid { LAST } else { report::whole().len() } }
 `
 
-// layered is a correct program whose modules declare no traits. They refer to each other by imports,
-// paths, globs, aliases, generic types, constants, defaults and methods.
+// layered is a correct program whose modules declare no traits. They refer to each other by
+// imports, paths, globs, aliases, generic types, constants, defaults and methods.
 const layered = `
 -- main.conc --
 mod base;
@@ -495,8 +495,8 @@ func TestRandomEdits(t *testing.T) {
 }
 
 // TestBodyEditsRecheckOnlyBodies counts the reused bodies after edits. An edit of a body checks
-// only the bodies of its file. An edit of a signature and a syntax error, and their removal, cause a check
-// of everything.
+// only the bodies of its file. An edit of a signature or of the syntax causes a check of
+// everything.
 func TestBodyEditsRecheckOnlyBodies(t *testing.T) {
 	dir := writeTree(t, mixed)
 	main, loose := filepath.Join(dir, "main.conc"), filepath.Join(dir, "loose.conc")
@@ -531,8 +531,8 @@ func TestBodyEditsRecheckOnlyBodies(t *testing.T) {
 	}
 }
 
-// TestSignatureEdits edits signatures. The results are those of a new workspace, also for users that
-// do not name the changed declaration.
+// TestSignatureEdits edits signatures. The results are those of a new workspace, also for files
+// that do not name the changed declaration.
 func TestSignatureEdits(t *testing.T) {
 	for _, c := range []struct{ file, old, new, message string }{
 		{"shop", "pub fn item(name: String) -> Item", "pub fn item(name: String, many: Int) -> Item", "report"},
