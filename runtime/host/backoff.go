@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
@@ -21,7 +20,7 @@ const (
 // startBackoff counts a host's consecutive failed starts and delays the next start.
 type startBackoff struct {
 	clock *clock.PausableClock
-	mu    sync.Mutex
+	mu    lock[backoffLock]
 	// number of consecutive starts that failed, did not become ready, or ended before the first
 	// terminal message
 	failed  int

@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
@@ -76,10 +75,10 @@ type dialedConn struct {
 	Conn
 	process *process
 
-	writeMu sync.Mutex    // serialises the adapter's answers and other writes
-	pending []ndjson.Line // translated lines that ReadLine has not returned
+	writeMu lock[writeLock] // serialises the adapter's answers and other writes
+	pending []ndjson.Line   // translated lines that ReadLine has not returned
 
-	endMu              sync.Mutex
+	endMu              lock[endLock]
 	outputEnded, ended bool // outputEnded: the output has ended; ended: the process has exited
 }
 

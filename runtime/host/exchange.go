@@ -33,7 +33,7 @@ type exchange struct {
 	done     chan struct{} // closed when the exchange is closed or has timed out
 	doneOnce sync.Once
 
-	mu            sync.Mutex
+	mu            lock[exchangeLock]
 	proc          *process
 	moving        bool            // moveToNewProcess is running and uses the slot
 	released      bool            // the slot is released, or moveToNewProcess releases it when it returns

@@ -2,7 +2,6 @@ package host
 
 import (
 	"slices"
-	"sync"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
@@ -19,7 +18,7 @@ type handover struct {
 	note       handoverNote
 	resumption adapter.Resumption
 
-	mu      sync.Mutex
+	mu      lock[handoverLock]
 	pending []*pendingRequest
 }
 

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"sync"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
@@ -14,7 +13,7 @@ import (
 // methods of a nil silenceTimer do nothing.
 type silenceTimer struct {
 	clock     *clock.PausableClock
-	mu        sync.Mutex
+	mu        lock[silenceLock]
 	silent    time.Duration // total waiting time since the last line, without the current wait
 	since     time.Time     // start of the current wait
 	waiting   bool          // false while a line is being handled

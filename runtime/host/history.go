@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"slices"
-	"sync"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
@@ -21,7 +20,7 @@ import (
 // depends only on the messages that the program received and sent, so a journal can rebuild it. A
 // History is safe for concurrent use. The methods of a nil History do nothing.
 type History struct {
-	mu sync.Mutex
+	mu lock[historyLock]
 	historyState
 }
 

@@ -10,7 +10,7 @@
 // other's large lines; a goroutine that waits for messages may take over the reading. Memory is
 // bounded: each process has at most two batches of messages and one queue of replies, and beyond
 // that the pipe blocks the host. No host can delay a request beyond the host's timeout. When Close
-// has returned, no process and no goroutine is left.
+// has returned, no process and no goroutine is left. locks.go contains the order of the locks.
 package host
 
 import (
@@ -125,7 +125,7 @@ type Hosts struct {
 	running       sync.WaitGroup
 	tasks         taskChanges
 
-	mu            sync.Mutex
+	mu            lock[hostsLock]
 	closed        bool
 	lastID        int64
 	processCounts map[string]int           // number of processes started, by host

@@ -21,7 +21,7 @@ type inbox struct {
 	turns    turns     // of the exchange
 	exchange *exchange // nil for the initialisation of a process
 
-	mu          sync.Mutex
+	mu          lock[inboxLock]
 	space       sync.Cond     // signals the reader that the batch was read, or that no further batch is needed
 	ready       chan struct{} // signals nextMessages that takeBatch has a result
 	ended       chan struct{} // closed when no message will come any more

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"sync"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/value"
@@ -36,7 +35,7 @@ func (c *Config) isolated() bool { return c.Isolate != "" && c.Isolate != "none"
 
 // workDirs holds the directories of a host's exchanges and sessions.
 type workDirs struct {
-	mu        sync.Mutex
+	mu        lock[workDirsLock]
 	number    int64             // of the newest directory of the run
 	earlier   map[string]string // names of those of earlier processes, by exchange; nil until they are read
 	bySession map[string]string // names of the directories of sessions
@@ -50,7 +49,7 @@ type exchangeDir struct {
 	key   string        // of the exchange; "" if the run is not durable
 	ended chan struct{} // closed when the directory has ended
 
-	mu      sync.Mutex
+	mu      lock[exchangeDirLock]
 	users   int                 // the exchange and its processes that have not ended
 	dir     workspace.Directory // nil until the first process starts
 	process *process            // the newest one

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -312,7 +311,7 @@ func (p *process) dropUnread() {
 // sentLines counts the lines that a process received before the run was resumed. If the resumed run
 // produces such a line again, the line is not sent again.
 type sentLines struct {
-	mu     sync.Mutex
+	mu     lock[sentLinesLock]
 	counts map[string]int // number of unclaimed lines, by digest
 }
 

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"sync"
 	"time"
 )
 
@@ -13,7 +12,7 @@ import (
 type readLease struct {
 	conn Conn
 
-	mu            sync.Mutex
+	mu            lock[leaseLock]
 	state         leaseState
 	requested     bool // a goroutine waits for the lease, and the reader's wait was interrupted
 	interrupted   bool // the current read was interrupted

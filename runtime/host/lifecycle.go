@@ -1,7 +1,6 @@
 package host
 
 import (
-	"sync"
 	"sync/atomic"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
@@ -11,7 +10,7 @@ import (
 // its exit.
 type lifecycle struct {
 	segment        atomic.Pointer[segment] // segment of the newest exchange; nil before the first
-	mu             sync.Mutex
+	mu             lock[lifecycleLock]
 	inbox          *inbox // inbox of the exchange that uses the process; nil for an idle process
 	promptOffset   int64  // offset of the newest prompt in the bytes sent
 	laterTurn      bool   // the newest prompt began a later turn of the exchange

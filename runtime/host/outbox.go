@@ -1,7 +1,5 @@
 package host
 
-import "sync"
-
 // outboxLimit is the number of queued bytes at which senders must wait. A single line may exceed
 // the limit; otherwise a longer line could never be sent.
 const outboxLimit = 4 << 20
@@ -11,7 +9,7 @@ const outboxLimit = 4 << 20
 // write.
 type outbox struct {
 	conn         Conn
-	mu           sync.Mutex
+	mu           lock[outboxLock]
 	writing      bool // the writer goroutine is writing
 	lines        []byte
 	long         []longPart    // long parts of lines

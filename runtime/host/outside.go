@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"sync"
 
 	"github.com/concerto-lang/concerto/internal/data/decision"
 	"github.com/concerto-lang/concerto/internal/data/effect"
@@ -55,7 +54,7 @@ func (d *OutsideDecision) Replace(answer json.RawMessage, problem string) {
 type outside struct {
 	process *process
 
-	mu      sync.Mutex
+	mu      lock[outsideLock]
 	notices []effect.HostMessage               // messages of Concerto for the process's next exchange
 	open    map[string]context.CancelCauseFunc // requests about which the application is being asked, by ID
 	lines   map[string]int64                   // numbers of the lines in which such requests arrived, by ID

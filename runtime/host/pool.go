@@ -31,7 +31,7 @@ type pool struct {
 	sandboxOnce sync.Once
 	backoff     startBackoff
 
-	mu      sync.Mutex
+	mu      lock[poolLock]
 	free    []*slot
 	waiters []*waiter // in order of arrival; empty while a slot is free
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
@@ -27,7 +26,7 @@ const settlePoll = 2 * time.Second
 // settling are the timers of a process while its exchange settles.
 type settling struct {
 	process *process
-	mu      sync.Mutex
+	mu      lock[settlingLock]
 	polls   bool   // the timer poll runs
 	waits   bool   // the exchange waits for tasks
 	stops   bool   // the agent must stop its tasks
@@ -322,7 +321,7 @@ func (s *settling) note(a adapter.Adapter) {
 
 // taskChanges notifies of starts and ends of tasks, and of the ends of processes.
 type taskChanges struct {
-	mu   sync.Mutex
+	mu   lock[taskChangesLock]
 	next chan struct{} // closed and replaced at each change
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
@@ -20,7 +19,7 @@ import (
 // acquired before those of the inbox and of the process's translation and outbox.
 type turns struct {
 	totals    turnTotals
-	mu        sync.Mutex
+	mu        lock[turnsLock]
 	ended     bool                 // the terminal message of the last turn was read
 	request   *effect.ExchangeOpen // request that opened the exchange
 	*steering                      // nil if the exchange has not been steered
@@ -573,7 +572,7 @@ func promptSum(key string) string { return "prompt " + key }
 // openRequests are the requests of a process that have an ID and no answer. It exists for hosts
 // that can be interrupted: the program must not wait for the answers to an interrupted turn.
 type openRequests struct {
-	mu  sync.Mutex
+	mu  lock[openRequestsLock]
 	ids []string
 }
 

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"sync"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
@@ -30,7 +29,7 @@ type delivery struct{ host, outcome string }
 
 // deliveries are the messages from outside the program that hosts have received, by key.
 type deliveries struct {
-	mu  sync.Mutex
+	mu  lock[deliveriesLock]
 	all map[string]delivery
 }
 

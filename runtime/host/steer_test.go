@@ -87,10 +87,12 @@ func TestInterruptReadsFlood(t *testing.T) {
 func TestInterruptedAfterPlanLimit(t *testing.T) {
 	for _, text := range []string{"", "instead"} {
 		synctest.Test(t, func(t *testing.T) {
+			steered := make(chan struct{})
 			b := newBubble(t, Config{Params: someParams}, func(h *memHost) {
 				withSteer(h)
 				h.writeLine(`{"type":"plan_limit","window":"5h","status":"reached"}`)
 				h.readLine()
+				<-steered
 				h.writeLine(`{"type":"error","message":"stopped"}`)
 				for range 2 { // the prompts of later turns, or the end of the input
 					h.readLine()
@@ -108,6 +110,7 @@ func TestInterruptedAfterPlanLimit(t *testing.T) {
 				b.steer(effect.ExchangeSteer{ID: id, Text: "and this", Interrupt: true}, effect.SteerQueued)
 				want = `result {"text":"done"}`
 			}
+			close(steered)
 			all := b.readAll(id)
 			if last := all[len(all)-1]; last != want {
 				t.Errorf("last message = %s, want %s", last, want)

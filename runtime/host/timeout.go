@@ -1,7 +1,6 @@
 package host
 
 import (
-	"sync"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
@@ -41,7 +40,7 @@ func (ex *exchange) onTimeout() { ex.abort(ex.pool.cfg.timeoutError(), "timeout"
 // continues the exchange, because gates may run in between.
 type timeLimit struct {
 	timer  clock.Timer
-	mu     sync.Mutex
+	mu     lock[timeLimitLock]
 	left   time.Duration // when it began or paused
 	since  time.Time     // when it began or continued
 	paused bool

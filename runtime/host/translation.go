@@ -3,7 +3,6 @@ package host
 import (
 	"encoding/json"
 	"path/filepath"
-	"sync"
 
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
@@ -50,7 +49,7 @@ func (c *Config) adapterConfig(w acquireSpec) (adapter.Config, error) {
 // translation holds a process's adapter. The reader or a sender holds its lock while it uses the
 // adapter. A process that uses Concerto's protocol has no translation.
 type translation struct {
-	mu       sync.Mutex
+	mu       lock[translationLock]
 	adapter  adapter.Adapter
 	lastLine int64 // number of the last line passed to the adapter
 	since    int64 // offset in the output at which the exchange begins whose prompt was passed last
