@@ -230,7 +230,7 @@ func (h *Hosts) nextMessages(ctx context.Context, r *effect.ExchangeNext) (*effe
 			return m, nil
 		}
 		switch now {
-		case inboxFailed:
+		case inboxFailed, inboxTimedOut:
 			if h.suspended.Load() {
 				return nil, ErrClosed
 			}

@@ -21,24 +21,33 @@ type inbox struct {
 	turns    turns     // of the exchange
 	exchange *exchange // nil for the initialisation of a process
 
-	mu          lock[inboxLock]
-	space       sync.Cond     // signals the reader that the batch was read, or that no further batch is needed
-	ready       chan struct{} // signals nextMessages that takeBatch has a result
-	ended       chan struct{} // closed when no message will come any more
-	pending     batch         // messages that no request has read
-	received    bool          // at least one message has arrived
-	hasTerminal bool
-	discard     bool          // the exchange is cancelled: messages are dropped
-	failure     *effect.Error // reason why no terminal message will come; returned after pending
-	timedOut    bool          // failure is a timeout
-	// another process is needed, because the host exited before it read the prompt, or is lost
-	needsProcess bool
-	lostErr      *effect.Error // set if the process is lost and another process may continue the exchange
-	canContinue  bool          // another process may continue the exchange after a loss
-	meter        *meter        // counts what the exchange uses; nil if nothing is counted
-	unbounded    bool          // batches are added without waiting for room
-	lastLine     int64         // number of the last line that a request has received; 0 if no keeper runs the process
+	mu       lock[inboxLock]
+	space    sync.Cond     // signals the reader that the batch was read, or that no further batch is needed
+	ready    chan struct{} // signals nextMessages that takeBatch has a result
+	ended    chan struct{} // closed when no message will come any more
+	pending  batch         // messages that no request has read
+	received bool          // at least one message has arrived
+	state    inboxState
+	discard  bool          // the exchange is cancelled: messages are dropped, in every state
+	failure  *effect.Error // set in inboxFailed and inboxTimedOut
+	lost     *effect.Error // set in inboxNeedsProcess if the process is lost and another may continue the exchange
+
+	canContinue bool   // another process may continue the exchange after a loss
+	meter       *meter // counts what the exchange uses; nil if nothing is counted
+	unbounded   bool   // batches are added without waiting for room
+	lastLine    int64  // number of the last line that a request has received; 0 if no keeper runs the process
 }
+
+// inboxState is what further messages an inbox expects.
+type inboxState uint8
+
+const (
+	inboxOpen         inboxState = iota // more messages may come
+	inboxNeedsProcess                   // none before another process has the prompt: the host exited before it read it, or is lost
+	inboxComplete                       // none: the terminal message has arrived
+	inboxFailed                         // no terminal message: failure is the reason
+	inboxTimedOut                       // like inboxFailed, because a limit of the exchange was reached
+)
 
 func newInbox() *inbox {
 	in := &inbox{ready: make(chan struct{}, 1), ended: make(chan struct{})}
@@ -63,7 +72,7 @@ func (in *inbox) addBatch(b batch, wait bool) (kept bool) {
 		in.mergeBatch(b)
 	}
 	if b.hasTerminal {
-		in.hasTerminal = true
+		in.state = inboxComplete
 		close(in.ended)
 	}
 	wakeOne(in.ready)
@@ -77,7 +86,10 @@ func (in *inbox) hasRoomFor(b *batch) bool {
 
 // isClosed reports whether the inbox drops further messages because the exchange is complete, has
 // failed, or needs another process.
-func (in *inbox) isClosed() bool { return in.hasTerminal || in.failure != nil || in.needsProcess }
+func (in *inbox) isClosed() bool { return in.state != inboxOpen }
+
+// hasResult reports whether the exchange is complete or has failed.
+func (in *inbox) hasResult() bool { return in.state >= inboxComplete }
 
 // mergeBatch appends b to the pending batch and removes requests that b withdraws.
 func (in *inbox) mergeBatch(b batch) {
@@ -124,17 +136,8 @@ func (b *batch) removeWithdrawn(from int, vendor bool) {
 	}
 }
 
-// inboxState is the state of an inbox that has no messages.
-type inboxState uint8
-
-const (
-	inboxOpen         inboxState = iota // more messages may come
-	inboxComplete                       // the terminal message was read, or the exchange was closed
-	inboxFailed                         // no more messages will come; failureError returns the reason
-	inboxNeedsProcess                   // the host has not read the prompt, and another process is needed
-)
-
-// takeBatch returns the pending batch, or the state if there is none.
+// takeBatch returns the pending batch, or the state if there is none. The state of a cancelled
+// exchange is inboxComplete.
 func (in *inbox) takeBatch() (batch, inboxState) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -149,14 +152,8 @@ func (in *inbox) takeBatch() (batch, inboxState) {
 		return b, inboxOpen
 	case in.discard:
 		return batch{}, inboxComplete
-	case in.failure != nil:
-		return batch{}, inboxFailed
-	case in.needsProcess:
-		return batch{}, inboxNeedsProcess
-	case in.hasTerminal:
-		return batch{}, inboxComplete
 	}
-	return batch{}, inboxOpen
+	return batch{}, in.state
 }
 
 // setUnbounded sets whether batches are added without waiting until earlier ones are read.
@@ -232,14 +229,14 @@ func (b *batch) onlySteered() (own batch) {
 func (in *inbox) isOver() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	return in.hasTerminal || in.failure != nil || in.discard
+	return in.hasResult() || in.discard
 }
 
 // isLost reports whether the exchange needs another process.
 func (in *inbox) isLost() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	return in.needsProcess
+	return in.state == inboxNeedsProcess
 }
 
 // isEmpty reports whether takeBatch would return neither messages nor a final state.
@@ -254,10 +251,19 @@ func (in *inbox) isEmpty() bool {
 func (in *inbox) setFailure(e *effect.Error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if !in.hasTerminal && in.failure == nil {
-		in.failure = e
-		in.notifyEnd()
+	in.fail(inboxFailed, e)
+}
+
+// fail makes inboxFailed or inboxTimedOut the state of an exchange that has no result yet.
+func (in *inbox) fail(state inboxState, e *effect.Error) bool {
+	if in.hasResult() {
+		return false
 	}
+	in.state, in.failure = state, e
+	close(in.ended)
+	in.space.Signal()
+	wakeOne(in.ready)
+	return true
 }
 
 // failOnTimeout is like setFailure, but also drops the host's pending messages, which it returns.
@@ -265,13 +271,11 @@ func (in *inbox) setFailure(e *effect.Error) {
 func (in *inbox) failOnTimeout(e *effect.Error) (dropped []effect.HostMessage, ok bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if in.hasTerminal || in.failure != nil {
+	if !in.fail(inboxTimedOut, e) {
 		return nil, false
 	}
 	dropped = in.pending.msgs
 	in.pending = in.pending.onlySteered()
-	in.failure, in.timedOut = e, true
-	in.notifyEnd()
 	return dropped, true
 }
 
@@ -279,19 +283,14 @@ func (in *inbox) failOnTimeout(e *effect.Error) (dropped []effect.HostMessage, o
 func (in *inbox) failAtLimit(e *effect.Error) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if in.hasTerminal || in.failure != nil {
-		return false
-	}
-	in.failure, in.timedOut = e, true
-	in.notifyEnd()
-	return true
+	return in.fail(inboxTimedOut, e)
 }
 
 // hasEnded reports whether the terminal message has arrived.
 func (in *inbox) hasEnded() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	return in.hasTerminal
+	return in.state == inboxComplete
 }
 
 // end returns a channel that is closed when no message will come any more, unless the program
@@ -306,7 +305,7 @@ func (in *inbox) end() <-chan struct{} {
 func (in *inbox) reopen() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.hasTerminal, in.ended = false, make(chan struct{})
+	in.state, in.ended = inboxOpen, make(chan struct{})
 }
 
 // requestProcess records that the host exited before it read the prompt; laterTurn reports whether
@@ -317,7 +316,7 @@ func (in *inbox) requestProcess(laterTurn bool) bool {
 	if in.isClosed() || in.discard || in.received && !laterTurn {
 		return false
 	}
-	in.needsProcess = true
+	in.state = inboxNeedsProcess
 	wakeOne(in.ready)
 	return true
 }
@@ -330,7 +329,7 @@ func (in *inbox) markLost(e *effect.Error) bool {
 	if in.isClosed() || in.discard || !in.canContinue {
 		return false
 	}
-	in.needsProcess, in.lostErr = true, e
+	in.state, in.lost = inboxNeedsProcess, e
 	wakeOne(in.ready)
 	return true
 }
@@ -339,22 +338,24 @@ func (in *inbox) markLost(e *effect.Error) bool {
 func (in *inbox) lostError() *effect.Error {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	return in.lostErr
+	return in.lost
 }
 
 // markTerminal records that an earlier Concerto process has received the terminal message.
 func (in *inbox) markTerminal() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.received, in.hasTerminal = true, true
+	in.received, in.state = true, inboxComplete
 	close(in.ended)
 }
 
 // clearRequest records that a new process has taken over the exchange.
 func (in *inbox) clearRequest() {
 	in.mu.Lock()
-	in.needsProcess, in.lostErr = false, nil
-	in.lastLine = 0
+	if in.state == inboxNeedsProcess {
+		in.state = inboxOpen
+	}
+	in.lost, in.lastLine = nil, 0
 	if l := in.pending.lines; l != nil && len(l.Text) == 0 {
 		l.First = 1 // what arrived in between belongs to the new process, of which no line was read
 	}
@@ -397,11 +398,5 @@ func (in *inbox) failureError() *effect.Error {
 func (in *inbox) hasTimedOut() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	return in.timedOut
-}
-
-func (in *inbox) notifyEnd() {
-	close(in.ended)
-	in.space.Signal()
-	wakeOne(in.ready)
+	return in.state == inboxTimedOut
 }

@@ -108,7 +108,7 @@ func (p *process) initialise(ctx context.Context, text []byte) error {
 			}
 			p.hosts.logf("debug", p.cfg, "sent before it was ready: %s", stderrlog.Quote(m.Text))
 		}
-		if now == inboxFailed {
+		if now == inboxFailed || now == inboxTimedOut {
 			return p.noAckError(in.failureError())
 		}
 		select {

@@ -16,12 +16,23 @@ type lifecycle struct {
 	laterTurn      bool   // the newest prompt began a later turn of the exchange
 	served         bool   // the process has completed an exchange
 	failureCounted bool   // the start of the process was counted as failed
-	retiring       bool
-	outputEnded    bool
-	hasFailure     bool // failure is set
-	exited         bool // the output ended because the process exited
-	failure        *effect.Error
+	retiring       bool   // the process is being ended, in every state
+	state          processState
+	failure        *effect.Error // why the output has ended; set in processClosed and processExited
 }
+
+// processState is the state of a process's output.
+type processState uint8
+
+const (
+	processRunning     processState = iota
+	processOutputEnded              // the output has ended for a reason that is not yet known
+	processClosed                   // the output has ended, but the process need not have exited
+	processExited                   // the output has ended because the process exited
+)
+
+// hasEnded reports whether the reason is known why the output has ended.
+func (l *lifecycle) hasEnded() bool { return l.state >= processClosed }
 
 // assign assigns the process to an exchange and reports whether the process has ended. sendPrompt
 // sends the first line of the exchange and returns its offset in the bytes sent.
@@ -30,7 +41,7 @@ func (l *lifecycle) assign(in *inbox, sendPrompt func() int64) (ended bool) {
 	defer l.mu.Unlock()
 	l.inbox = in
 	l.promptOffset, l.laterTurn = sendPrompt(), false
-	return l.hasFailure
+	return l.hasEnded()
 }
 
 // beginTurn records that the process was sent the prompt of a later turn of its exchange, at an
@@ -39,7 +50,7 @@ func (l *lifecycle) beginTurn(offset int64) (ended bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.promptOffset, l.laterTurn = offset, true
-	return l.hasFailure
+	return l.hasEnded()
 }
 
 // release removes the process from its exchange. served reports whether the exchange was complete.
@@ -76,7 +87,7 @@ func (l *lifecycle) hasServed() bool {
 func (l *lifecycle) canServe() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return !l.outputEnded && !l.retiring
+	return l.state == processRunning && !l.retiring
 }
 
 func (l *lifecycle) isRetiring() bool {
@@ -100,7 +111,7 @@ func (l *lifecycle) markRetiring() (first bool) {
 func (l *lifecycle) markOutputEnded() (retiring bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.outputEnded = true
+	l.state = max(l.state, processOutputEnded)
 	return l.retiring
 }
 
@@ -109,7 +120,9 @@ func (l *lifecycle) markOutputEnded() (retiring bool) {
 func (l *lifecycle) recordEnd(failure *effect.Error, exited bool) (in *inbox, retiring bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.hasFailure, l.exited, l.failure = true, exited, failure
+	if l.state, l.failure = processClosed, failure; exited {
+		l.state = processExited
+	}
 	return l.inbox, l.retiring
 }
 
@@ -119,7 +132,7 @@ func (l *lifecycle) recordEnd(failure *effect.Error, exited bool) (in *inbox, re
 func (l *lifecycle) endState(consumed int64) (failure *effect.Error, untouched, laterTurn bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.failure, l.exited && (l.served || l.laterTurn) && consumed <= l.promptOffset, l.laterTurn
+	return l.failure, l.state == processExited && (l.served || l.laterTurn) && consumed <= l.promptOffset, l.laterTurn
 }
 
 // isLost reports whether the output has ended because the keeper was lost.
