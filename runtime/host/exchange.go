@@ -11,6 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
+	"github.com/concerto-lang/concerto/runtime/host/continuity"
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
@@ -46,13 +47,13 @@ type exchange struct {
 
 // acquireSpec describes the process that an exchange needs.
 type acquireSpec struct {
-	session     string          // session that the process must continue; "" for a new session
-	workspace   string          // name of the program's workspace in which the process works; "" for none
-	dir         *exchangeDir    // directory of the exchange; nil unless the host is isolated
-	start       startSpec       // what the process must be started with
-	predecessor *predecessor    // exchange of a lost process that the new process continues; nil for none
-	trace       []effect.Header // position in the trace of the exchange that starts the process; nil for none
-	bridgePath  string          // path of the tool bridge of a process under a keeper; "" for a new process
+	session     string                  // session that the process must continue; "" for a new session
+	workspace   string                  // name of the program's workspace in which the process works; "" for none
+	dir         *exchangeDir            // directory of the exchange; nil unless the host is isolated
+	start       startSpec               // what the process must be started with
+	predecessor *continuity.Predecessor // exchange of a lost process that the new process continues; nil for none
+	trace       []effect.Header         // position in the trace of the exchange that starts the process; nil for none
+	bridgePath  string                  // path of the tool bridge of a process under a keeper; "" for a new process
 }
 
 // startSpec is what a vendor's agent receives when it starts.
@@ -139,7 +140,7 @@ func (h *Hosts) openQueued(ctx context.Context, r *effect.ExchangeOpen, at *wait
 	}
 	ex.inbox.meter, ex.inbox.exchange = meter, ex
 	ex.inbox.turns.request = r
-	ex.trackHistory(&History{})
+	ex.trackHistory(&continuity.History{})
 	p.silence.resetForExchange()
 	if !h.registerExchange(ex) {
 		p.retire(closeInputWait)
@@ -224,7 +225,11 @@ func (h *Hosts) nextMessages(ctx context.Context, r *effect.ExchangeNext) (*effe
 				if len(b.lines.Text) > 0 {
 					ex.deliveredLine.Store(b.lines.Last())
 				}
-				ex.history.annotateLines(b.lines, ex.currentProcess())
+				if p := ex.currentProcess(); p != nil {
+					ex.history.AnnotateLines(b.lines, int64(p.number), p.sessionName())
+				} else {
+					ex.history.AnnotateLines(b.lines, 0, "")
+				}
 				ex.history.RecordMessages(m)
 			}
 			return m, nil

@@ -12,6 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/sandbox"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
+	"github.com/concerto-lang/concerto/runtime/host/continuity"
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
@@ -51,7 +52,7 @@ type spawnNote struct {
 	Bridge string          `json:"bridge,omitempty"`
 	Box    *box            `json:"sandbox,omitempty"`
 	// Of is the exchange of a lost process that the new process continues, or nil.
-	Of *predecessor `json:"of,omitempty"`
+	Of *continuity.Predecessor `json:"of,omitempty"`
 }
 
 type workNote struct {
@@ -115,18 +116,18 @@ type beginNote struct {
 	At    time.Time `json:"at"`    // wall-clock time
 	Since int64     `json:"since"` // see segment.offset
 	// Revived describes the exchange of a lost process that this exchange continues; nil for none.
-	Revived *handoverNote `json:"revived,omitempty"`
+	Revived *continuity.HandoverNote `json:"revived,omitempty"`
 	// Steered are the messages to the exchange before this process began it: those that wait for
 	// a later turn are last, in order.
 	Steered []steerNote `json:"steered,omitempty"`
 }
 
 // predecessor returns the exchange of a lost process that this exchange continues, or nil.
-func (n *beginNote) predecessor() *predecessor {
+func (n *beginNote) predecessor() *continuity.Predecessor {
 	if n.Revived == nil {
 		return nil
 	}
-	return &n.Revived.predecessor
+	return &n.Revived.Predecessor
 }
 
 type restNote struct {
@@ -139,9 +140,9 @@ type keeperExchange struct {
 	deliveredLine atomic.Int64 // number of the last line that the program has received
 	resumedFrom   *Open        // set if an earlier Concerto process began the exchange and the program has not opened it again in this one
 	openedAt      time.Time
-	history       *History // nil if no other process can continue the exchange
+	history       *continuity.History // nil if no other process can continue the exchange
 	// nil while the exchange is with its first process; guarded by exchange.mu
-	handover *handover
+	handover *continuity.Handover
 }
 
 // keeperState holds the fields of a process that are used when a keeper runs it.
@@ -223,7 +224,7 @@ func (c *keeperState) frameBegin(t *segment, sum string) lineFrame {
 	}
 	n := &beginNote{Turn: c.exchanges.Add(1), Open: t.requestDigest, At: time.Now(), Since: t.offset, Steered: t.inbox.turns.steerNotes()}
 	if t.handover != nil {
-		n.Revived = &t.handover.note
+		n.Revived = &t.handover.Note
 	}
 	return lineFrame{kind: keeper.KindBegin, note: &lineNote{Sum: sum, Begun: n}}
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/runtime/host"
+	"github.com/concerto-lang/concerto/runtime/host/continuity"
 )
 
 // logRecord is a record in the minimal journal of a run that these tests kill.
@@ -314,7 +315,7 @@ func (t *killableRun) addSteered(x int, o *host.Open) {
 	if !t.steers && t.further == 0 || o.Opened == nil {
 		return
 	}
-	o.History = &host.History{}
+	o.History = &continuity.History{}
 	o.History.RecordOpened(o.Opened)
 	for _, n := range t.past {
 		switch {

@@ -24,8 +24,6 @@ type (
 	deliveriesLock   struct{}
 	endLock          struct{}
 	exchangeDirLock  struct{}
-	handoverLock     struct{}
-	historyLock      struct{}
 	inboxLock        struct{}
 	leaseLock        struct{}
 	openRequestsLock struct{}

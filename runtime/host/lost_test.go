@@ -21,6 +21,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 	"github.com/concerto-lang/concerto/runtime/host"
+	"github.com/concerto-lang/concerto/runtime/host/continuity"
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
@@ -362,7 +363,7 @@ func TestAgentsRevived(t *testing.T) {
 				t.Fatal(err)
 			}
 			opened := got.(*effect.ExchangeOpened)
-			open := host.Open{ID: 7, Request: request(0), Opened: opened, Since: time.Now(), History: &host.History{}}
+			open := host.Open{ID: 7, Request: request(0), Opened: opened, Since: time.Now(), History: &continuity.History{}}
 			open.History.RecordOpened(opened)
 			var r *effect.ExchangeReply
 			for r == nil {
@@ -573,7 +574,7 @@ read
 	steerFrom(t, h, "of another process", effect.SteerQueued)
 	h.Suspend()
 	killKeeper(t, dir)
-	past := &host.History{}
+	past := &continuity.History{}
 	past.RecordOpened(opened)
 	past.RecordMessages(opening)
 	second := hostsUnderKeeper(t, dir, 2, c)
@@ -656,7 +657,7 @@ read
 			if own.Outcome != c.outcome {
 				t.Fatalf("outcome = %s, want %s", own.Outcome, c.outcome)
 			}
-			past := &host.History{}
+			past := &continuity.History{}
 			past.RecordOpened(opened)
 			past.RecordMessages(opening)
 			line := opening.Lines.Last()

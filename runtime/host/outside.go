@@ -14,6 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
+	"github.com/concerto-lang/concerto/runtime/host/continuity"
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
@@ -122,7 +123,7 @@ func (o *outside) answer(m *effect.HostMessage, d *OutsideDecision) error {
 	if d.secret != nil {
 		reply.Value = d.secret
 	}
-	l := line{short: refuseInput(p, appendReply(nil, reply)), secrets: textsIn(d.secret)}
+	l := line{short: refuseInput(p, continuity.AppendReply(nil, reply)), secrets: textsIn(d.secret)}
 	if _, ok := p.sendLine(l, false); !ok {
 		return errNotReading
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
+	"github.com/concerto-lang/concerto/runtime/host/continuity"
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
@@ -176,7 +177,7 @@ func (r *reader) earlierDecision(m *effect.HostMessage, by string) hostpolicy.Ve
 		return hostpolicy.Ask
 	}
 	for _, v := range []hostpolicy.Verdict{hostpolicy.Allow, hostpolicy.Deny} {
-		l := line{short: appendReply(nil, textReply(m, r.verdictAnswer(v, by)))}
+		l := line{short: continuity.AppendReply(nil, textReply(m, r.verdictAnswer(v, by)))}
 		if r.process.keeper.sent.hasDigest(l.digest()) {
 			return v
 		}
@@ -211,7 +212,7 @@ func textReply(m *effect.HostMessage, text string) *effect.ExchangeReply {
 
 // answerMessage answers a message with a text.
 func (r *reader) answerMessage(m *effect.HostMessage, text string) error {
-	if _, ok := r.process.sendMessage(appendReply(nil, textReply(m, text)), false); !ok {
+	if _, ok := r.process.sendMessage(continuity.AppendReply(nil, textReply(m, text)), false); !ok {
 		return errNotReading
 	}
 	return nil

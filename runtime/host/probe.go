@@ -11,6 +11,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
+	"github.com/concerto-lang/concerto/runtime/host/continuity"
 )
 
 // The functions below access a host outside a run. `concerto host list` probes a host, and
@@ -74,7 +75,7 @@ func PromptLine(c *Config, r *effect.ExchangeOpen) []byte {
 }
 
 // ResponseLine returns the line that answers a message.
-func ResponseLine(r *effect.ExchangeReply) []byte { return appendReply(nil, r) }
+func ResponseLine(r *effect.ExchangeReply) []byte { return continuity.AppendReply(nil, r) }
 
 // CancelLine returns the line that cancels an exchange. The host must send its terminal message
 // within CancelWait.

@@ -12,6 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/stderrlog"
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
+	"github.com/concerto-lang/concerto/runtime/host/continuity"
 	"github.com/concerto-lang/concerto/runtime/host/service"
 	"github.com/concerto-lang/concerto/runtime/workspace"
 )
@@ -124,7 +125,7 @@ func (p *process) beginExchange(in *inbox, opens string, l line) {
 }
 
 // continueExchange assigns the process to an exchange that a lost process had begun.
-func (p *process) continueExchange(in *inbox, opens string, handover *handover, l line) {
+func (p *process) continueExchange(in *inbox, opens string, handover *continuity.Handover, l line) {
 	p.beginSegment(&segment{inbox: in, requestDigest: opens, handover: handover}, l)
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/stderrlog"
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
+	"github.com/concerto-lang/concerto/runtime/host/continuity"
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
@@ -21,10 +22,10 @@ import (
 // exchange that was running when the host wrote the line, whenever the line is read.
 type segment struct {
 	inbox         *inbox
-	offset        int64     // offset of the segment's first byte in the output
-	isInit        bool      // segment of the initialisation: its first message is also its last
-	requestDigest string    // digest of the opening request; "" if no keeper runs the process
-	handover      *handover // handover from a lost process; nil if the exchange had no earlier process
+	offset        int64                // offset of the segment's first byte in the output
+	isInit        bool                 // segment of the initialisation: its first message is also its last
+	requestDigest string               // digest of the opening request; "" if no keeper runs the process
+	handover      *continuity.Handover // handover from a lost process; nil if the exchange had no earlier process
 
 	// Only the reader uses these fields.
 	ended           bool           // the terminal message has been read
@@ -399,7 +400,7 @@ func (r *reader) replaceInvalid(x *incomingLine) error {
 		return nil
 	}
 	reply := &effect.ExchangeReply{InReplyTo: m.Type, AnswerTo: m.ID, Error: "invalid " + m.Type + ": " + problem}
-	if _, ok := r.process.sendMessage(appendReply(nil, reply), false); !ok {
+	if _, ok := r.process.sendMessage(continuity.AppendReply(nil, reply), false); !ok {
 		return errNotReading
 	}
 	return nil
@@ -410,11 +411,11 @@ func (r *reader) replaceInvalid(x *incomingLine) error {
 func (r *reader) deliverMessage(x *incomingLine) {
 	row := hostmsg.Lookup(x.msg.Type)
 	totals := &x.segment.inbox.turns.totals
-	limit := totals.limit
+	limit := totals.Limit
 	if !x.segment.isInit {
-		totals.addMessage(x.msg)
+		totals.AddMessage(x.msg)
 		if stop := x.segment.inbox.meter.readMessage(x.msg, r.process); stop != nil {
-			totals.limit = stop
+			totals.Limit = stop
 		}
 		if row.Terminal() {
 			r.endTurn(x)
@@ -426,8 +427,8 @@ func (r *reader) deliverMessage(x *incomingLine) {
 	r.process.silence.countRequest(x.msg)
 	r.sawTerminal = r.sawTerminal || r.batch.hasTerminal
 	r.trackSession(x.msg, r.batch.hasTerminal)
-	if totals.limit != limit && !r.batch.hasTerminal {
-		r.batch.stop = totals.limit
+	if totals.Limit != limit && !r.batch.hasTerminal {
+		r.batch.stop = totals.Limit
 	}
 	x.segment.ended = r.batch.hasTerminal || x.segment.isInit && r.endsInit(x.msg)
 }

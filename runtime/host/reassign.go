@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/runtime/host/continuity"
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
@@ -19,7 +20,7 @@ func (c *Config) canContinueElsewhere() bool {
 }
 
 // trackHistory sets the exchange's history if another process may have to continue the exchange.
-func (ex *exchange) trackHistory(c *History) {
+func (ex *exchange) trackHistory(c *continuity.History) {
 	if !inPage && ex.pool.hosts.opts.Keeper != nil && ex.pool.cfg.canContinueElsewhere() {
 		ex.history, ex.inbox.canContinue = c, c != nil
 	}
@@ -38,7 +39,7 @@ func (ex *exchange) handOver(ctx context.Context, lost *effect.Error) error {
 		ex.inbox.setFailure(ex.pool.cfg.interruptedError())
 		return nil
 	}
-	w := acquireSpec{session: ex.history.sessionName(), workspace: ex.workspace, dir: ex.dir, start: ex.start, predecessor: &handover.note.predecessor}
+	w := acquireSpec{session: ex.history.SessionName(), workspace: ex.workspace, dir: ex.dir, start: ex.start, predecessor: &handover.Note.Predecessor}
 	ex.deliveredLine.Store(0)
 	current := ex.inbox.turns.currentPrompt()
 	err := ex.moveToNewProcess(ctx, w, func(p *process) {
@@ -54,26 +55,26 @@ func (ex *exchange) handOver(ctx context.Context, lost *effect.Error) error {
 
 // ensureHandover returns the handover of a lost exchange, or nil if no other process can continue
 // the exchange.
-func (ex *exchange) ensureHandover() *handover {
-	if ex.history.sessionName() == "" {
+func (ex *exchange) ensureHandover() *continuity.Handover {
+	if ex.history.SessionName() == "" {
 		return nil
 	}
 	ex.mu.Lock()
 	defer ex.mu.Unlock()
 	if ex.handover == nil || ex.proc != nil {
-		ex.handover = ex.history.newHandover()
+		ex.handover = ex.history.NewHandover()
 	}
 	return ex.handover
 }
 
 // continuationPrompt returns the prompt for the process that continues the exchange. current is the
 // message that is the prompt of the current turn, or nil.
-func (ex *exchange) continuationPrompt(p *process, session string, handover *handover, current *steerMessage) line {
+func (ex *exchange) continuationPrompt(p *process, session string, handover *continuity.Handover, current *steerMessage) line {
 	r := ex.request.Continuing(session)
 	if current != nil {
 		r.Prompt = current.Text
 	}
-	l := ex.pool.cfg.promptWith(r, promptOptions{withTools: p.announced.wantsTools || ex.pool.cfg.SendTools, key: ex.key, resumed: &handover.resumption, trace: ex.trace})
+	l := ex.pool.cfg.promptWith(r, promptOptions{withTools: p.announced.wantsTools || ex.pool.cfg.SendTools, key: ex.key, resumed: &handover.Resumption, trace: ex.trace})
 	if current != nil {
 		l.frame.note = current.promptNote()
 	}
@@ -84,12 +85,12 @@ func (ex *exchange) continuationPrompt(p *process, session string, handover *han
 func (h *Hosts) restoreLost(ex *exchange, o *Open) {
 	ex.trackHistory(o.History)
 	ex.restoreTurns(o, nil)
-	if !o.Over && ex.history.sessionName() != "" {
-		ex.handover = ex.history.newHandover() // serves replies that the program sends before the new process exists
+	if !o.Over && ex.history.SessionName() != "" {
+		ex.handover = ex.history.NewHandover() // serves replies that the program sends before the new process exists
 		ex.inbox.markLost(ex.pool.cfg.lostError())
 		return
 	}
-	if session := ex.history.sessionName(); o.Over && session != "" {
+	if session := ex.history.SessionName(); o.Over && session != "" {
 		ex.session = session // of the process that a further turn needs
 		ex.inbox.markTerminal()
 		ex.inbox.endLastTurn()
@@ -104,7 +105,7 @@ func (h *Hosts) restoreLost(ex *exchange, o *Open) {
 func findSuccessor(all []keeper.Process, o *Open) int {
 	at := -1
 	for i := range all {
-		if p := &all[i]; p.Host == o.Request.Host && o.History.matches(parseSpawnNote(p.Note).Of) && (at < 0 || p.K > all[at].K) {
+		if p := &all[i]; p.Host == o.Request.Host && o.History.Matches(parseSpawnNote(p.Note).Of) && (at < 0 || p.K > all[at].K) {
 			at = i
 		}
 	}
@@ -155,7 +156,7 @@ func (r *restoredProcess) undeliveredReplies(o *Open, sums map[string]int) []*ef
 	}
 	var missing []*effect.ExchangeReply
 	for _, reply := range replies {
-		l := line{short: appendReply(nil, reply)}
+		l := line{short: continuity.AppendReply(nil, reply)}
 		if sum := l.digest(); sums[sum] == 0 {
 			missing = append(missing, reply)
 		} else {
@@ -163,15 +164,6 @@ func (r *restoredProcess) undeliveredReplies(o *Open, sums map[string]int) []*ef
 		}
 	}
 	return missing
-}
-
-// markAnswered marks the repeated requests whose replies are not in missing as answered.
-func (v *handover) markAnswered(replies, missing []*effect.ExchangeReply) {
-	for _, r := range replies {
-		if !slices.Contains(missing, r) {
-			v.markSent(r)
-		}
-	}
 }
 
 // mayHaveBeenPrompted reports whether a lost process of the host may have received the prompt of

@@ -10,35 +10,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/hostpolicy"
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
-	"github.com/concerto-lang/concerto/internal/text/ndjson"
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
-	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
+	"github.com/concerto-lang/concerto/runtime/host/continuity"
 )
 
-// appendReply appends the line of a response to dst.
-func appendReply(dst []byte, r *effect.ExchangeReply) []byte {
-	at := len(dst)
-	o := jsonobject.Object{Bytes: append(dst, responsePrefix...)}
-	o.Text("in_reply_to", r.InReplyTo)
-	if r.AnswerTo != "" {
-		o.Raw("answer_to", json.RawMessage(r.AnswerTo))
-	}
-	switch {
-	case r.Error != "":
-		o.Text("error", r.Error)
-	case len(r.Value) == 0:
-		o.Raw("value", json.RawMessage("null"))
-	default:
-		o.Raw("value", r.Value)
-	}
-	return ndjson.End(o.End(), at)
-}
-
-// responsePrefix is the beginning of every response.
-const responsePrefix = `{"type":"` + hostmsg.Response + `"`
-
 // approvalPrefix is the beginning of every response to an approval.
-const approvalPrefix = responsePrefix + `,"in_reply_to":"` + hostmsg.Approval + `"`
+const approvalPrefix = continuity.ResponsePrefix + `,"in_reply_to":"` + hostmsg.Approval + `"`
 
 // replyToHost puts a response into the process's queue. If the queue is full, it waits until the
 // host reads, or fails when the exchange times out. With effect.WithNoWait it returns ErrWaits
@@ -50,7 +27,7 @@ func (h *Hosts) replyToHost(ctx context.Context, r *effect.ExchangeReply) error 
 		return err
 	}
 	ex.ackJournaled(ex.deliveredLine.Load())
-	line := appendReply(ex.acquireBuffer(), r)
+	line := continuity.AppendReply(ex.acquireBuffer(), r)
 	defer ex.returnBuffer(line)
 	for {
 		select {
@@ -98,12 +75,12 @@ func (ex *exchange) tryReply(r *effect.ExchangeReply, text []byte) (ok bool) {
 	if p != nil && p.keeper.alreadySent(&line{short: text}) {
 		return true
 	}
-	to, held := handover.routeReply(r)
+	to, held := handover.RouteReply(r)
 	if held || p == nil {
 		return true
 	}
 	if ok = p.forwardReply(r, to); ok {
-		handover.markSent(r)
+		handover.MarkSent(r)
 		p.noteReply(to)
 		p.silence.countReply(r.InReplyTo, to)
 	}
@@ -135,7 +112,7 @@ func refuseInput(p *process, text []byte) []byte {
 	}
 	why := "the changed input is " + p.cfg.denialReason()
 	p.hosts.logf("warn", p.cfg, "does not receive the approval of %s: %s", sent.AnswerTo, why)
-	return appendReply(nil, &effect.ExchangeReply{InReplyTo: hostmsg.Approval, AnswerTo: string(sent.AnswerTo), Value: value.AppendString(nil, why)})
+	return continuity.AppendReply(nil, &effect.ExchangeReply{InReplyTo: hostmsg.Approval, AnswerTo: string(sent.AnswerTo), Value: value.AppendString(nil, why)})
 }
 
 func (p *process) sendLine(l line, force bool) (offset int64, ok bool) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
+	"github.com/concerto-lang/concerto/runtime/host/continuity"
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
@@ -36,7 +37,7 @@ type Open struct {
 	// History is the exchange's history; nil means that the exchange fails if its process is lost.
 	// Hosts works on a copy: it records a message when it delivers the message, whereas the caller
 	// records a message when the journal contains it.
-	History *History
+	History *continuity.History
 }
 
 // Resume continues a run with the processes that the keeper holds. It must be called once, before
@@ -53,7 +54,7 @@ func (h *Hosts) Resume(ctx context.Context, open []Open) error {
 	remaining := slices.Clone(all)
 	open = slices.Clone(open)
 	for i := range open {
-		open[i].History = open[i].History.clone()
+		open[i].History = open[i].History.Clone()
 	}
 	h.mu.Lock()
 	for name := range h.pools {
@@ -120,7 +121,7 @@ func (h *Hosts) restoreExchange(o *Open, all []keeper.Process) []keeper.Process 
 	}
 	var r *restoredProcess
 	if at >= 0 {
-		r = pool.restoreProcess(&all[at], o.History.lastLineOf(o.Line, all[at].K))
+		r = pool.restoreProcess(&all[at], o.History.LastLineOf(o.Line, all[at].K))
 		all = slices.Delete(all, at, at+1)
 	}
 	began := o.Since
@@ -128,7 +129,7 @@ func (h *Hosts) restoreExchange(o *Open, all []keeper.Process) []keeper.Process 
 	case r == nil:
 		ex.dir = h.lostDir(pool, o.Key)
 		h.restoreLost(ex, o)
-	case next >= 0 && (r.lastBegin == nil || !o.History.matches(r.lastBegin.predecessor())):
+	case next >= 0 && (r.lastBegin == nil || !o.History.Matches(r.lastBegin.predecessor())):
 		ex.dir = r.process.dir
 		r.process.retire(0) // the process was about to continue the exchange
 		r.markIdle()
@@ -148,7 +149,7 @@ func (h *Hosts) restoreExchange(o *Open, all []keeper.Process) []keeper.Process 
 		began = r.lastBegin.At
 		r.continueExchange(ex, o)
 	}
-	if o.Over || len(o.History.endedTurns().Prompts) > 0 {
+	if o.Over || len(o.History.EndedTurns().Prompts) > 0 {
 		began = time.Time{} // gates may have run in between, which do not count
 	}
 	h.mu.Lock()
@@ -266,12 +267,12 @@ type restoredProcess struct {
 	process        *process
 	script         []keeper.Entry
 	notes          []lineNote
-	lastBegin      *beginNote   // the exchange that the process began last; nil if none
-	lastBeginIndex int          // index of lastBegin in the script
-	lineCount      int64        // number of lines in the output
-	predecessor    *predecessor // exchange of a lost process that this process continues; nil if none
-	exchangeDone   bool         // lastBegin's exchange has ended
-	ready          bool         // the process is initialised, or needs no initialisation
+	lastBegin      *beginNote              // the exchange that the process began last; nil if none
+	lastBeginIndex int                     // index of lastBegin in the script
+	lineCount      int64                   // number of lines in the output
+	predecessor    *continuity.Predecessor // exchange of a lost process that this process continues; nil if none
+	exchangeDone   bool                    // lastBegin's exchange has ended
+	ready          bool                    // the process is initialised, or needs no initialisation
 	ended          bool
 }
 
@@ -420,7 +421,7 @@ func (r *restoredProcess) continueExchange(ex *exchange, o *Open) {
 	}
 	t := &segment{inbox: ex.inbox, offset: r.lastBegin.Since, requestDigest: r.lastBegin.Open}
 	if v := r.lastBegin.Revived; v != nil {
-		t.handover = restoreHandover(*v)
+		t.handover = continuity.RestoreHandover(*v)
 		ex.handover = t.handover
 	}
 	p.lifecycle.assign(ex.inbox, func() (promptAt int64) {
@@ -430,21 +431,21 @@ func (r *restoredProcess) continueExchange(ex *exchange, o *Open) {
 	})
 	ex.trackHistory(o.History)
 	if t.handover != nil {
-		p.setSession(o.History.sessionName())
+		p.setSession(o.History.SessionName())
 	} else {
 		p.setSession(ex.session)
 	}
 	p.reader.hasSpoken.Store(p.reader.hasSpoken.Load() || o.Line > 0)
-	journaled := o.History.lastLineOf(o.Line, int64(p.number))
+	journaled := o.History.LastLineOf(o.Line, int64(p.number))
 	ex.inbox.lastLine = journaled
 	unsent := ex.restoreTurns(o, r.notes[r.lastBeginIndex:])
 	prompt := ex.inbox.turns.currentPrompt() // before the reader handles the end of the turn
-	p.requests.ids = o.History.openRequests()
+	p.requests.ids = o.History.OpenRequests()
 	t.ended = o.Over && p.cfg.background() == adapter.BackgroundDetach // what follows is not handled by the exchange
 	r.replayAdapter(t, journaled)
 	r.skipJournaled(t, journaled)
 	if t.handover != nil {
-		t.handover.markAnswered(o.Replies, missing)
+		t.handover.MarkAnswered(o.Replies, missing)
 	}
 	if o.Over {
 		t.ended, p.reader.sawTerminal = true, true
@@ -457,7 +458,7 @@ func (r *restoredProcess) continueExchange(ex *exchange, o *Open) {
 		ex.resendPrompt(p, prompt, r.notes[r.lastBeginIndex:])
 	}
 	for _, reply := range missing {
-		ex.tryReply(reply, appendReply(nil, reply))
+		ex.tryReply(reply, continuity.AppendReply(nil, reply))
 	}
 	ex.resendMessages(unsent)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
+	"github.com/concerto-lang/concerto/runtime/host/continuity"
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
@@ -18,7 +19,7 @@ import (
 // the prompt of a later one, and only the result of the last turn ends the exchange. The lock is
 // acquired before those of the inbox and of the process's translation and outbox.
 type turns struct {
-	totals    turnTotals
+	totals    continuity.TurnTotals
 	mu        lock[turnsLock]
 	ended     bool                 // the terminal message of the last turn was read
 	request   *effect.ExchangeOpen // request that opened the exchange
@@ -296,13 +297,13 @@ func (ex *exchange) beginTurn(n steerNote) (*steerMessage, error) {
 		return nil, failure
 	case !t.ended || !in.hasEnded():
 		return nil, ex.pool.cfg.errorf("works on a turn of the exchange, which no prompt can continue")
-	case t.totals.limit != nil:
-		return nil, t.totals.limit
+	case t.totals.Limit != nil:
+		return nil, t.totals.Limit
 	case ex.isDone() || !ex.continueTimeout(): // the timeout has passed when the turn ended
 		return nil, ex.pool.cfg.timeoutError()
 	}
 	if t.steering == nil { // otherwise the reader has added the totals of the turn
-		t.totals.endTurn()
+		t.totals.EndTurn()
 	}
 	s := t.steeringState()
 	n.ID = s.nextID()
@@ -404,7 +405,7 @@ func (r *reader) endTurn(x *incomingLine) {
 		r.withdrawRequests(x)
 		x.segment.inbox.setUnbounded(s.awaitsHost())
 	}
-	t.totals.endTurn()
+	t.totals.EndTurn()
 	s.direct = nil
 	var next *steerMessage
 	switch begins := r.process.translation.beginsTurn(); {
@@ -426,12 +427,12 @@ func (r *reader) endTurn(x *incomingLine) {
 	}
 	if next == nil {
 		x.segment.inbox.endLastTurn()
-		if x.msg.Type == hostmsg.Result && t.totals.ends > 1 {
-			t.totals.sums.setIn(x.msg.Payload.Map())
+		if x.msg.Type == hostmsg.Result && t.totals.Ends > 1 {
+			t.totals.Sums.SetIn(x.msg.Payload.Map())
 		}
 		return
 	}
-	if t.totals.limit != nil {
+	if t.totals.Limit != nil {
 		t.ended = true
 		s.queue = append([]*steerMessage{next}, s.queue...)
 		r.setStopped(x, t)
@@ -489,7 +490,7 @@ func notSent(queue []*steerMessage) string {
 // ID of the message that is the next prompt; "" if the agent has begun a turn by itself.
 func (r *reader) setTurnEnd(x *incomingLine, t *turns, next string) {
 	r.sawTerminal = true
-	r.setMessage(x, turnEnd(x.msg, r.process.sessionName(), &t.totals.sums, next))
+	r.setMessage(x, continuity.TurnEnd(x.msg, r.process.sessionName(), &t.totals.Sums, next))
 	x.segment.inbox.meter.addEstimate(x.msg, r.process)
 }
 
@@ -500,8 +501,8 @@ func (r *reader) setStopped(x *incomingLine, t *turns) {
 	r.batch.commitMessage()
 	x.msg = r.batch.nextMessage()
 	o := jsonobject.New(hostmsg.Error)
-	o.Text("message", t.totals.limit.Message)
-	if code, ok := t.totals.limit.Fields["code"].(string); ok {
+	o.Text("message", t.totals.Limit.Message)
+	if code, ok := t.totals.Limit.Fields["code"].(string); ok {
 		o.Text("code", code)
 	}
 	r.setMessage(x, o.End())

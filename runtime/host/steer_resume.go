@@ -101,10 +101,10 @@ func sortMessages(all []*steerMessage) {
 // journal and from the notes that the keeper has stored with the exchange; nil means that the
 // keeper is lost. It returns the journaled messages that the keeper has not received.
 func (ex *exchange) restoreTurns(o *Open, notes []lineNote) (unsent []Steered) {
-	past := o.History.endedTurns()
+	past := o.History.EndedTurns()
 	all, older, unsent := restoreMessages(o.Steered, notes, past.Prompts)
 	t := &ex.inbox.turns
-	t.totals.resume(&past, &o.Used)
+	t.totals.Resume(&past, &o.Used)
 	if len(all) == 0 && past.Ends == 0 {
 		return unsent
 	}
@@ -148,7 +148,7 @@ func (ex *exchange) restoreTurns(o *Open, notes []lineNote) (unsent []Steered) {
 		}
 	}
 	if continued != nil || o.Over { // the reader has added the totals of the turn when it ended
-		t.totals.endTurn()
+		t.totals.EndTurn()
 	}
 	if continued != nil {
 		s.current, o.Over = continued, false

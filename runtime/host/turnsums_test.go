@@ -15,6 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
+	"github.com/concerto-lang/concerto/runtime/host/continuity"
 )
 
 // tokenBudget records the tokens that exchanges report and stops them above a limit.
@@ -155,7 +156,7 @@ func TestModelsOfTurns(t *testing.T) {
 		{"invalid values", []string{`{"models":{"a":{"tokens_in":3},"b":7}}`}, []string{`{"models":{"a":{"tokens_in":-1,"tokens_out":"x"}}}`}, `{"a":{"tokens_in":3}}`},
 		{"no map", []string{`{"models":[1]}`}, []string{`{"models":"x"}`}, `"x"`},
 	} {
-		var totals turnTotals
+		var totals continuity.TurnTotals
 		var last *value.Map
 		turn := func(messages []string) {
 			for _, text := range messages {
@@ -167,7 +168,7 @@ func TestModelsOfTurns(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				totals.addMessage(&effect.HostMessage{Type: typ, Payload: payload})
+				totals.AddMessage(&effect.HostMessage{Type: typ, Payload: payload})
 				last = payload.Map()
 			}
 		}
@@ -176,17 +177,17 @@ func TestModelsOfTurns(t *testing.T) {
 			return string(value.AppendJSON(nil, v))
 		}
 		turn(c.first)
-		totals.endTurn()
-		var restored turnSums
-		if err := json.Unmarshal(jsonwrite.MustEncode(&totals.sums), &restored); err != nil {
+		totals.EndTurn()
+		var restored continuity.TurnSums
+		if err := json.Unmarshal(jsonwrite.MustEncode(&totals.Sums), &restored); err != nil {
 			t.Fatal(err)
 		}
-		totals = turnTotals{}
-		totals.resume(&turnHistory{Sums: restored, Ends: 1}, &effect.HostUsage{})
+		totals = continuity.TurnTotals{}
+		totals.Resume(&continuity.TurnHistory{Sums: restored, Ends: 1}, &effect.HostUsage{})
 		turn(c.last)
 		got := models()
-		totals.endTurn()
-		totals.sums.setIn(last)
+		totals.EndTurn()
+		totals.Sums.SetIn(last)
 		if all := models(); all != got {
 			got += " " + all
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/runtime/host"
+	"github.com/concerto-lang/concerto/runtime/host/continuity"
 )
 
 // Hosts are the run's hosts, whose processes continue after the run's process has exited.
@@ -44,7 +45,7 @@ func (t *openExchanges) recordOpening(f *inFlight, q effect.Request) {
 	if open, ok := q.(*effect.ExchangeOpen); ok && f.begin != nil {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.all[f.e] = &host.Open{ID: f.e, Request: open, Since: time.UnixMilli(f.begin.Time), History: &host.History{}}
+		t.all[f.e] = &host.Open{ID: f.e, Request: open, Since: time.UnixMilli(f.begin.Time), History: &continuity.History{}}
 	}
 }
 

@@ -1,4 +1,4 @@
-package host
+package continuity
 
 import (
 	"encoding/json"
@@ -15,19 +15,19 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
-// turnTotals are what an exchange has used. A host reports what its current turn has used. Only the
+// TurnTotals are what an exchange has used. A host reports what its current turn has used. Only the
 // reader of the exchange's process uses them.
-type turnTotals struct {
-	sums  turnSums      // of the turns that have ended
-	ends  int           // number of turns that have ended
-	now   turnSums      // of the current turn
-	limit *effect.Error // the limit at which the exchange must stop; nil for none
+type TurnTotals struct {
+	Sums  TurnSums      // of the turns that have ended
+	Ends  int           // number of turns that have ended
+	now   TurnSums      // of the current turn
+	Limit *effect.Error // the limit at which the exchange must stop; nil for none
 }
 
-// addMessage adds what a progress or a result reports. If earlier turns have ended, it replaces
+// AddMessage adds what a progress or a result reports. If earlier turns have ended, it replaces
 // these members of the message by those of the exchange. A result corrects what the turn reported
 // before.
-func (t *turnTotals) addMessage(m *effect.HostMessage) {
+func (t *TurnTotals) AddMessage(m *effect.HostMessage) {
 	if m.Type != hostmsg.Progress && m.Type != hostmsg.Result {
 		return
 	}
@@ -36,8 +36,8 @@ func (t *turnTotals) addMessage(m *effect.HostMessage) {
 		return
 	}
 	t.now.update(all, m.Type == hostmsg.Result)
-	if t.ends > 0 {
-		t.sums.addTo(all)
+	if t.Ends > 0 {
+		t.Sums.addTo(all)
 	}
 }
 
@@ -55,16 +55,16 @@ func hasTotals(m *value.Map) (found bool) {
 	return found
 }
 
-// endTurn adds the totals of the current turn, which has ended, to the sums.
-func (t *turnTotals) endTurn() {
-	t.sums = t.sums.plus(&t.now)
-	t.now = turnSums{}
-	t.ends++
+// EndTurn adds the totals of the current turn, which has ended, to the sums.
+func (t *TurnTotals) EndTurn() {
+	t.Sums = t.Sums.plus(&t.now)
+	t.now = TurnSums{}
+	t.Ends++
 }
 
-// resume restores the totals of an exchange that an earlier Concerto process began.
-func (t *turnTotals) resume(past *turnHistory, used *effect.HostUsage) {
-	t.sums, t.ends = past.Sums, past.Ends
+// Resume restores the totals of an exchange that an earlier Concerto process began.
+func (t *TurnTotals) Resume(past *TurnHistory, used *effect.HostUsage) {
+	t.Sums, t.Ends = past.Sums, past.Ends
 	above := func(total float64, ended *float64) *float64 {
 		if ended != nil {
 			total -= *ended
@@ -74,12 +74,12 @@ func (t *turnTotals) resume(past *turnHistory, used *effect.HostUsage) {
 		}
 		return &total
 	}
-	t.now.Turns = above(float64(used.Turns), t.sums.Turns)
+	t.now.Turns = above(float64(used.Turns), t.Sums.Turns)
 	if used.Priced {
-		t.now.Cost = above(used.CostUSD, t.sums.Cost)
+		t.now.Cost = above(used.CostUSD, t.Sums.Cost)
 	}
 	for name, n := range map[string]int64{"tokens_in": used.TokensIn, "tokens_out": used.TokensOut, "tokens_cached": used.TokensCached} {
-		if over := float64(n) - t.sums.Usage[name]; over > 0 {
+		if over := float64(n) - t.Sums.Usage[name]; over > 0 {
 			if t.now.Usage == nil {
 				t.now.Usage = map[string]float64{}
 			}
@@ -88,8 +88,8 @@ func (t *turnTotals) resume(past *turnHistory, used *effect.HostUsage) {
 	}
 }
 
-// turnSums are sums of what turns report. A nil member was not reported.
-type turnSums struct {
+// TurnSums are sums of what turns report. A nil member was not reported.
+type TurnSums struct {
 	Cost  *float64           `json:"cost_usd,omitempty"`
 	Turns *float64           `json:"turns,omitempty"`
 	Usage map[string]float64 `json:"usage,omitempty"`
@@ -99,7 +99,7 @@ type turnSums struct {
 
 // update sets the members that a message of a turn reports. Without isResult, a value that is lower
 // than before is ignored.
-func (s *turnSums) update(m *value.Map, isResult bool) {
+func (s *TurnSums) update(m *value.Map, isResult bool) {
 	set := func(old *float64, n float64) *float64 {
 		if old != nil && *old > n && !isResult {
 			return old
@@ -150,8 +150,8 @@ func updateNumbers(all map[string]float64, v value.Slot, isResult bool) map[stri
 }
 
 // plus returns the sums of s and t.
-func (s *turnSums) plus(t *turnSums) (sums turnSums) {
-	return turnSums{Cost: addNumbers(s.Cost, t.Cost), Turns: addNumbers(s.Turns, t.Turns),
+func (s *TurnSums) plus(t *TurnSums) (sums TurnSums) {
+	return TurnSums{Cost: addNumbers(s.Cost, t.Cost), Turns: addNumbers(s.Turns, t.Turns),
 		Usage: addMaps(s.Usage, t.Usage, plus), Models: addMaps(s.Models, t.Models, func(a, b map[string]float64) map[string]float64 {
 			return addMaps(a, b, plus)
 		})}
@@ -207,7 +207,7 @@ func numberIn(v value.Slot) (float64, bool) {
 }
 
 // addTo adds the sums to the members that a message contains.
-func (s *turnSums) addTo(m *value.Map) {
+func (s *TurnSums) addTo(m *value.Map) {
 	if n, ok := reported(m, "cost_usd"); ok && s.Cost != nil && !isEstimated(m) {
 		m.SetString("cost_usd", value.Float(n+*s.Cost))
 	}
@@ -215,7 +215,7 @@ func (s *turnSums) addTo(m *value.Map) {
 		m.SetString("turns", number(n+*s.Turns))
 	}
 	if v, _ := m.GetString("models"); v.Map() != nil && s.Models != nil {
-		var reported turnSums
+		var reported TurnSums
 		reported.update(m, true)
 		all := s.plus(&reported)
 		m.SetString("models", all.models())
@@ -236,7 +236,7 @@ func (s *turnSums) addTo(m *value.Map) {
 }
 
 // models returns the value of the member models.
-func (s *turnSums) models() value.Slot {
+func (s *TurnSums) models() value.Slot {
 	models := value.NewMap(len(s.Models))
 	for _, name := range slices.Sorted(maps.Keys(s.Models)) {
 		used := value.NewMap(len(s.Models[name]))
@@ -260,8 +260,8 @@ func number(n float64) value.Slot {
 	return value.Float(n)
 }
 
-// setIn sets the sums in the result of the last turn.
-func (s *turnSums) setIn(result *value.Map) {
+// SetIn sets the sums in the result of the last turn.
+func (s *TurnSums) SetIn(result *value.Map) {
 	if s.Cost != nil {
 		result.SetString("cost_usd", value.Float(*s.Cost))
 	}
@@ -293,9 +293,9 @@ const turnSummary = 200
 // turnStage is the stage of the progress message for the end of a turn.
 const turnStage = "turn"
 
-// turnEnd returns the progress message for a terminal message that ends a turn and not the
+// TurnEnd returns the progress message for a terminal message that ends a turn and not the
 // exchange. The terminal message is its payload.
-func turnEnd(m *effect.HostMessage, session string, sums *turnSums, next string) []byte {
+func TurnEnd(m *effect.HostMessage, session string, sums *TurnSums, next string) []byte {
 	if session != "" {
 		m.SetSession(session)
 	}
@@ -316,28 +316,28 @@ func turnEnd(m *effect.HostMessage, session string, sums *turnSums, next string)
 	for _, member := range jsonobject.MembersOf(jsonwrite.MustEncode(sums)) {
 		o.Raw(member.Name, member.Value)
 	}
-	o.Raw("payload", messageLine(m.Type, value.AppendJSON(nil, m.Payload)))
+	o.Raw("payload", MessageLine(m.Type, value.AppendJSON(nil, m.Payload)))
 	return o.End()
 }
 
-// endedTurn is what the progress message for the end of a turn contains.
-type endedTurn struct {
-	turnSums
+// EndedTurn is what the progress message for the end of a turn contains.
+type EndedTurn struct {
+	TurnSums
 	Next    string `json:"next"`
 	Foreign bool   `json:"foreign"` // the exchange has not begun the turn
 	Waits   bool   `json:"waits"`   // the exchange waits for background work; the totals are its own
 }
 
-// parseTurnEnd parses the progress message for the end of a turn. It returns nil for other
+// ParseTurnEnd parses the progress message for the end of a turn. It returns nil for other
 // messages.
-func parseTurnEnd(m *effect.HostMessage) *endedTurn {
+func ParseTurnEnd(m *effect.HostMessage) *EndedTurn {
 	if m.Type != hostmsg.Progress {
 		return nil
 	}
 	if v, _ := m.Payload.Map().GetString("stage"); v.Kind() != value.KindString || v.AsString() != turnStage {
 		return nil
 	}
-	e := new(endedTurn)
+	e := new(EndedTurn)
 	if json.Unmarshal(value.AppendJSON(nil, m.Payload), e) != nil || e.Foreign || e.Waits {
 		return nil
 	}

@@ -1,4 +1,8 @@
-package host
+// Package continuity contains what an exchange of a host needs to continue in another process: its
+// history, which a journal can rebuild, the totals of its turns, and the handover of requests that
+// the lost process had sent. It knows no processes and no keeper. Its API is not covered by the
+// compatibility promise.
+package continuity
 
 import (
 	"bytes"
@@ -6,6 +10,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"slices"
+	"sync"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
@@ -20,7 +25,7 @@ import (
 // depends only on the messages that the program received and sent, so a journal can rebuild it. A
 // History is safe for concurrent use. The methods of a nil History do nothing.
 type History struct {
-	mu lock[historyLock]
+	mu sync.Mutex
 	historyState
 }
 
@@ -32,16 +37,16 @@ type historyState struct {
 	pending  []hostRequest         // requests of the host that have no reply
 	answered adapter.Resumption    // the newest reply in the turn, in the form that a new process gets
 	replies  int                   // number of the program's replies
-	lastLine line                  // line of the newest reply
+	lastLine []byte                // line of the newest reply
 	last     string                // digest of lastLine; "" before the first reply, or until addSums computes it
-	turns    *turnHistory          // nil if no turn but the last one has ended
-	result   *turnSums             // what the newest result reports; nil if there is none
+	turns    *TurnHistory          // nil if no turn but the last one has ended
+	result   *TurnSums             // what the newest result reports; nil if there is none
 	tasks    []effect.HostTask     // background tasks that have not ended
 }
 
-// turnHistory describes the turns of an exchange that have ended.
-type turnHistory struct {
-	Sums turnSums `json:"sums"`
+// TurnHistory describes the turns of an exchange that have ended.
+type TurnHistory struct {
+	Sums TurnSums `json:"sums"`
 	Ends int      `json:"ends"`
 	// Prompts are the IDs of the messages that were prompts of later turns, in order.
 	Prompts []string `json:"prompts,omitempty"`
@@ -56,8 +61,8 @@ type hostRequest struct {
 	text json.RawMessage
 }
 
-// clone returns a copy. Recording in the copy does not change the original.
-func (c *History) clone() *History {
+// Clone returns a copy. Recording in the copy does not change the original.
+func (c *History) Clone() *History {
 	if c == nil {
 		return nil
 	}
@@ -99,12 +104,12 @@ func (c *History) RecordMessages(m *effect.ExchangeMessages) {
 		case row.Waits():
 			c.pending = append(c.pending, newHostRequest(x))
 		case row.Role == hostmsg.Succeeds:
-			c.result = new(turnSums)
+			c.result = new(TurnSums)
 			c.result.update(x.Payload.Map(), true)
 		case row.Role == hostmsg.Withdraws:
 			c.pending = slices.DeleteFunc(c.pending, func(w hostRequest) bool { return w.ID == x.ID })
 		case x.Type == hostmsg.Progress:
-			c.recordTurnEnd(parseTurnEnd(x))
+			c.recordTurnEnd(ParseTurnEnd(x))
 			c.recordTask(x)
 		}
 	}
@@ -131,19 +136,19 @@ func (c *History) RecordContinued(id string) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e := &endedTurn{Next: id}
+	e := &EndedTurn{Next: id}
 	if c.result != nil {
-		e.turnSums = *c.result
+		e.TurnSums = *c.result
 	}
 	c.recordTurnEnd(e)
 	c.pending = nil // the requests of a turn end with it
 }
 
-func (c *History) recordTurnEnd(e *endedTurn) {
+func (c *History) recordTurnEnd(e *EndedTurn) {
 	if e == nil {
 		return
 	}
-	now := turnHistory{Sums: e.turnSums, Ends: 1}
+	now := TurnHistory{Sums: e.TurnSums, Ends: 1}
 	if c.turns != nil { // copies of the History share the value
 		now.Ends += c.turns.Ends
 		now.Prompts = slices.Clone(c.turns.Prompts)
@@ -155,21 +160,21 @@ func (c *History) recordTurnEnd(e *endedTurn) {
 	c.answered = adapter.Resumption{} // the conversation contains the whole turn
 }
 
-// endedTurns returns the turns that have ended.
-func (c *History) endedTurns() turnHistory {
+// EndedTurns returns the turns that have ended.
+func (c *History) EndedTurns() TurnHistory {
 	if c == nil {
-		return turnHistory{}
+		return TurnHistory{}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.turns == nil {
-		return turnHistory{}
+		return TurnHistory{}
 	}
 	return *c.turns
 }
 
-// openRequests returns the IDs of the host's requests that have no answer.
-func (c *History) openRequests() (ids []string) {
+// OpenRequests returns the IDs of the host's requests that have no answer.
+func (c *History) OpenRequests() (ids []string) {
 	if c == nil {
 		return nil
 	}
@@ -188,14 +193,14 @@ func (c *History) RecordReply(r *effect.ExchangeReply) {
 	if c == nil {
 		return
 	}
-	line := line{short: appendReply(nil, r)}
+	line := AppendReply(nil, r)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.replies++
 	c.lastLine, c.last = line, ""
 	at := slices.IndexFunc(c.pending, func(w hostRequest) bool { return w.ID == r.AnswerTo && w.Type == r.InReplyTo })
 	if at >= 0 {
-		c.answered = adapter.Resumption{Answered: c.pending[at].text, Response: bytes.TrimSuffix(line.short, []byte{'\n'})}
+		c.answered = adapter.Resumption{Answered: c.pending[at].text, Response: bytes.TrimSuffix(line, []byte{'\n'})}
 		c.pending = slices.Delete(c.pending, at, at+1)
 	}
 }
@@ -203,7 +208,7 @@ func (c *History) RecordReply(r *effect.ExchangeReply) {
 // newHostRequest returns the hostRequest for a message, without its digest, which only a handover
 // and the JSON of a History need.
 func newHostRequest(m *effect.HostMessage) hostRequest {
-	return hostRequest{ID: m.ID, Type: m.Type, text: messageLine(m.Type, value.AppendJSON(nil, m.Payload))}
+	return hostRequest{ID: m.ID, Type: m.Type, text: MessageLine(m.Type, value.AppendJSON(nil, m.Payload))}
 }
 
 // withSum returns the request with its digest.
@@ -230,22 +235,13 @@ func (c *History) addSums() {
 	for i, w := range c.pending {
 		c.pending[i] = w.withSum()
 	}
-	if c.last == "" && c.lastLine.size() > 0 {
-		c.last = c.lastLine.digest()
+	if c.last == "" && len(c.lastLine) > 0 {
+		c.last = Digest(c.lastLine)
 	}
 }
 
-// messageLine returns the line of a message whose payload is the given object.
-func messageLine(typ string, payload []byte) []byte {
-	b := append([]byte(`{"type":`), value.AppendString(nil, typ)...)
-	if len(payload) > len("{}") {
-		return append(append(b, ','), payload[1:]...)
-	}
-	return append(b, '}')
-}
-
-// sessionName returns the session that another process can continue, or "" if there is none.
-func (c *History) sessionName() string {
+// SessionName returns the session that another process can continue, or "" if there is none.
+func (c *History) SessionName() string {
 	if c == nil {
 		return ""
 	}
@@ -254,39 +250,36 @@ func (c *History) sessionName() string {
 	return c.session
 }
 
-// matches reports whether the exchange was opened as exchange number Turn of the given process.
-func (c *History) matches(of *predecessor) bool {
+// Matches reports whether the exchange was opened as exchange number Turn of the given process.
+func (c *History) Matches(of *Predecessor) bool {
 	return c != nil && of != nil && of.Process == c.opened.Process && of.Turn == c.opened.Turn
 }
 
-// lastLineOf returns last if the journal's last line of the exchange came from the given process,
+// LastLineOf returns last if the journal's last line of the exchange came from the given process,
 // and 0 otherwise.
-func (c *History) lastLineOf(last, process int64) int64 {
+func (c *History) LastLineOf(last, process int64) int64 {
 	if c != nil && c.process != 0 && c.process != process {
 		return 0
 	}
 	return last
 }
 
-// annotateLines stores the session and the process in l if they have changed since the previous
-// lines.
-func (c *History) annotateLines(l *effect.HostLines, p *process) {
+// AnnotateLines stores the session and the number of the process in l if they have changed since
+// the previous lines. A process is 0 if it is lost, and then the lines are empty.
+func (c *History) AnnotateLines(l *effect.HostLines, process int64, session string) {
 	if c == nil || l == nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if p == nil { // the process is lost, and the lines are empty
-		if c.process != c.opened.Process {
-			l.Process = c.process
-		}
-		return
+	if process == 0 {
+		process, session = c.process, c.session
 	}
-	if s := p.sessionName(); s != c.session {
-		l.Session = s
+	if session != c.session {
+		l.Session = session
 	}
-	if n := int64(p.number); n != c.opened.Process {
-		l.Process = n
+	if process != c.opened.Process {
+		l.Process = process
 	}
 }
 
@@ -299,9 +292,9 @@ type historyJSON struct {
 	Answered adapter.Resumption    `json:"answered"`
 	Replies  int                   `json:"replies,omitempty"`
 	Last     string                `json:"last,omitempty"`
-	Turns    *turnHistory          `json:"turns,omitempty"`
+	Turns    *TurnHistory          `json:"turns,omitempty"`
 	Tasks    []effect.HostTask     `json:"tasks,omitempty"`
-	Result   *turnSums             `json:"result,omitempty"`
+	Result   *TurnSums             `json:"result,omitempty"`
 }
 
 type hostRequestJSON struct {
