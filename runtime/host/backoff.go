@@ -75,7 +75,7 @@ func (pl *pool) awaitStart(ctx context.Context) error {
 		case <-ctx.Done():
 			t.Stop()
 			return context.Cause(ctx)
-		case <-pl.hosts.closing:
+		case <-pl.hosts.closing.Done():
 			t.Stop()
 			return ErrClosed
 		}

@@ -60,7 +60,7 @@ func (x *Dialer) Dial(ctx context.Context, stderr func(line []byte)) (Conn, erro
 	p.trace(hosttrace.Lifecycle, hosttrace.Start)
 	if err := p.checkVersion(ctx); err != nil {
 		conn.CloseWrite()
-		conn.End(termWait, h.kill)
+		conn.End(termWait, h.kill.Done())
 		if h.opts.Trace != nil {
 			p.traceExit()
 		}

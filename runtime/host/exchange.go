@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
@@ -31,8 +30,7 @@ type exchange struct {
 	heartbeatTimer clock.Timer // zero without a heartbeat
 	limit          timeLimit   // of the exchange
 
-	done     chan struct{} // closed when the exchange is closed or has timed out
-	doneOnce sync.Once
+	life lifetime // ends when the exchange is closed or has timed out
 
 	mu            lock[exchangeLock]
 	proc          *process
@@ -136,7 +134,7 @@ func (h *Hosts) openQueued(ctx context.Context, r *effect.ExchangeOpen, at *wait
 	}
 	ex := &exchange{
 		pool: pool, slot: slot, inbox: newInbox(), request: r, prompt: prompt, key: key, acquireSpec: spec,
-		done: make(chan struct{}), proc: p, stopInterrupt: func() bool { return false },
+		life: newLifetime(), proc: p, stopInterrupt: func() bool { return false },
 	}
 	ex.inbox.meter, ex.inbox.exchange = meter, ex
 	ex.inbox.turns.request = r
@@ -256,7 +254,7 @@ func (h *Hosts) nextMessages(ctx context.Context, r *effect.ExchangeNext) (*effe
 		case <-ex.inbox.ready:
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
-		case <-ex.done:
+		case <-ex.life.Done():
 			if ex.inbox.failureError() == nil {
 				return nil, ex.endedError()
 			}
@@ -306,7 +304,7 @@ func (ex *exchange) stopInterrupting() *process {
 
 func (ex *exchange) isDone() bool {
 	select {
-	case <-ex.done:
+	case <-ex.life.Done():
 		return true
 	default:
 		return false
@@ -349,15 +347,8 @@ func (ex *exchange) moveToNewProcess(ctx context.Context, w acquireSpec, begin f
 		return ex.endedError()
 	}
 	defer ex.unholdSlot()
-	inner, cancel := context.WithCancel(ctx)
+	inner, cancel := ex.life.bound(ctx)
 	defer cancel()
-	go func() {
-		select {
-		case <-ex.done:
-			cancel()
-		case <-inner.Done():
-		}
-	}()
 	p, err := ex.slot.acquire(inner, w)
 	switch {
 	case err == nil:
@@ -370,7 +361,7 @@ func (ex *exchange) moveToNewProcess(ctx context.Context, w acquireSpec, begin f
 		begin(p)
 		ex.inbox.turns.mu.Unlock()
 		select {
-		case <-ex.done:
+		case <-ex.life.Done():
 			p.cancelAndRetire(defaultCancelReason)
 		default:
 		}
@@ -433,7 +424,7 @@ func (ex *exchange) currentProcess() *process {
 
 // cancelWaits ends all waits and reads of the exchange.
 func (ex *exchange) cancelWaits() {
-	ex.doneOnce.Do(func() { close(ex.done) })
+	ex.life.end(nil)
 	if p := ex.currentProcess(); p != nil {
 		p.reader.lease.recall()
 	}
@@ -524,7 +515,7 @@ func (p *process) cancelWithin(reason string, patience time.Duration) {
 func (ex *exchange) awaitTerminal() bool {
 	t := time.NewTimer(ex.pool.cfg.cancelGrace())
 	defer t.Stop()
-	closing := ex.pool.hosts.closing
+	closing := ex.pool.hosts.closing.Done()
 	for {
 		select {
 		case <-ex.inbox.end():
@@ -534,7 +525,7 @@ func (ex *exchange) awaitTerminal() bool {
 		case <-closing:
 			closing = nil
 			t.Reset(closingCancelGrace)
-		case <-ex.pool.hosts.kill:
+		case <-ex.pool.hosts.kill.Done():
 			return false
 		}
 	}

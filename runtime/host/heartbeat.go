@@ -138,7 +138,7 @@ func (p *silenceTimer) remaining(heartbeat time.Duration) time.Duration {
 // it schedules the next check.
 func (ex *exchange) checkHeartbeat() {
 	select {
-	case <-ex.done:
+	case <-ex.life.Done():
 		return
 	default:
 	}

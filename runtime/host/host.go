@@ -115,9 +115,8 @@ type Hosts struct {
 	opts  Options
 	pools map[string]*pool
 
-	closing       chan struct{} // closed when Close begins: waiting times become short
-	kill          chan struct{} // closed when the context of Close ends: waiting times become zero
-	killOnce      sync.Once
+	closing       lifetime // ends when Close begins: waiting times become short
+	kill          lifetime // ends when the context of Close ends: waiting times become zero
 	delivered     deliveries
 	left          atomic.Bool // Suspend was called: open exchanges belong to the process that resumes the run
 	suspended     atomic.Bool // in addition, the processes continue to run under the keeper
@@ -150,8 +149,8 @@ func New(o Options) *Hosts {
 	h := &Hosts{
 		opts:          o,
 		pools:         map[string]*pool{},
-		closing:       make(chan struct{}),
-		kill:          make(chan struct{}),
+		closing:       newLifetime(),
+		kill:          newLifetime(),
 		processCounts: map[string]int{},
 		versions:      map[string]*versionCheck{},
 		exchanges:     map[int64]*exchange{},
@@ -225,7 +224,7 @@ func (h *Hosts) Close(ctx context.Context) error {
 	case <-done:
 		return nil
 	case <-ctx.Done():
-		h.killOnce.Do(func() { close(h.kill) })
+		h.kill.end(nil)
 		<-done
 		return context.Cause(ctx)
 	}
@@ -240,7 +239,7 @@ func (h *Hosts) beginClose() {
 		return
 	}
 	h.closed = true
-	close(h.closing)
+	h.closing.end(ErrClosed)
 	open := slices.Collect(maps.Keys(h.exchanges))
 	h.mu.Unlock()
 	for _, id := range open {

@@ -117,7 +117,7 @@ func (p *process) initialise(ctx context.Context, text []byte) error {
 			return p.addContext(p.cfg.errorf("did not acknowledge initialization: it sent nothing within %s", effect.Seconds(wait.Seconds())))
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-p.hosts.closing:
+		case <-p.hosts.closing.Done():
 			return ErrClosed
 		}
 	}

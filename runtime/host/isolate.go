@@ -150,15 +150,7 @@ func (d *exchangeDir) end() {
 		return
 	}
 	h, c := d.pool.hosts, d.pool.cfg
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go func() {
-		select {
-		case <-h.kill:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
+	ctx := h.kill.Context
 	name, _, branch := d.dir.Names()
 	if session := d.session(); session != "" {
 		if err := d.dir.SaveSession(c.Name, session); err != nil {
@@ -209,7 +201,7 @@ func (h *Hosts) makeWorkDir(ctx context.Context, c *Config, w *acquireSpec) (*Co
 	if err := w.dir.pool.workDirs.awaitEnding(ctx, w.session); err != nil {
 		return nil, nil, err
 	}
-	ctx, cancel := h.withClosing(ctx)
+	ctx, cancel := h.closing.bound(ctx)
 	defer cancel()
 	d, err := h.findWorkDir(ctx, c, w, at)
 	known, _ := errors.AsType[*workspace.Error](err)
@@ -449,19 +441,6 @@ func (p *workDirs) nextName(run, host string) string {
 	return fmt.Sprintf("%s-%s-%d", run, host, p.number)
 }
 
-// withClosing returns a copy of ctx that is also cancelled when Close is called.
-func (h *Hosts) withClosing(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	go func() {
-		select {
-		case <-h.closing:
-			cancel(ErrClosed)
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, func() { cancel(context.Canceled) }
-}
-
 // addWorkDir adds the directory of the work to a result, and the branch and the name of its
 // workspace.
 func (p *process) addWorkDir(m *effect.HostMessage) {
@@ -505,7 +484,7 @@ func (p *workDirs) awaitEnding(ctx context.Context, session string) error {
 		case <-d.ended:
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-d.pool.hosts.closing:
+		case <-d.pool.hosts.closing.Done():
 			return ErrClosed
 		}
 	}

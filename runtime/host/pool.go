@@ -105,7 +105,7 @@ func (pl *pool) awaitSlot(ctx context.Context, p *waiter) (*slot, error) {
 		return s, nil
 	case <-ctx.Done():
 		err = context.Cause(ctx)
-	case <-pl.hosts.closing:
+	case <-pl.hosts.closing.Done():
 		err = ErrClosed
 	}
 	pl.cancelWait(p)
@@ -172,7 +172,7 @@ func (s *slot) acquireOnce(ctx context.Context, w acquireSpec) (*process, error)
 		case <-s.proc.stages.terminated:
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
-		case <-s.pool.hosts.closing:
+		case <-s.pool.hosts.closing.Done():
 			return nil, ErrClosed
 		}
 		s.proc = nil

@@ -177,7 +177,7 @@ func (p *process) release(served bool) {
 		return
 	}
 	select {
-	case <-p.hosts.closing:
+	case <-p.hosts.closing.Done():
 		p.retire(closeInputWait)
 	default:
 	}
@@ -279,11 +279,11 @@ func (p *process) retire(wait time.Duration) {
 		select {
 		case <-p.conn.Done():
 		case <-t.C:
-		case <-p.hosts.kill:
+		case <-p.hosts.kill.Done():
 		}
 		p.bridge.closeBridge()
 		p.service.End()
-		p.conn.End(termWait, p.hosts.kill)
+		p.conn.End(termWait, p.hosts.kill.Done())
 		p.dropUnread()
 		p.service.Wait()
 		if p.keeper.conn == nil { // otherwise the keeper does it

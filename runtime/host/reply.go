@@ -31,7 +31,7 @@ func (h *Hosts) replyToHost(ctx context.Context, r *effect.ExchangeReply) error 
 	defer ex.returnBuffer(line)
 	for {
 		select {
-		case <-ex.done:
+		case <-ex.life.Done():
 			if f := ex.inbox.failureError(); f != nil {
 				return f
 			}
@@ -51,7 +51,7 @@ func (h *Hosts) replyToHost(ctx context.Context, r *effect.ExchangeReply) error 
 		select {
 		// the process is not nil here, because tryReply holds the reply while there is no process
 		case <-ex.currentProcess().out.senderSpace:
-		case <-ex.done:
+		case <-ex.life.Done():
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}

@@ -168,7 +168,7 @@ func (pl *pool) newRestoredExchange(r *effect.ExchangeOpen, key string) *exchang
 		pl.free = slices.Delete(pl.free, at, at+1)
 	}
 	pl.mu.Unlock()
-	ex := &exchange{pool: pl, slot: s, inbox: newInbox(), request: r, prompt: pl.cfg.promptWith(r, promptOptions{withTools: pl.cfg.SendTools, key: key}), key: key, acquireSpec: specOf(r), done: make(chan struct{}), stopInterrupt: func() bool { return false }}
+	ex := &exchange{pool: pl, slot: s, inbox: newInbox(), request: r, prompt: pl.cfg.promptWith(r, promptOptions{withTools: pl.cfg.SendTools, key: key}), key: key, acquireSpec: specOf(r), life: newLifetime(), stopInterrupt: func() bool { return false }}
 	ex.inbox.turns.request, ex.inbox.exchange = r, ex
 	return ex
 }

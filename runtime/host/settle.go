@@ -189,7 +189,7 @@ func (s *settling) await(ctx context.Context) error {
 		case <-changed:
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-h.closing:
+		case <-h.closing.Done():
 			return ErrClosed
 		}
 	}
@@ -283,7 +283,7 @@ func (h *Hosts) listTasks(ctx context.Context, r *effect.HostTasks) (*effect.Hos
 			return nil, pool.cfg.errorf("did not finish its background work within %s: %s", effect.Seconds(r.Seconds), adapter.Titles(all)).With("code", "timeout")
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
-		case <-h.closing:
+		case <-h.closing.Done():
 			return nil, ErrClosed
 		}
 	}

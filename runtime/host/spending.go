@@ -134,18 +134,9 @@ func (h *Hosts) openSlot(ctx context.Context, r *effect.ExchangeOpen, at *waiter
 		err = acquire(ctx)
 		return s, nil, err
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	waits := func(why string) {
-		h.logf("info", pool.cfg, "%s", why)
-		go func() {
-			select {
-			case <-h.closing:
-				cancel(ErrClosed)
-			case <-ctx.Done():
-			}
-		}()
-	}
+	ctx, cancel := h.closing.bound(ctx)
+	defer cancel()
+	waits := func(why string) { h.logf("info", pool.cfg, "%s", why) }
 	q := &Opening{Host: r.Host, Key: effect.KeyOf(ctx), Acquire: acquire, Release: func() { pool.releaseSlot(s) }}
 	for _, id := range r.Within {
 		if ex, err := h.lookupExchange(id); err == nil && ex.inbox.meter != nil {

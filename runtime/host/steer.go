@@ -252,7 +252,7 @@ func (t *turns) stopInterrupt() {
 func (ex *exchange) awaitOutcome(ctx context.Context, m *steerMessage) (string, error) {
 	select {
 	case <-m.settled:
-	case <-ex.done:
+	case <-ex.life.Done():
 	case <-ex.inbox.end():
 	case <-ctx.Done():
 	}

@@ -174,7 +174,7 @@ func idOf(line []byte) string {
 
 // serviceOptions returns the options of the service that performs the agent's requests.
 func (p *process) serviceOptions() service.Options {
-	own := &terminalhost.Set{Name: p.cfg.Name, Start: p.startCommand, Stop: p.hosts.kill}
+	own := &terminalhost.Set{Name: p.cfg.Name, Start: p.startCommand, Stop: p.hosts.kill.Done()}
 	return service.Options{
 		Answer:    p.answerRequest,
 		IsFull:    func() bool { return p.out.isFull() },

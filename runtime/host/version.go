@@ -75,14 +75,14 @@ func (h *Hosts) runVersionCommand(command string, c *Config, env []string, start
 		}
 		output <- string(line.Text)
 	}()
-	defer p.End(termWait, h.kill)
+	defer p.End(termWait, h.kill.Done())
 	ctx, cancel := context.WithTimeout(context.Background(), c.initTimeout())
 	defer cancel()
 	select {
 	case line := <-output:
 		return strings.TrimSpace(line)
 	case <-ctx.Done():
-	case <-h.closing:
+	case <-h.closing.Done():
 	}
 	return ""
 }
@@ -103,7 +103,7 @@ func (p *process) checkVersion(ctx context.Context) error {
 	case <-check.done:
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-p.hosts.closing:
+	case <-p.hosts.closing.Done():
 		return ErrClosed
 	}
 	version := versionPattern().FindString(check.output)
