@@ -31,7 +31,6 @@ type Pass struct {
 // Passes are the optimizer's passes in the order in which they run.
 var Passes = [...]Pass{
 	inlining:  {"inline"}, // replace calls of small functions, and of closures given to small functions, by their code
-	deciding:  {"decide"}, // remove tests whose outcome an earlier test determines: nested patterns become decision trees
 	splitting: {"split"},  // give each value of a register that holds several in turn its own register
 	unboxing:  {"unbox"},  // store numbers that only pass through full registers in typed ones, and arrays of them as typed arrays
 	copying:   {"copy"},   // let readers of a copy read the original
@@ -47,7 +46,6 @@ var Passes = [...]Pass{
 
 const (
 	inlining = iota
-	deciding
 	splitting
 	unboxing
 	copying
@@ -221,9 +219,6 @@ func (u *unit) passes() {
 	worth := len(u.code) <= shortCode || slices.ContainsFunc(u.code, loops)
 	for round := range rounds {
 		u.changed = false
-		if on.has(deciding) {
-			decide(u)
-		}
 		if worth {
 			u.byWebs(on.has(splitting) && round == 0, on.has(unboxing))
 		}
