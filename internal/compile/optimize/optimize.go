@@ -40,7 +40,6 @@ var Passes = [...]Pass{
 	threading: {"thread"}, // retarget jumps to jumps
 	killing:   {"dead"},   // remove instructions whose results are not read; compute moved values in their target register
 	hoisting:  {"hoist"},  // compute values that are equal in each round of a loop before the loop
-	matching:  {"match"},  // move the tests of a match of an Int, an enum or a String to its start, where the VM uses a table
 	choosing:  {"hot"},    // limit the other passes to functions that may run often: with a loop, called in one, or used as a value
 }
 
@@ -55,7 +54,6 @@ const (
 	threading
 	killing
 	hoisting
-	matching
 	choosing
 )
 
@@ -238,10 +236,6 @@ func (u *unit) passes() {
 	}
 	if on.has(hoisting) && worth {
 		hoist(u)
-	}
-	if on.has(matching) {
-		match(u)
-		u.pack()
 	}
 }
 
