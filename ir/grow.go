@@ -15,9 +15,6 @@ type Growth struct {
 	indices [kinds]map[string]int // index of the last element with a key, by table and key
 }
 
-// Grown contains the sizes of a program's tables before an addition.
-type Grown struct{ Functions, Agents, Hosts, Tools, Stores, Methods int }
-
 // Grow returns a Growth that begins with the program p.
 func Grow(p *Program) *Growth {
 	g := &Growth{Program: p}
@@ -32,9 +29,9 @@ func Grow(p *Program) *Growth {
 
 // Add adds the closure root of the program other and the parts of other that it reaches. If the
 // program already has a function that contains root, other is the program with root inserted, and
-// all that the program has is unchanged. Add returns the number of root in the grown program, and
-// the sizes of the tables before the addition. After an error the program is unchanged.
-func (g *Growth) Add(other *Program, root int) (n int, before Grown, err error) {
+// all that the program has is unchanged. Add returns the number of root in the grown program. After
+// an error the program is unchanged.
+func (g *Growth) Add(other *Program, root int) (n int, err error) {
 	base := g.Program
 	copied := *base
 	out := &copied
@@ -44,12 +41,11 @@ func (g *Growth) Add(other *Program, root int) (n int, before Grown, err error) 
 	x := &grower{base: base, other: other, out: out, root: root, types: map[int]int{}, g: g}
 	x.reach()
 	if err := x.findUnchanged(); err != nil {
-		return 0, before, err
+		return 0, err
 	}
 	if err := x.add(); err != nil {
-		return 0, before, err
+		return 0, err
 	}
-	before = Grown{len(base.Functions), len(base.Agents), len(base.Hosts), len(base.Tools), len(base.Stores), len(base.Methods)}
 	g.Program = out
 	for k := range kinds {
 		for _, n := range x.reached[k] {
@@ -58,7 +54,7 @@ func (g *Growth) Add(other *Program, root int) (n int, before Grown, err error) 
 			}
 		}
 	}
-	return x.to[kindFunction][root], before, nil
+	return x.to[kindFunction][root], nil
 }
 
 // kind identifies one of the tables.

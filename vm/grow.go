@@ -47,32 +47,33 @@ func (m *image) hasRoom(p *ir.Program, n int) bool {
 	return len(p.Constants) <= cap(m.constants) && code <= cap(m.code)
 }
 
-// Grow loads the declarations that ir.Growth added to the program. before describes the program
-// before the addition. Added code has no marks. The VM's tasks have ended, or are stopped by a
-// debugger, which has no space for an unlimited number of additions. After an error the VM can load
-// no further additions.
-func (m *VM) Grow(p *ir.Program, before ir.Grown) error {
+// Grow loads the declarations that ir.Growth added to the program, and p is the result. Added code
+// has no marks. The VM's tasks have ended, or are stopped by a debugger, which has no space for an
+// unlimited number of additions. After an error the VM can load no further additions.
+func (m *VM) Grow(p *ir.Program) error {
+	before := m.image.program
+	first := len(before.Functions)
 	if m.sched.alive > 0 {
-		if !m.image.hasRoom(p, before.Functions) {
+		if !m.image.hasRoom(p, first) {
 			return errors.New("no more expressions can be evaluated: restart the program")
 		}
 		m.image.positionMap() // the map is computed before the addition: no code requests positions of added functions
 	}
 	l, code := loader{image: m.image, config: &m.config}, len(m.image.code)
-	if err := l.growData(p, before.Functions); err != nil {
+	if err := l.growData(p, first); err != nil {
 		return err
 	}
-	for i := before.Functions; i < len(p.Functions); i++ {
+	for i := first; i < len(p.Functions); i++ {
 		f := &m.image.functions[i]
 		f.info, f.number = &p.Functions[i], i
 		f.Name, f.Params, f.registers = f.info.Name, len(f.info.Params), f.info.Registers
 	}
-	for i := before.Functions; i < len(p.Functions); i++ {
+	for i := first; i < len(p.Functions); i++ {
 		if err := l.loadFunction(&m.image.functions[i]); err != nil {
 			return fmt.Errorf("load %s: %w", m.image.functions[i].Name, err)
 		}
 	}
-	if err := l.moreMethods(before.Methods); err != nil {
+	if err := l.moreMethods(len(before.Methods)); err != nil {
 		return err
 	}
 	if err := l.loadHosts(); err != nil {
@@ -83,7 +84,7 @@ func (m *VM) Grow(p *ir.Program, before ir.Grown) error {
 	}
 	l.resolveCallsFrom(code)
 	m.methods = methodCache{}
-	m.replace(before.Tools)
+	m.replace(len(before.Tools))
 	m.declare()
 	return nil
 }

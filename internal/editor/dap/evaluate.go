@@ -98,11 +98,11 @@ func (k *exprCompiler) compile(r *Run, at place) (*compiled, error) {
 	if k.broken != nil {
 		return nil, k.broken
 	}
-	n, before, err := k.growth.Add(c.Program, c.Number)
+	n, err := k.growth.Add(c.Program, c.Number)
 	if err != nil {
 		return nil, err
 	}
-	if k.broken = r.debuggee.vm.Grow(k.growth.Program, before); k.broken != nil {
+	if k.broken = r.debuggee.vm.Grow(k.growth.Program); k.broken != nil {
 		return nil, k.broken
 	}
 	return &compiled{function: n, captures: c.Captures, console: used, result: c.Result, body: c.Body}, nil
