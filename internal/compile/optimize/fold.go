@@ -345,8 +345,8 @@ func (f folder) jump(in ir.Instr) (to bool, taken ir.Instr, ok bool) {
 	return false, in, false
 }
 
-// jumpsIf maps an operation that sets a Bool to the jump that jumps if this Bool is true, and others
-// to OpMove, the zero value.
+// jumpsIf maps an operation that sets a Bool to the jump that jumps if this Bool is true. It maps
+// other operations to OpMove, the zero value.
 var jumpsIf = [256]ir.Op{ir.OpEqInt: ir.OpJumpEqInt, ir.OpLtInt: ir.OpJumpLtInt, ir.OpLeInt: ir.OpJumpLeInt,
 	ir.OpLtFloat: ir.OpJumpLtFloat, ir.OpLeFloat: ir.OpJumpLeFloat, ir.OpNot: ir.OpJumpIfNot, ir.OpIsNil: ir.OpJumpNil}
 
