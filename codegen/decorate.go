@@ -40,19 +40,36 @@ type decoratorRegs struct{ call, shown, key int }
 // policyClosure creates a closure that calls the closure in the register call. The created
 // closure's function has the policy onUnknown.
 func (f *builder) policyClosure(name, onUnknown string, call int) int {
-	g, n, info, pos := f.g, f.g.reserve(), f.info, f.pos
+	n := f.g.capturing(f.info, name, f.pos, 1, func(b *builder) int {
+		b.out.OnUnknown = onUnknown
+		return b.callClosure(b.loadCaptured(0))
+	})
+	return f.capturingRegisters(n, call)
+}
+
+// capturing returns the index of a closure's function with n captured values. body generates its
+// code and returns the register of the result.
+func (g *generator) capturing(info *sema.Info, name string, at source.Pos, n int, body func(f *builder) int) int {
+	i := g.reserve()
 	g.enqueue(func() {
-		g.build(n, func(bool) *builder {
-			b := g.newFn(info, "__"+name, pos, signature{result: ir.Full, abi: ir.FullABI})
-			b.out.Captures, b.out.OnUnknown = 1, onUnknown
-			b.emit(ir.OpReturn, b.callClosure(b.loadCaptured(0)), 0, 0, 0)
-			return b.finishFunction()
+		g.build(i, func(bool) *builder {
+			f := g.newFn(info, "__"+name, at, signature{result: ir.Full, abi: ir.FullABI})
+			f.out.Captures = n
+			f.emit(ir.OpReturn, body(f), 0, 0, 0)
+			return f.finishFunction()
 		})
 	})
+	return i
+}
+
+// capturingRegisters creates a closure of function n that captures the values of registers.
+func (f *builder) capturingRegisters(n int, registers ...int) int {
 	c := f.alloc()
 	base := f.top
-	f.emit(ir.OpMove, f.alloc(), call, 0, 0)
-	f.emit(ir.OpNewClosure, c, base, 1, int32(n))
+	for _, r := range registers {
+		f.emit(ir.OpMove, f.alloc(), r, 0, 0)
+	}
+	f.emit(ir.OpNewClosure, c, base, len(registers), int32(n))
 	f.free(base)
 	return c
 }
@@ -80,24 +97,10 @@ func (f *builder) callDecorated(name string, ds []*sema.Decoration, x decoratorR
 
 // wrapCall creates a closure that runs the call inside the decorator d.
 func (f *builder) wrapCall(name string, d *sema.Decoration, x decoratorRegs) int {
-	g, n, info, pos := f.g, f.g.reserve(), f.info, f.pos
-	g.enqueue(func() {
-		g.build(n, func(bool) *builder {
-			b := g.newFn(info, "__"+name, pos, signature{result: ir.Full, abi: ir.FullABI})
-			b.out.Captures = 3
-			in := decoratorRegs{call: b.loadCaptured(0), shown: b.loadCaptured(1), key: b.loadCaptured(2)}
-			b.emit(ir.OpReturn, b.decorate(name, d, in), 0, 0, 0)
-			return b.finishFunction()
-		})
+	n := f.g.capturing(f.info, name, f.pos, 3, func(b *builder) int {
+		return b.decorate(name, d, decoratorRegs{call: b.loadCaptured(0), shown: b.loadCaptured(1), key: b.loadCaptured(2)})
 	})
-	c := f.alloc()
-	base := f.top
-	for _, r := range []int{x.call, x.shown, x.key} {
-		f.emit(ir.OpMove, f.alloc(), r, 0, 0)
-	}
-	f.emit(ir.OpNewClosure, c, base, 3, int32(n))
-	f.free(base)
-	return c
+	return f.capturingRegisters(n, x.call, x.shown, x.key)
 }
 
 // loadCaptured loads captured value i into a new register.
@@ -166,23 +169,16 @@ func (g *generator) decoratedFunction(n, inner int, fn *sema.Function) {
 // innerCall returns the index of a closure's function. The function calls function n, which has the
 // signature s, with the captured values as arguments.
 func (g *generator) innerCall(info *sema.Info, name string, at source.Pos, n int, s signature) int {
-	i := g.reserve()
-	g.enqueue(func() {
-		g.build(i, func(bool) *builder {
-			f := g.newFn(info, "__"+name, at, signature{result: ir.Full, abi: ir.FullABI})
-			f.out.Captures = len(s.params)
-			w := f.alloc()
-			for k, c := range s.params {
-				r := f.loadCaptured(k)
-				f.emit(ir.OpShare, r, 0, 0, 0)
-				f.move(r, c, val{reg: r, class: ir.Full})
-			}
-			f.emit(ir.OpCall, w, 0, 0, int32(n))
-			f.emit(ir.OpReturn, f.boxed(f.result(w, s.result), -1).reg, 0, 0, 0)
-			return f.finishFunction()
-		})
+	return g.capturing(info, name, at, len(s.params), func(f *builder) int {
+		w := f.alloc()
+		for k, c := range s.params {
+			r := f.loadCaptured(k)
+			f.emit(ir.OpShare, r, 0, 0, 0)
+			f.move(r, c, val{reg: r, class: ir.Full})
+		}
+		f.emit(ir.OpCall, w, 0, 0, int32(n))
+		return f.boxed(f.result(w, s.result), -1).reg
 	})
-	return i
 }
 
 // argumentMap creates a map from parameter names to arguments, for decorators that show the
@@ -269,21 +265,14 @@ func (f *builder) stageKey(s *sema.Stage, in int) int {
 // stageCall returns the index of a closure's function with n+1 captured values. The function calls
 // the last captured value, which is a closure, with the other n values as arguments.
 func (g *generator) stageCall(info *sema.Info, name string, at source.Pos, n int) int {
-	i := g.reserve()
-	g.enqueue(func() {
-		g.build(i, func(bool) *builder {
-			f := g.newFn(info, "__"+name, at, signature{result: ir.Full, abi: ir.FullABI})
-			f.out.Captures = n + 1
-			w := f.loadCaptured(n)
-			for k := range n {
-				f.emit(ir.OpShare, f.loadCaptured(k), 0, 0, 0)
-			}
-			f.emit(ir.OpCallClosure, w, n, 0, 0)
-			f.emit(ir.OpReturn, w, 0, 0, 0)
-			return f.finishFunction()
-		})
+	return g.capturing(info, name, at, n+1, func(f *builder) int {
+		w := f.loadCaptured(n)
+		for k := range n {
+			f.emit(ir.OpShare, f.loadCaptured(k), 0, 0, 0)
+		}
+		f.emit(ir.OpCallClosure, w, n, 0, 0)
+		return w
 	})
-	return i
 }
 
 // stageClosure creates the closure of a stage's body in register d. The closure captures the values

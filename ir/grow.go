@@ -4,18 +4,16 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 )
 
-// Growth is a program to which parts of further programs are added, for the REPL. A part that a
-// further program has in common with it is identified by name and content, so that unchanged
-// agents, hosts, stores and tools are not added again.
+// Growth is a program to which parts of further programs are added, for the REPL and for the
+// expressions of a debugger. A part that a further program has in common with it is identified by
+// name and content, so that unchanged agents, hosts, stores and tools are not added again.
 type Growth struct {
 	Program *Program
 	indices [kinds]map[string]int // index of the last element with a key, by table and key
 }
-
-// Grown contains the sizes of a program's tables before an addition.
-type Grown struct{ Functions, Agents, Hosts, Tools, Stores, Methods int }
 
 // Grow returns a Growth that begins with the program p.
 func Grow(p *Program) *Growth {
@@ -29,32 +27,34 @@ func Grow(p *Program) *Growth {
 	return g
 }
 
-// Add adds the parts of the program other that its function root reaches. It returns the number of
-// root in the grown program, and the sizes of the tables before the addition. After an error the
-// program is unchanged.
-func (g *Growth) Add(other *Program, root int) (n int, before Grown, err error) {
+// Add adds the closure root of the program other and the parts of other that it reaches. If the
+// program already has a function that contains root, other is the program with root inserted, and
+// all that the program has is unchanged. Add returns the number of root in the grown program. After
+// an error the program is unchanged.
+func (g *Growth) Add(other *Program, root int) (n int, err error) {
 	base := g.Program
 	copied := *base
 	out := &copied
 	out.Functions, out.Constants, out.Types = slices.Clone(base.Functions), slices.Clone(base.Constants), slices.Clone(base.Types)
 	out.Natives, out.Files, out.Methods = slices.Clone(base.Natives), slices.Clone(base.Files), slices.Clone(base.Methods)
 	out.Agents, out.Hosts, out.Tools, out.Stores = slices.Clone(base.Agents), slices.Clone(base.Hosts), slices.Clone(base.Tools), slices.Clone(base.Stores)
-	x := &grower{extension: extension{base: base, other: other, out: out, types: map[int]int{}, functions: map[int]int{}}, g: g}
-	x.reach(root)
+	x := &grower{base: base, other: other, out: out, root: root, types: map[int]int{}, g: g}
+	x.reach()
 	if err := x.findUnchanged(); err != nil {
-		return 0, before, err
+		return 0, err
 	}
 	if err := x.add(); err != nil {
-		return 0, before, err
+		return 0, err
 	}
-	before = Grown{len(base.Functions), len(base.Agents), len(base.Hosts), len(base.Tools), len(base.Stores), len(base.Methods)}
 	g.Program = out
 	for k := range kinds {
 		for _, n := range x.reached[k] {
-			g.indices[k][x.keys[k][n]] = x.to[k][n]
+			if k != kindFunction || !x.isNew(n) {
+				g.indices[k][x.keys[k][n]] = x.to[k][n]
+			}
 		}
 	}
-	return x.to[kindFunction][root], before, nil
+	return x.to[kindFunction][root], nil
 }
 
 // kind identifies one of the tables.
@@ -72,7 +72,8 @@ const (
 // roleKinds maps roles of operands to tables.
 var roleKinds = map[Role]kind{RoleFunction: kindFunction, RoleAgent: kindAgent, RoleHost: kindHost, RoleTool: kindTool, RoleStore: kindStore}
 
-// keysOf returns the keys of a table's elements: their names, made unique.
+// keysOf returns the keys of a table's elements: their names, made unique. The lines of the main
+// file, which is the first, differ between the inputs of a session.
 func keysOf(p *Program, k kind) []string {
 	var names []string
 	switch k {
@@ -80,7 +81,7 @@ func keysOf(p *Program, k kind) []string {
 		for i := range p.Functions {
 			f := &p.Functions[i]
 			name := f.Name
-			if f.File >= 0 && f.File < len(p.Files) && p.Files[f.File].Text == "" {
+			if f.File > 0 && f.File < len(p.Files) {
 				name = fmt.Sprintf("%s:%d %s", p.Files[f.File].Name, f.Line, f.Name)
 			}
 			names = append(names, name)
@@ -112,20 +113,39 @@ func keysOf(p *Program, k kind) []string {
 
 // grower is the state of one addition.
 type grower struct {
-	extension
-	g       *Growth
-	keys    [kinds][]string
-	reached [kinds][]int
-	to      [kinds]map[int]int // index in the grown program of each reachable element; -1 if the element must be added
+	base, other, out *Program
+	root             int
+	inserted         bool // other is the base program with root inserted
+	g                *Growth
+	keys             [kinds][]string
+	reached          [kinds][]int
+	to               [kinds]map[int]int // index in the grown program of each reachable element; -1 if the element must be added
+	types            map[int]int        // index in the grown program of each type of other that it needs
+	texts            map[string]int
+	constants        map[string]int
+}
+
+// isNew reports whether function n is root, or a closure in root.
+func (x *grower) isNew(n int) bool { return n == x.root || x.contains(x.root, n) }
+
+// contains reports whether function n is a closure in function outer.
+func (x *grower) contains(outer, n int) bool {
+	f, o := &x.other.Functions[n], &x.other.Functions[outer]
+	return f.File == o.File && strings.HasPrefix(f.Name, o.Name+" closure ")
 }
 
 // reach finds the elements that root reaches, and those that the methods of the program reach,
 // because code finds methods by name.
-func (x *grower) reach(root int) {
+func (x *grower) reach() {
 	for k := range kinds {
 		x.keys[k], x.to[k] = keysOf(x.other, k), map[int]int{}
 	}
-	x.mark(kindFunction, root)
+	for n := range x.other.Functions {
+		if _, found := x.g.indices[kindFunction][x.keys[kindFunction][n]]; found && x.contains(n, x.root) {
+			x.inserted = true
+		}
+	}
+	x.mark(kindFunction, x.root)
 	for _, m := range x.other.Methods {
 		x.mark(kindFunction, m.Function)
 	}
@@ -148,11 +168,13 @@ func (x *grower) mark(k kind, n int) {
 		return
 	}
 	at, found := x.g.indices[k][x.keys[k][n]]
-	if !found {
+	if !found || k == kindFunction && x.isNew(n) {
 		at = -1
 	}
 	x.to[k][n] = at
-	x.reached[k] = append(x.reached[k], n)
+	if at < 0 || !x.inserted {
+		x.reached[k] = append(x.reached[k], n)
+	}
 }
 
 // markReferenced marks the elements to which element n refers.
@@ -349,39 +371,6 @@ func bareBlock(b Block) Block {
 		b.Inlined = nil
 	}
 	return b
-}
-
-// function returns a copy of a function of other, with the numbers of the grown program.
-func (x *grower) function(f *Function) (Function, error) {
-	x.functions = x.to[kindFunction]
-	g, err := x.extension.function(f)
-	if err != nil {
-		return g, err
-	}
-	for i := range g.Listens {
-		if l := &g.Listens[i]; l.Host >= 0 {
-			l.Host = x.to[kindHost][l.Host]
-		}
-	}
-	x.entities(&g.Block)
-	for i := range g.Listens {
-		for j := range g.Listens[i].Handlers {
-			x.entities(&g.Listens[i].Handlers[j].Block)
-		}
-	}
-	return g, nil
-}
-
-// entities replaces the numbers in operands that refer to declarations.
-func (x *grower) entities(b *Block) {
-	for i := range b.Code {
-		in := &b.Code[i]
-		for _, o := range Describe(in.Op).Operands {
-			if k, is := roleKinds[o.Role]; is && k != kindFunction {
-				in.Set(o.Field, int64(x.to[k][int(in.Get(o.Field))]))
-			}
-		}
-	}
 }
 
 // add appends the elements that are not unchanged.

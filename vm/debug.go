@@ -99,7 +99,7 @@ type Raise struct {
 type debugging struct {
 	marks   []*Mark
 	classes map[position]ir.Classes
-	natives map[int32]int32 // for natives that only grafts use: index in the image's table, by index in the program's table
+	natives map[int32]int32 // for natives that only added code uses: index in the image's table, by index in the program's table
 }
 
 // pendingCalls are the functions that other goroutines passed to VM.Do.
@@ -108,12 +108,6 @@ type pendingCalls struct {
 	mu   sync.Mutex
 	list []func()
 }
-
-// Space reserved for grafts, in instructions and in constants.
-const (
-	graftCode      = 1 << 18
-	graftConstants = 1 << 14
-)
 
 // debugMarks returns the kinds of the marks of a block by the index of the instruction that follows
 // the mark. It returns nil if the block has none.
@@ -177,12 +171,6 @@ func (m *image) placeMarks(n int) {
 		}
 		m.code[k.pc] = ins{op: uint8(ir.OpJump)}
 	}
-}
-
-// makeRoom reserves space so that code and constants can grow without being moved.
-func (m *loader) makeRoom() {
-	m.code = slices.Grow(m.code, graftCode)
-	m.constants = slices.Grow(m.constants, graftConstants)
 }
 
 // Marks returns the marks of the program.

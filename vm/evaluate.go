@@ -8,96 +8,11 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/value"
-	"github.com/concerto-lang/concerto/ir"
 )
 
-// Evaluation for a debugger: functions are grafted onto the running program, and one of them runs
-// while all tasks are stopped.
+// Evaluation for a debugger: a function that Grow has added runs while all tasks are stopped.
 
-// Graft adds the functions of the extended program p with the number n and above. The functions
-// below n must be those of the running program.
-func (m *VM) Graft(p *ir.Program, n int) error {
-	l := loader{image: m.image, config: &m.config} // without a debugger, because grafted code has no marks
-	constants, code := len(p.Constants), len(m.image.code)
-	if constants > cap(m.image.constants) || cap(m.image.code)-code < graftLeast {
-		return errors.New("no more expressions can be evaluated: restart the program")
-	}
-	m.image.positionMap() // the map is computed before the extension: no code requests positions of grafted functions
-	if err := l.graftData(p, n); err != nil {
-		return err
-	}
-	for i := n; i < len(p.Functions); i++ {
-		f := &m.image.functions[i]
-		f.info, f.number = &p.Functions[i], i
-		f.Name, f.Params, f.registers = f.info.Name, len(f.info.Params), f.info.Registers
-	}
-	for i := n; i < len(p.Functions); i++ {
-		if len(m.image.code)+4*len(p.Functions[i].Code)+graftLeast > cap(m.image.code) {
-			return errors.New("the expression is too large")
-		}
-		if err := l.loadFunction(&m.image.functions[i]); err != nil {
-			return fmt.Errorf("could not load %s: %w", m.image.functions[i].Name, err)
-		}
-	}
-	l.resolveCallsFrom(code)
-	return nil
-}
-
-// graftData adds the constants, types and natives to which the grafted code refers, and reserves
-// space for the functions from number n on.
-func (m *loader) graftData(p *ir.Program, n int) error {
-	m.constants = m.constants[:len(m.program.Constants)] // remove the padding
-	for _, c := range p.Constants[len(m.program.Constants):] {
-		m.constants = append(m.constants, constantOf(c))
-	}
-	if err := m.graftTables(p); err != nil {
-		return err
-	}
-	m.functions = append(m.functions, make([]function, len(p.Functions)-n)...)
-	m.closures = append(m.closures, make([]value.Slot, len(p.Functions)-n)...)
-	m.program = p
-	return nil
-}
-
-// resolveCallsFrom resolves the calls in the instructions from index code on.
-func (m *loader) resolveCallsFrom(code int) {
-	m.resolveCalls(code)
-	for pc := code; pc < len(m.code); pc++ {
-		if in := &m.code[pc]; ir.Op(in.op) == ir.OpCallNative {
-			if n, moved := m.debug.natives[in.imm]; moved {
-				in.imm = n
-			}
-		}
-	}
-}
-
-// graftLeast is the minimum free space, in instructions.
-const graftLeast = 1 << 12
-
-// graftTables adds the types and natives of the extended program that the image does not contain.
-func (m *loader) graftTables(p *ir.Program) error {
-	was := m.program
-	m.program = p
-	defer func() { m.program = was }()
-	if err := m.moreTypes(len(was.Types)); err != nil {
-		return err
-	}
-	own := len(was.Natives)
-	for i, name := range p.Natives[own:] {
-		call := m.find(name)
-		if call == nil {
-			return fmt.Errorf("unknown library function %s", name)
-		}
-		if m.debug.natives == nil {
-			m.debug.natives = map[int32]int32{}
-		}
-		m.debug.natives[int32(own+i)] = int32(len(m.natives)) // the image's table also contains natives of effects, so that the indexes differ
-		m.natives = append(m.natives, native{name, call})
-	}
-	return nil
-}
-
-// Evaluation is a call of a grafted function.
+// Evaluation is a call of a function that Grow has added.
 type Evaluation struct {
 	Function int
 	Captured []value.Slot // values that the function captures as a closure

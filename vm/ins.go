@@ -55,10 +55,6 @@ const (
 	opMark             // records the run's position for a profile
 	opStep             // calls the Stepper at the start of a line
 	opStop             // stops at mark imm of a debugger
-	opSwitchInt        // a sequence of JumpEqIntK, as a table of imm opCase
-	opSwitchVariant    // a sequence of JumpVariant, as a table
-	opSwitchText       // a sequence of JumpEqualK of Strings; b and c are the number of opCase, imm is the table
-	opCase             // an entry of a table; imm is its target
 	opCount            // counts the executions of the next instruction
 	opNumber
 )

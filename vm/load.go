@@ -239,13 +239,6 @@ func (m *loader) loadBlock(f *function, h *handler, b *ir.Block) error {
 			i += n
 			continue
 		}
-		if n := m.table(b.Code, i, fusing); n > 0 {
-			for k := 1; k < n; k++ {
-				at[i+k] = at[i]
-			}
-			i += n
-			continue
-		}
 		in, err := m.loadIns(f, b.Code[i])
 		if err != nil {
 			return fmt.Errorf("instruction %d, %s: %w", i, b.Code[i].Op, err)
@@ -285,7 +278,7 @@ func (m *loader) loadBlock(f *function, h *handler, b *ir.Block) error {
 // jumps reports whether the imm of an operation is a jump target.
 func jumps(op uint8) bool {
 	if op >= opTrap {
-		return op == opSkipPresent || op == opCase
+		return op == opSkipPresent
 	}
 	return ir.Shapes[op].Target
 }
@@ -382,8 +375,7 @@ type image struct {
 	closures    []value.Slot // closures of functions without captures, created on first use
 	natives     []native     // the program's natives, then those that perform its effects
 	constants   []value.Slot
-	reciprocals map[int32]int32  // index in constants, by divisor
-	texts       []map[string]int // for opSwitchText: number of the case, by the String
+	reciprocals map[int32]int32 // index in constants, by divisor
 	tallies
 	mapped *positionMap // created on first use
 	debug  debugging    // used with Observer.Debugger

@@ -14,7 +14,7 @@ type positionMap struct {
 	m      *image
 	states *ir.States
 	blocks map[*ir.Block]int32 // number of the block, by its IR
-	size   int                 // number of blocks of the program; those of grafts follow
+	size   int                 // number of blocks of the program; those of added code follow
 }
 
 func (m *image) positionMap() *positionMap {

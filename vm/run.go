@@ -353,25 +353,6 @@ func (t *task) run() status {
 				ip = jump(ip, in.imm)
 			}
 			continue
-		case ir.Op(opSwitchInt):
-			// b and c contain the smallest number. A match of 8 arms in a loop takes 0.7 of its
-			// time.
-			if i := uint64(*intAt(fp, in.a) - short(in)); i < uint64(in.imm) {
-				entry := unsafe.Add(ip, uintptr(i)*insSize)
-				ip = jump(unsafe.Add(entry, insSize), (*ins)(entry).imm)
-			} else {
-				ip = jump(ip, in.imm)
-			}
-			continue
-		case ir.Op(opSwitchVariant):
-			h := (*value.Head)(*refAt(fp, in.a))
-			if i := uint64(h.Sub); h.Kind == value.KindEnum && i < uint64(in.imm) {
-				entry := unsafe.Add(ip, uintptr(i)*insSize)
-				ip = jump(unsafe.Add(entry, insSize), (*ins)(entry).imm)
-			} else {
-				ip = jump(ip, in.imm)
-			}
-			continue
 		case ir.OpJumpNotVariant:
 			if h := (*value.Head)(*refAt(fp, in.a)); h.Kind != value.KindEnum || h.Sub != uint16(in.b) {
 				ip = jump(ip, in.imm)

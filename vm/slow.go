@@ -151,8 +151,6 @@ var slow = [256]func(*task, *ins) status{
 	// step.go
 	opStep: doStep,
 	opStop: doStop,
-	// table.go
-	opSwitchText: doSwitchText,
 	// text.go
 	ir.OpConcat:      opConcat,
 	ir.OpInterpolate: opInterpolate,

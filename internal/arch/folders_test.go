@@ -31,8 +31,8 @@ var crowded = map[string]int{
 	"relay/server.Server()":                69,
 	"relay/store.Store()":                  106,
 	"sema":                                 52,
-	"vm":                                   60,
-	"vm.VM()":                              90,
+	"vm":                                   59,
+	"vm.VM()":                              89,
 	"vm.task()":                            158,
 }
 

@@ -244,6 +244,10 @@ fn main() {
 	d.resume()
 	same(t, d.value("repl", "q.x + n + sum"), "88: Int")
 	same(t, d.value("watch", "sum"), "44: Int")
+	same(t, d.value("watch", "n % 7"), "2: Int")
+	same(t, d.value("watch", `"${n}" + " beats"`), `"2 beats": String`)
+	same(t, d.value("watch", "n % 7"), "2: Int") // other code was added in between
+	same(t, d.value("watch", "[n].map(twice)"), "[4]: Array<Int>")
 	d.refused("evaluate", map[string]any{"expression": "let y = 1", "context": "watch", "frameId": d.frames()[0]["id"]})
 	d.ask("disconnect", nil)
 }

@@ -53,17 +53,16 @@ func (p *Program) Interactive(ctx context.Context, o Options, use func(*Machine)
 // Program returns the program that was loaded when the machine was created.
 func (m *Machine) Program() *ir.Program { return m.program.ir }
 
-// Grow loads additions to the program. p is the extended program, and before is its size without
-// the additions.
-func (m *Machine) Grow(p *ir.Program, before ir.Grown) error {
-	for _, x := range p.Hosts[before.Hosts:] {
+// Grow loads additions to the program. p is the program with the additions.
+func (m *Machine) Grow(p *ir.Program) error {
+	for _, x := range p.Hosts[len(m.vm.Program().Hosts):] {
 		c, err := host.ParseConfig(x.Name, x.Connector, x.Params, x.Config, m.root)
 		if err != nil {
 			return err
 		}
 		m.world.AddHost(c)
 	}
-	return m.vm.Grow(p, before)
+	return m.vm.Grow(p)
 }
 
 // Line runs a function that Grow has loaded, with its captured values. It returns when the function

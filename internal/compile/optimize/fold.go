@@ -345,15 +345,14 @@ func (f folder) jump(in ir.Instr) (to bool, taken ir.Instr, ok bool) {
 	return false, in, false
 }
 
+// jumpsIf maps an operation that sets a Bool to the jump that jumps if this Bool is true. It maps
+// other operations to OpMove, the zero value.
+var jumpsIf = [256]ir.Op{ir.OpEqInt: ir.OpJumpEqInt, ir.OpLtInt: ir.OpJumpLtInt, ir.OpLeInt: ir.OpJumpLeInt,
+	ir.OpLtFloat: ir.OpJumpLtFloat, ir.OpLeFloat: ir.OpJumpLeFloat, ir.OpNot: ir.OpJumpIfNot, ir.OpIsNil: ir.OpJumpNil}
+
 // test replaces a comparison and the jump that depends on it with one instruction.
 func (f folder) test(in ir.Instr) (to bool, taken ir.Instr, ok bool) {
-	x, ok := f.k.findFact(int(in.A), f.holds, func(x ir.Instr) bool {
-		switch x.Op {
-		case ir.OpEqInt, ir.OpLtInt, ir.OpLeInt, ir.OpLtFloat, ir.OpLeFloat, ir.OpNot, ir.OpIsNil:
-			return true
-		}
-		return false
-	})
+	x, ok := f.k.findFact(int(in.A), f.holds, func(x ir.Instr) bool { return jumpsIf[x.Op] != ir.OpMove })
 	if !ok {
 		return false, in, false
 	}
@@ -362,37 +361,9 @@ func (f folder) test(in ir.Instr) (to bool, taken ir.Instr, ok bool) {
 			return false, in, false
 		}
 	}
-	when := in.Op == ir.OpJumpIf
-	out := ir.Instr{A: x.B, B: x.C, Imm: in.Imm}
-	switch {
-	case x.Op == ir.OpNot && when:
-		out.Op, out.B = ir.OpJumpIfNot, 0
-	case x.Op == ir.OpNot:
-		out.Op, out.B = ir.OpJumpIf, 0
-	case x.Op == ir.OpIsNil && when:
-		out.Op, out.B = ir.OpJumpNil, 0
-	case x.Op == ir.OpIsNil:
-		out.Op, out.B = ir.OpJumpNotNil, 0
-	case x.Op == ir.OpEqInt && when:
-		out.Op = ir.OpJumpEqInt
-	case x.Op == ir.OpEqInt:
-		out.Op = ir.OpJumpNeInt
-	case x.Op == ir.OpLtInt && when:
-		out.Op = ir.OpJumpLtInt
-	case x.Op == ir.OpLtInt: // !(a < b) means b <= a
-		out.Op, out.A, out.B = ir.OpJumpLeInt, x.C, x.B
-	case x.Op == ir.OpLeInt && when:
-		out.Op = ir.OpJumpLeInt
-	case x.Op == ir.OpLeInt:
-		out.Op, out.A, out.B = ir.OpJumpLtInt, x.C, x.B
-	case x.Op == ir.OpLtFloat && when:
-		out.Op = ir.OpJumpLtFloat
-	case x.Op == ir.OpLtFloat:
-		out.Op = ir.OpJumpNotLtFloat
-	case x.Op == ir.OpLeFloat && when:
-		out.Op = ir.OpJumpLeFloat
-	case x.Op == ir.OpLeFloat:
-		out.Op = ir.OpJumpNotLeFloat
+	out := ir.Instr{Op: jumpsIf[x.Op], A: x.B, B: x.C, Imm: in.Imm}
+	if in.Op == ir.OpJumpIfNot {
+		out, _ = opposite(out)
 	}
 	return true, out, true
 }

@@ -31,7 +31,6 @@ type Pass struct {
 // Passes are the optimizer's passes in the order in which they run.
 var Passes = [...]Pass{
 	inlining:  {"inline"}, // replace calls of small functions, and of closures given to small functions, by their code
-	deciding:  {"decide"}, // remove tests whose outcome an earlier test determines: nested patterns become decision trees
 	splitting: {"split"},  // give each value of a register that holds several in turn its own register
 	unboxing:  {"unbox"},  // store numbers that only pass through full registers in typed ones, and arrays of them as typed arrays
 	copying:   {"copy"},   // let readers of a copy read the original
@@ -41,13 +40,11 @@ var Passes = [...]Pass{
 	threading: {"thread"}, // retarget jumps to jumps
 	killing:   {"dead"},   // remove instructions whose results are not read; compute moved values in their target register
 	hoisting:  {"hoist"},  // compute values that are equal in each round of a loop before the loop
-	matching:  {"match"},  // move the tests of a match of an Int, an enum or a String to its start, where the VM uses a table
 	choosing:  {"hot"},    // limit the other passes to functions that may run often: with a loop, called in one, or used as a value
 }
 
 const (
 	inlining = iota
-	deciding
 	splitting
 	unboxing
 	copying
@@ -57,7 +54,6 @@ const (
 	threading
 	killing
 	hoisting
-	matching
 	choosing
 )
 
@@ -221,9 +217,6 @@ func (u *unit) passes() {
 	worth := len(u.code) <= shortCode || slices.ContainsFunc(u.code, loops)
 	for round := range rounds {
 		u.changed = false
-		if on.has(deciding) {
-			decide(u)
-		}
 		if worth {
 			u.byWebs(on.has(splitting) && round == 0, on.has(unboxing))
 		}
@@ -243,10 +236,6 @@ func (u *unit) passes() {
 	}
 	if on.has(hoisting) && worth {
 		hoist(u)
-	}
-	if on.has(matching) {
-		match(u)
-		u.pack()
 	}
 }
 

@@ -1,5 +1,7 @@
 package types
 
+import "slices"
+
 // Identical reports whether two types are the same. An unbound inference variable is identical only
 // to itself.
 func Identical(a, b Type) bool {
@@ -22,7 +24,7 @@ func Identical(a, b Type) bool {
 		return ok && Identical(x.Elem, y.Elem)
 	case *Tuple:
 		y, ok := b.(*Tuple)
-		return ok && identicalLists(x.Elems, y.Elems)
+		return ok && slices.EqualFunc(x.Elems, y.Elems, Identical)
 	case *Option:
 		y, ok := b.(*Option)
 		return ok && Identical(x.Elem, y.Elem)
@@ -34,13 +36,13 @@ func Identical(a, b Type) bool {
 		return ok && Identical(x.Elem, y.Elem)
 	case *Func:
 		y, ok := b.(*Func)
-		return ok && identicalLists(x.Params, y.Params) && Identical(x.Result, y.Result)
+		return ok && slices.EqualFunc(x.Params, y.Params, Identical) && Identical(x.Result, y.Result)
 	case *Union:
 		y, ok := b.(*Union)
 		return ok && x.within(y) && y.within(x)
 	case *Named:
 		y, ok := b.(*Named)
-		return ok && x.Decl == y.Decl && identicalLists(x.Args, y.Args)
+		return ok && x.Decl == y.Decl && slices.EqualFunc(x.Args, y.Args, Identical)
 	case *Declared:
 		y, ok := b.(*Declared)
 		return ok && x.Origin == y.Origin
@@ -48,36 +50,12 @@ func Identical(a, b Type) bool {
 	return false
 }
 
-func identicalLists(a, b []Type) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if !Identical(a[i], b[i]) {
-			return false
-		}
-	}
-	return true
-}
-
 func (u *Union) within(v *Union) bool {
-	for _, x := range u.Values {
-		if !v.Has(x) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(u.Values, func(s string) bool { return !v.Has(s) })
 }
 
 // Has reports whether s is one of the strings in the union.
-func (u *Union) Has(s string) bool {
-	for _, v := range u.Values {
-		if v == s {
-			return true
-		}
-	}
-	return false
-}
+func (u *Union) Has(s string) bool { return slices.Contains(u.Values, s) }
 
 // Subtype reports whether every value of a is a value of b without conversion (spec/03-types.md). A
 // string union is a subtype of String, every error type of Error, and every type of Any. The same
@@ -126,7 +104,7 @@ func Subtype(a, b Type) bool {
 		return ok && Identical(x.Elem, y.Elem)
 	case *Tuple:
 		y, ok := b.(*Tuple)
-		return ok && subtypeLists(x.Elems, y.Elems)
+		return ok && slices.EqualFunc(x.Elems, y.Elems, Subtype)
 	case *Option:
 		y, ok := b.(*Option)
 		return ok && Subtype(x.Elem, y.Elem)
@@ -138,24 +116,12 @@ func Subtype(a, b Type) bool {
 		return ok && Subtype(x.Elem, y.Elem)
 	case *Func:
 		y, ok := b.(*Func)
-		return ok && subtypeLists(y.Params, x.Params) && Subtype(x.Result, y.Result)
+		return ok && slices.EqualFunc(y.Params, x.Params, Subtype) && Subtype(x.Result, y.Result)
 	case *Named:
 		y, ok := b.(*Named)
-		return ok && x.Decl == y.Decl && subtypeLists(x.Args, y.Args)
+		return ok && x.Decl == y.Decl && slices.EqualFunc(x.Args, y.Args, Subtype)
 	}
 	return false
-}
-
-func subtypeLists(a, b []Type) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if !Subtype(a[i], b[i]) {
-			return false
-		}
-	}
-	return true
 }
 
 // IsErrorLike reports whether a value of type t may be thrown. All values may be thrown except Nil,

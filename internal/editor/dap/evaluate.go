@@ -38,11 +38,11 @@ type place struct {
 
 // exprCompiler caches compiled texts.
 type exprCompiler struct {
-	program *ir.Program // the running program with the additions for compiled texts
-	own     int         // number of functions of the program before the first addition
-	texts   map[string]string
-	cache   map[place]*compiled
-	wrong   map[place]error
+	growth *ir.Growth // the running program with the additions for compiled texts
+	broken error      // reason why no more texts can be added; nil if there is none
+	texts  map[string]string
+	cache  map[place]*compiled
+	wrong  map[place]error
 }
 
 // compile compiles a text so that it can run in a frame. It caches the result.
@@ -60,8 +60,7 @@ func (r *Run) compile(f *frameRef, text string) (*compiled, error) {
 	}
 	if k.cache == nil {
 		k.cache, k.wrong, k.texts = map[place]*compiled{}, map[place]error{}, r.debuggee.sources()
-		k.program = r.debuggee.vm.Program()
-		k.own = len(k.program.Functions)
+		k.growth = ir.Grow(r.debuggee.vm.Program())
 	}
 	c, err := k.compile(r, at)
 	if err != nil {
@@ -96,15 +95,17 @@ func (k *exprCompiler) compile(r *Run, at place) (*compiled, error) {
 	if c == nil {
 		return nil, errors.New("the expression cannot be evaluated here")
 	}
-	p, where, err := ir.Extend(k.program, k.own, c.Program, c.Added)
+	if k.broken != nil {
+		return nil, k.broken
+	}
+	n, err := k.growth.Add(c.Program, c.Number)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.debuggee.vm.Graft(p, len(k.program.Functions)); err != nil {
-		return nil, err
+	if k.broken = r.debuggee.vm.Grow(k.growth.Program); k.broken != nil {
+		return nil, k.broken
 	}
-	k.program = p
-	return &compiled{function: where[c.Number], captures: c.Captures, console: used, result: c.Result, body: c.Body}, nil
+	return &compiled{function: n, captures: c.Captures, console: used, result: c.Result, body: c.Body}, nil
 }
 
 // messageOf returns the message of a diagnostic as `check` prints it.

@@ -33,7 +33,7 @@ import (
 // Machine executes the compiled inputs.
 type Machine interface {
 	Program() *ir.Program
-	Grow(p *ir.Program, before ir.Grown) error
+	Grow(p *ir.Program) error
 	Line(ctx context.Context, function, tools int, captured []value.Slot) (value.Slot, error)
 }
 
@@ -330,11 +330,11 @@ func (s *Session) run(ctx context.Context, in *input) (*Result, error) {
 
 // execute adds a compiled input to the running program and runs it.
 func (s *Session) execute(ctx context.Context, a *attempt) (v value.Slot, err error) {
-	number, before, err := s.growth.Add(a.line.Program, a.line.Number)
+	number, err := s.growth.Add(a.line.Program, a.line.Number)
 	if err != nil {
 		return v, fmt.Errorf("add the line to the program: %w", err)
 	}
-	if err := s.machine.Grow(s.growth.Program, before); err != nil {
+	if err := s.machine.Grow(s.growth.Program); err != nil {
 		s.broken = fmt.Errorf("load the line: %w; `:reset` starts a new session", err)
 		return v, s.broken
 	}

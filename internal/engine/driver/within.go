@@ -34,7 +34,6 @@ type Closure struct {
 	Captures []Captured
 	Result   types.Type
 	Body     *ast.Closure
-	Added    func(*ir.Function) bool // reports whether a function is part of the inserted text
 }
 
 // Captured is a variable that the closure uses from outside.
@@ -129,15 +128,14 @@ func (w *Within) generateClosure(in *Input, checked *sema.Program, from, to sour
 	file := info.File.Source
 	first, last := file.Position(c.Body.Span().Start), file.Position(c.Body.Span().End)
 	c.Program, c.Number = p, -1
-	c.Added = func(f *ir.Function) bool {
+	for n := range p.Functions {
+		f := &p.Functions[n]
 		if f.File < 0 || f.File >= len(p.Files) || path.Clean(p.Files[f.File].Name) != path.Clean(w.File) || len(f.Positions) == 0 || !strings.Contains(f.Name, " closure ") {
-			return false
+			continue
 		}
 		at := f.Positions[0]
-		return f.Line == first.Line && at.Line == first.Line && at.Column >= first.Column && at.Column <= last.Column
-	}
-	for n := range p.Functions {
-		if f := &p.Functions[n]; c.Added(f) && (c.Number < 0 || len(f.Name) < len(p.Functions[c.Number].Name)) {
+		isInside := f.Line == first.Line && at.Line == first.Line && at.Column >= first.Column && at.Column <= last.Column
+		if isInside && (c.Number < 0 || len(f.Name) < len(p.Functions[c.Number].Name)) {
 			c.Number = n
 		}
 	}

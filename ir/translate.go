@@ -8,85 +8,10 @@ import (
 	"strings"
 )
 
-// Extend returns base with additional functions of the program other. The two programs may differ
-// only in their functions. own is the number of functions that base has itself; further functions
-// of base were added by earlier calls. added reports which functions of other to add. where maps
-// the number of each added function in other to its number in p. Extend does not change base. It
-// returns an error if the programs have other differences.
-func Extend(base *Program, own int, other *Program, added func(*Function) bool) (p *Program, where map[int]int, err error) {
-	x := &extension{base: base, own: own, other: other, types: map[int]int{}, functions: map[int]int{}}
-	copied := *base
-	x.out = &copied
-	x.out.Functions, x.out.Constants = slices.Clone(base.Functions), slices.Clone(base.Constants)
-	x.out.Types, x.out.Natives = slices.Clone(base.Types), slices.Clone(base.Natives)
-	if err := x.match(added); err != nil {
-		return nil, nil, err
-	}
-	where = map[int]int{}
-	for _, n := range x.added {
-		where[n] = x.functions[n]
-	}
-	for _, n := range x.added {
-		f, err := x.function(&other.Functions[n])
-		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", other.Functions[n].Name, err)
-		}
-		x.out.Functions[x.functions[n]] = f
-	}
-	return x.out, where, nil
-}
+// This file copies functions and types of one program to another, whose tables have other numbers.
 
-// extension is the state of Extend.
-type extension struct {
-	base, other, out *Program
-	own              int
-	added            []int
-	functions, types map[int]int // from other's numbers to out's
-	texts            map[string]int
-	constants        map[string]int
-}
-
-// match finds the corresponding functions of the two programs: functions of a file that start on
-// the same line correspond in their order. It also lists the functions to add: those that added
-// selects, and functions of the library that base does not have.
-func (x *extension) match(added func(*Function) bool) error {
-	type line struct {
-		file string
-		line int
-	}
-	at := func(p *Program, f *Function) line {
-		if f.File < 0 || f.File >= len(p.Files) {
-			return line{}
-		}
-		return line{p.Files[f.File].Name, f.Line}
-	}
-	here := map[line][]int{}
-	for n := range x.base.Functions[:x.own] {
-		k := at(x.base, &x.base.Functions[n])
-		here[k] = append(here[k], n)
-	}
-	for n := range x.other.Functions {
-		f := &x.other.Functions[n]
-		k := at(x.other, f)
-		all := here[k]
-		switch {
-		case added(f) || len(all) == 0 && x.other.Files[f.File].Text == "":
-			x.added = append(x.added, n)
-		case len(all) == 0:
-			return fmt.Errorf("what runs has no function %s", f.Name)
-		default:
-			x.functions[n], here[k] = all[0], all[1:]
-		}
-	}
-	for _, n := range x.added {
-		x.functions[n] = len(x.out.Functions)
-		x.out.Functions = append(x.out.Functions, Function{})
-	}
-	return nil
-}
-
-// file returns the number in the extended program for file n of other.
-func (x *extension) file(n int) int {
+// file returns the number in the grown program for file n of other.
+func (x *grower) file(n int) int {
 	if n < 0 || n >= len(x.other.Files) {
 		return n
 	}
@@ -99,17 +24,19 @@ func (x *extension) file(n int) int {
 	return at
 }
 
-// function returns a copy of a function of other, with the numbers of the extended program.
-func (x *extension) function(f *Function) (Function, error) {
-	g := *f
+// function returns a copy of a function of other, with the numbers of the grown program.
+func (x *grower) function(f *Function) (g Function, err error) {
+	g = *f
 	g.File = x.file(f.File)
-	var err error
 	if g.Block, err = x.block(f, &f.Block); err != nil {
 		return g, err
 	}
 	g.Listens = slices.Clone(f.Listens)
 	for i := range g.Listens {
 		l := &g.Listens[i]
+		if l.Host >= 0 {
+			l.Host = x.to[kindHost][l.Host]
+		}
 		l.Handlers = slices.Clone(l.Handlers)
 		for j := range l.Handlers {
 			h := &l.Handlers[j]
@@ -124,7 +51,7 @@ func (x *extension) function(f *Function) (Function, error) {
 	return g, nil
 }
 
-func (x *extension) block(f *Function, b *Block) (Block, error) {
+func (x *grower) block(f *Function, b *Block) (Block, error) {
 	out := *b
 	out.Code = slices.Clone(b.Code)
 	for i := range out.Code {
@@ -142,10 +69,7 @@ func (x *extension) block(f *Function, b *Block) (Block, error) {
 			if at < 0 || at >= n {
 				return out, fmt.Errorf("index %d is out of bounds", at)
 			}
-			to, err := x.index(o.Role, at)
-			if err != nil {
-				return out, err
-			}
+			to := x.index(o.Role, at)
 			if !in.Set(o.Field, int64(to)) {
 				return out, fmt.Errorf("there are too many of a kind: %d", to)
 			}
@@ -153,29 +77,30 @@ func (x *extension) block(f *Function, b *Block) (Block, error) {
 	}
 	out.Inlined = slices.Clone(b.Inlined)
 	for i := range out.Inlined {
-		out.Inlined[i].Function = x.functions[out.Inlined[i].Function]
+		out.Inlined[i].Function = x.to[kindFunction][out.Inlined[i].Function]
 	}
 	return out, nil
 }
 
-// index returns the number in the extended program for index n of other. role determines the table.
-func (x *extension) index(role Role, n int) (int, error) {
+// index returns the number in the grown program for index n of other. role determines the table.
+func (x *grower) index(role Role, n int) int {
 	switch role {
 	case RoleConstant:
-		return x.constant(x.other.Constants[n]), nil
-	case RoleFunction:
-		return x.functions[n], nil
+		return x.constant(x.other.Constants[n])
 	case RoleType:
-		return x.typ(n), nil
+		return x.typ(n)
 	case RoleNative:
 		name := x.other.Natives[n]
 		if at := slices.Index(x.out.Natives, name); at >= 0 {
-			return at, nil
+			return at
 		}
 		x.out.Natives = append(x.out.Natives, name)
-		return len(x.out.Natives) - 1, nil
+		return len(x.out.Natives) - 1
 	}
-	return n, nil // both programs have the same declarations
+	if k, is := roleKinds[role]; is {
+		return x.to[k][n]
+	}
+	return n // of a table of the function
 }
 
 func (c Const) key() string {
@@ -190,7 +115,7 @@ func (c Const) key() string {
 	return ""
 }
 
-func (x *extension) constant(c Const) int {
+func (x *grower) constant(c Const) int {
 	if x.constants == nil {
 		x.constants = map[string]int{}
 		for i, o := range x.out.Constants {
@@ -206,9 +131,9 @@ func (x *extension) constant(c Const) int {
 	return n
 }
 
-// typ returns the number in the extended program for type n of other. It compares types by their
+// typ returns the number in the grown program for type n of other. It compares types by their
 // text, which contains the name of a named type and the structure of any other type.
-func (x *extension) typ(n int) int {
+func (x *grower) typ(n int) int {
 	if at, ok := x.types[n]; ok {
 		return at
 	}
@@ -230,8 +155,8 @@ func (x *extension) typ(n int) int {
 	return at
 }
 
-// info returns a type with the numbers of the extended program.
-func (x *extension) info(t TypeInfo) TypeInfo {
+// info returns a type with the numbers of the grown program.
+func (x *grower) info(t TypeInfo) TypeInfo {
 	t.Args = slices.Clone(t.Args)
 	for i := range t.Args {
 		t.Args[i] = x.typ(t.Args[i])
