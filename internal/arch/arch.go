@@ -274,7 +274,7 @@ var Policy = []Rule{
 	{Package: "internal/record/hostreplay", Imports: "internal/record/hosttrace"},
 	{Package: "internal/compile/format", Imports: "internal/text/source internal/compile/diag lexer ast parser"},
 	{Package: "internal/compile/repair", Imports: "internal/text/source internal/compile/diag internal/compile/format parser"},
-	{Package: "internal/editor/refactor", Imports: "internal/text/source internal/compile/diag internal/compile/types internal/data/hostmsg lexer ast parser sema"},
+	{Package: "internal/editor/refactor", Imports: "internal/text/source internal/compile/diag internal/compile/types lexer ast sema"},
 	{Package: "internal/editor/doc", Imports: "internal/compile/manifest stdlib internal/text/suggest"},
 	{Package: "internal/engine/packages/pkgcache", Imports: "internal/compile/pkg internal/process/userfile"},
 	{Package: "internal/engine/packages/uses", Imports: "ast internal/compile/pkg internal/data/effect internal/text/source runtime/world/permit sema"},
