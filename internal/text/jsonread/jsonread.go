@@ -1,5 +1,5 @@
-// Package jsonread reads the members of a JSON object without reflection and without copies. Members
-// and Plain return false for any input that is unusual or invalid. The caller then uses
+// Package jsonread reads the members of a JSON object without reflection and without copies.
+// Members and Plain return false for any input that is unusual or invalid. The caller then uses
 // encoding/json, as List does, which handles unusual cases and reports errors.
 package jsonread
 

@@ -1,6 +1,6 @@
 // Package jsonwrite appends JSON to a buffer, for messages that are built member by member. The
-// output is that of encoding/json without escapes for HTML. The other forms of strings that Concerto
-// writes are Form values.
+// output is that of encoding/json without escapes for HTML. The other forms of strings that
+// Concerto writes are Form values.
 package jsonwrite
 
 import (

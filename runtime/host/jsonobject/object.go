@@ -1,5 +1,5 @@
 // Package jsonobject builds and parses the JSON objects of host messages and preserves the order of
-// members; its API promises nothing.
+// members.
 package jsonobject
 
 import (
