@@ -1,7 +1,7 @@
 // Package ast defines Concerto's syntax tree. The parser creates the tree; the checker and the
-// formatter read it. Its API is not covered by the compatibility promise. The package does not
-// depend on the parser. Nodes are immutable after parsing. Later stages store their results in
-// separate tables, indexed by the dense ids of expressions, patterns and types.
+// formatter read it. The package does not depend on the parser. Nodes are immutable after parsing.
+// Later stages store their results in separate tables, indexed by the dense ids of expressions,
+// patterns and types.
 package ast
 
 import "github.com/concerto-lang/concerto/internal/text/source"

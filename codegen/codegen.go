@@ -1,6 +1,5 @@
-// Package codegen generates IR from a checked program. Its API is not covered by the compatibility
-// promise. The VM runs the IR, or the compiler stores it in a file. The package performs no IO, and
-// generates the same bytes for the same program.
+// Package codegen generates IR from a checked program. The VM runs the IR, or the compiler stores
+// it in a file. The package performs no IO, and generates the same bytes for the same program.
 //
 // Invariants: Every variable has one register, one cell, or one slot in the function's spill block,
 // with one class for its whole life. Temporaries form a stack above the variables. If a use of a

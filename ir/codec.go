@@ -5,7 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"unicode/utf8"
+
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // codec writes or reads the format. One method per structure (format.go) lists its members for both
@@ -63,7 +64,7 @@ func (c *codec) member(name string) bool {
 		return c.key == name
 	}
 	c.separate()
-	c.out = append(appendString(c.out, name), ':')
+	c.out = append(jsonwrite.Plain.Append(c.out, name), ':')
 	return true
 }
 
@@ -114,7 +115,7 @@ func (c *codec) nextKey(first bool) {
 func (c *codec) str(name string, p *string) {
 	if c.member(name) {
 		if c.writing {
-			c.out = appendString(c.out, *p)
+			c.out = jsonwrite.Plain.Append(c.out, *p)
 		} else {
 			*p = c.readString()
 		}
@@ -289,7 +290,7 @@ func (c *codec) elements(name string, n int, lines bool, element func(i int)) {
 
 func (c *codec) strElem(p *string) {
 	if c.writing {
-		c.out = appendString(c.out, *p)
+		c.out = jsonwrite.Plain.Append(c.out, *p)
 	} else {
 		*p = c.readString()
 	}
@@ -301,30 +302,4 @@ func (c *codec) intElem(p *int) {
 	} else {
 		*p = int(c.readInt())
 	}
-}
-
-// Functions for reading.
-
-const hexDigits = "0123456789abcdef"
-
-// appendString writes a string with as few escapes as JSON allows.
-func appendString(b []byte, s string) []byte {
-	b = append(b, '"')
-	for _, r := range s {
-		switch {
-		case r == '"' || r == '\\':
-			b = append(b, '\\', byte(r))
-		case r == '\n':
-			b = append(b, '\\', 'n')
-		case r == '\t':
-			b = append(b, '\\', 't')
-		case r == '\r':
-			b = append(b, '\\', 'r')
-		case r < ' ' || r == 0x7f:
-			b = append(b, '\\', 'u', '0', '0', hexDigits[r>>4], hexDigits[r&15])
-		default:
-			b = utf8.AppendRune(b, r)
-		}
-	}
-	return append(b, '"')
 }

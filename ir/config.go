@@ -3,62 +3,38 @@ package ir
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"slices"
-)
 
-// member is a member of an object.
-type member struct {
-	Name  string
-	Value json.RawMessage
-}
+	"github.com/concerto-lang/concerto/internal/text/jsonread"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
+)
 
 // WithMember returns the JSON object with the member name set to v. An existing member stays in its
 // position, and a new one comes last. A nil object has no members.
 func WithMember(object json.RawMessage, name string, v json.RawMessage) (json.RawMessage, error) {
-	all, err := membersOf(object)
-	if err != nil {
-		return nil, err
+	var all []jsonread.Member
+	if object != nil {
+		var err error
+		if all, err = jsonread.List(object); err != nil {
+			return nil, err
+		}
 	}
-	at := slices.IndexFunc(all, func(m member) bool { return m.Name == name })
+	at := slices.IndexFunc(all, func(m jsonread.Member) bool { return m.Name == name })
 	if at < 0 {
-		all = append(all, member{name, v})
+		all = append(all, jsonread.Member{Name: name, Value: v})
 	} else {
 		all[at].Value = v
 	}
 	return objectOf(all), nil
 }
 
-func membersOf(object json.RawMessage) ([]member, error) {
-	if object == nil {
-		return nil, nil
-	}
-	d := json.NewDecoder(bytes.NewReader(object))
-	if open, err := d.Token(); err != nil || open != json.Delim('{') {
-		return nil, fmt.Errorf("not a JSON object: %.40s", object)
-	}
-	var all []member
-	for d.More() {
-		name, err := d.Token()
-		if err != nil {
-			return nil, err
-		}
-		m := member{Name: name.(string)}
-		if err := d.Decode(&m.Value); err != nil {
-			return nil, err
-		}
-		all = append(all, m)
-	}
-	return all, nil
-}
-
-func objectOf(all []member) json.RawMessage {
+func objectOf(all []jsonread.Member) json.RawMessage {
 	out := []byte{'{'}
 	for i, m := range all {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = append(appendString(out, m.Name), ':')
+		out = append(jsonwrite.Plain.Append(out, m.Name), ':')
 		out = append(out, m.Value...)
 	}
 	return append(out, '}')
@@ -85,9 +61,9 @@ func (c *codec) flat(keys []string, config *json.RawMessage) {
 		if err := json.Unmarshal(v, &pairs); err != nil {
 			c.fail(at, "%s: %v", name, err)
 		}
-		var all []member
+		var all []jsonread.Member
 		for _, p := range pairs {
-			all = append(all, member{p.Name, appendString(nil, p.Value)})
+			all = append(all, jsonread.Member{Name: p.Name, Value: jsonwrite.Plain.Append(nil, p.Value)})
 		}
 		v = objectOf(all)
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // The members of each structure, in the order in which they are written. Each function is for both
@@ -176,7 +178,7 @@ func (c *codec) constant(k *Const) {
 	if c.writing {
 		switch {
 		case k.String != nil:
-			c.out = appendString(c.out, *k.String)
+			c.out = jsonwrite.Plain.Append(c.out, *k.String)
 		case k.Int != nil:
 			c.out = strconv.AppendInt(c.out, *k.Int, 10)
 		case *k.Float == *k.Float && *k.Float-*k.Float == 0:
@@ -263,7 +265,7 @@ func (c *codec) block(b *Block) {
 // inlined writes or reads an inlined call as "from to fN line:column", followed by its locals.
 func (c *codec) inlined(i *Inlined) {
 	if c.writing {
-		c.out = appendString(c.out, i.text())
+		c.out = jsonwrite.Plain.Append(c.out, i.text())
 		return
 	}
 	c.peek()

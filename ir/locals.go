@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // Local specifies that a variable of the source is in Register for the instructions [From, To) of
@@ -74,7 +76,7 @@ func LocalsAt(all []Local, pc int) []Local {
 // local writes or reads a local as one string.
 func (c *codec) local(l *Local) {
 	if c.writing {
-		c.out = appendString(c.out, l.String())
+		c.out = jsonwrite.Plain.Append(c.out, l.String())
 		return
 	}
 	c.peek()

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"math"
 	"strconv"
+
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 func inf(sign int) float64 { return math.Inf(sign) }
@@ -39,4 +41,4 @@ func FloatJSON(f float64) []byte {
 }
 
 // StringJSON returns a String as JSON in the form that IR files use.
-func StringJSON(s string) []byte { return appendString(nil, s) }
+func StringJSON(s string) []byte { return jsonwrite.Plain.Append(nil, s) }

@@ -1,6 +1,6 @@
 // Package ir defines the compiler's output for the VM: typed register code as readable JSON, the
-// instruction set, a verifier and a disassembler (spec/ir.md). The compatibility promise does not
-// cover its API. A Program that Verify accepts cannot corrupt the VM.
+// instruction set, a verifier and a disassembler (spec/ir.md). A Program that Verify accepts cannot
+// corrupt the VM.
 package ir
 
 // Op is an operation. Its row in the table of ops.go is its only definition.

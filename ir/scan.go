@@ -178,5 +178,3 @@ func (c *codec) readRaw() []byte {
 	c.fail(start, "malformed value")
 	return nil
 }
-
-// Functions for writing.

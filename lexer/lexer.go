@@ -1,6 +1,5 @@
-// Package lexer splits source text into tokens and comments. Its API is not covered by the
-// compatibility promise. The parser reads its slice of tokens; the formatter merges tokens and
-// comments by offset.
+// Package lexer splits source text into tokens and comments. The parser reads its slice of tokens;
+// the formatter merges tokens and comments by offset.
 //
 // Invariants: Tokens and comments are ordered, do not overlap, and together with white space cover
 // the text. The last token is EOF at the end of the text. Any text results in tokens and, if it has

@@ -371,16 +371,6 @@ func (p *parser) fnHead(start int) (*ast.FnDecl, bool) {
 	return n, body > 0
 }
 
-// fnSignature reads a signature without a body.
-func (p *parser) fnSignature(h head) *ast.FnDecl {
-	if p.k != lexer.Fn && p.k != lexer.Async {
-		p.failExpected("`fn`")
-	}
-	n, _ := p.fnHead(p.i)
-	p.finishDecl(&n.DeclHead, h)
-	return n
-}
-
 func (p *parser) typeDecl(h head) *ast.TypeDecl {
 	var f typeAlias
 	ok := p.wholeForm(func() { read(p, &f) }, &f.Name)

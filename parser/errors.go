@@ -149,13 +149,6 @@ func (r *reports) handlePanic(e any) {
 	r.tooDeep, r.going = false, false
 }
 
-// requireEnd reports an error unless the current token is the end of the file.
-func (p *parser) requireEnd() {
-	if p.k != lexer.EOF {
-		p.failExpected("end of file")
-	}
-}
-
 // span returns the span of the current token. At the end of the file it is the end of the last
 // token.
 func (p *parser) span() source.Span {

@@ -1,5 +1,4 @@
 // Package parser builds the syntax tree of a source file from the lexer's tokens, for the checker.
-// Its API is not covered by the compatibility promise.
 //
 // Headers and members of declarations are forms (form_*.go): structs whose tags are their grammar
 // in participle's notation, each with a node method that creates the ast node. participle parses
@@ -33,38 +32,6 @@ func Parse(f *source.File) (*ast.File, diag.List) {
 	p.recordLexerFlaws()
 	file := &ast.File{Source: f, Decls: decls, Comments: p.astComments(), IDs: int(p.ids), Flaws: p.flaws}
 	return file, p.reports.diags
-}
-
-// ParseExpr parses a text that consists of one expression. If the text is no expression, it returns
-// a nil Expr and the errors. ids is the number of ids in the expression's nodes.
-func ParseExpr(f *source.File) (x ast.Expr, ids int, list diag.List) {
-	p := open(f)
-	defer p.close()
-	ok := p.guard(func() {
-		x = p.expr()
-		p.requireEnd()
-	})
-	if !ok || p.reports.diags.HasErrors() {
-		x = nil
-	}
-	return x, int(p.ids), p.reports.diags
-}
-
-// ParseSignature parses a text that consists of one function signature without a body: `async fn
-// f<T>(a: Int) -> T`. Decorators and a doc comment before the signature, and a `;` after it, are
-// optional. If the text is no signature, it returns a nil FnDecl and the errors.
-func ParseSignature(f *source.File) (fn *ast.FnDecl, ids int, list diag.List) {
-	p := open(f)
-	defer p.close()
-	ok := p.guard(func() {
-		fn = p.fnSignature(p.prefix())
-		p.eat(lexer.Semi)
-		p.requireEnd()
-	})
-	if !ok || p.reports.diags.HasErrors() {
-		fn = nil
-	}
-	return fn, int(p.ids), p.reports.diags
 }
 
 // parser is the state of parsing one file. Parsers are pooled.

@@ -1,7 +1,7 @@
 // Package runtime combines the performers of a run into one effect.Performer, which the VM uses:
 // hosts, models, output, files, stores, HTTP, commands, clock, random numbers, environment and log.
-// Its API promises nothing. Each performer performs certain kinds of requests. Layers around the
-// performers apply to all kinds.
+// Each performer performs certain kinds of requests. Layers around the performers apply to all
+// kinds.
 //
 // Config is plain data: the package imports neither the VM nor the IR, so callers translate their
 // data. Performers do not import each other. Close ends every subprocess and goroutine that a run

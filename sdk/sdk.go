@@ -1,5 +1,5 @@
 // Package sdk contains the SDKs for hosts and applications, and embeds the files that `concerto
-// init` copies into a project. The compatibility promise does not cover its API.
+// init` copies into a project.
 package sdk
 
 import _ "embed" // the SDKs are files

@@ -1,7 +1,7 @@
-// Package sema checks the names, the types and the control flow of a parsed program. Its API is not
-// covered by the compatibility promise. It does not modify the tree. It writes its results to
-// tables that are indexed by node. It receives external information as configuration: it does not
-// know the format of the manifest or the location of the library, and performs no IO.
+// Package sema checks the names, the types and the control flow of a parsed program. It does not
+// modify the tree. It writes its results to tables that are indexed by node. It receives external
+// information as configuration: it does not know the format of the manifest or the location of the
+// library, and performs no IO.
 package sema
 
 import (

@@ -1,7 +1,7 @@
-// Package stdlib is the standard library of Concerto (spec/std). The compatibility promise does not
-// cover its API. The .conc files contain the declarations, and the functions that are written in
-// Concerto. The Go files contain natives. The checker uses the declarations through Library, which
-// decodes each of them when a program first uses it. The VM finds the natives through Native.
+// Package stdlib is the standard library of Concerto (spec/std). The .conc files contain the
+// declarations, and the functions that are written in Concerto. The Go files contain natives. The
+// checker uses the declarations through Library, which decodes each of them when a program first
+// uses it. The VM finds the natives through Native.
 //
 // Invariants: A native runs no code of the program. It accesses only its arguments and the state
 // that it has stored for its run. To perform an effect it returns a request (vm.Args.Ask). A

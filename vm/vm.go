@@ -1,7 +1,6 @@
 // Package vm runs programs. It loads IR into its own instructions, represents each task as frames
 // on a stack of slots, and performs all effects through an effect.Performer. Neither this package
-// nor the natives access files, the network or the clock in any other way. The compatibility
-// promise does not cover the API of this package.
+// nor the natives access files, the network or the clock in any other way.
 //
 // A VM runs one program once. It is not safe for concurrent use.
 package vm

@@ -1,7 +1,7 @@
-// Package web serves a page that is built from ES modules; its API promises nothing. Its directory
-// also contains files that several pages use: parts (components), vendor (published modules, byte
-// for byte) and style.css. tools/web/build builds a page from these files and the page's own
-// modules. tools/web/gen writes the page to the directory from which a Go package embeds it.
+// Package web serves a page that is built from ES modules. Its directory also contains files that
+// several pages use: parts (components), vendor (published modules, byte for byte) and style.css.
+// tools/web/build builds a page from these files and the page's own modules. tools/web/gen writes
+// the page to the directory from which a Go package embeds it.
 package web
 
 //go:generate go run ./lexemes parts/lexemes.js

@@ -326,31 +326,6 @@ func TestPackageComments(t *testing.T) {
 	}
 }
 
-// promise is a sentence in the comment of each package that is importable but not meant to be
-// imported. The compatibility promise covers only package concerto. formerPromise is an earlier
-// wording of the sentence.
-const (
-	promise       = "compatibility promise"
-	formerPromise = "its api promises nothing"
-)
-
-// TestPromises checks that every importable package states that its API may change.
-func TestPromises(t *testing.T) {
-	randtest.InOneGoroutine(t)
-	for pkg, files := range packageFiles(t) {
-		program := files[0].Name.Name == "main"
-		if pkg == "." || program || strings.HasPrefix(pkg, "internal/") {
-			continue
-		}
-		if !slices.ContainsFunc(files, func(f *ast.File) bool {
-			doc := strings.ToLower(strings.ReplaceAll(f.Doc.Text(), "\n", " "))
-			return strings.Contains(doc, promise) || strings.Contains(doc, formerPromise)
-		}) {
-			t.Errorf("the comment of package %q does not contain %q", pkg, promise)
-		}
-	}
-}
-
 // maxBytes is the maximum size of a file. Every clone contains a committed file forever. Test data,
 // unmodified third-party files and lists that npm writes are exempt.
 const maxBytes = 100 << 10

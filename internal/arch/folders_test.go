@@ -25,7 +25,6 @@ var crowded = map[string]int{
 	"cmd/concerto-relay.app()":             102,
 	"internal/editor/analysis.Snapshot()":  73,
 	"internal/editor/analysis.completer()": 87,
-	"internal/editor/refactor.Input()":     62,
 	"internal/testkit/program.gen()":       89,
 	"internal/testkit/program.modeller()":  71,
 	"relay/server.Server()":                69,

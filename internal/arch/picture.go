@@ -47,10 +47,10 @@ func Picture() string {
 <!-- written from internal/arch/arch.go by "make arch"; do not edit -->
 <style>
   svg { background: #fff }
-  rect { fill: #f4f1ea; stroke: #8a8272 }
+  rect { fill: #f4f1ea; stroke: #8a8272; rx: 4px }
   .internal { fill: #fff }
   text { fill: #222; text-anchor: middle }
-  .band { fill: #efe9da; stroke: none }
+  .band { fill: #efe9da; stroke: none; rx: 0 }
   .layer { text-anchor: start; font-weight: bold }
   path { fill: none; stroke: #b0a890; stroke-width: 1 }
   g:hover path { stroke: #c0392b; stroke-width: 2 }
@@ -252,6 +252,6 @@ func (b *box) draw(s *strings.Builder) {
 		bend := (ty - y) / 2
 		fmt.Fprintf(s, "<path d=\"M%.0f %.0f C%.0f %.0f %.0f %.0f %.0f %.0f\"/>\n", x, y, x, y+bend, tx, ty-bend, tx, ty)
 	}
-	fmt.Fprintf(s, "<rect%s x=\"%.0f\" y=\"%.0f\" width=\"%.0f\" height=\"%d\" rx=\"4\"/>\n", class, b.x, b.y, b.width, boxHeight)
+	fmt.Fprintf(s, "<rect%s x=\"%.0f\" y=\"%.0f\" width=\"%.0f\" height=\"%d\"/>\n", class, b.x, b.y, b.width, boxHeight)
 	fmt.Fprintf(s, "<text x=\"%.0f\" y=\"%.0f\">%s</text></g>\n", b.middle(), b.y+16, html.EscapeString(name(b.pkg)))
 }

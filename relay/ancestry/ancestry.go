@@ -1,3 +1,2 @@
-// Package ancestry determines the parents of processes. The compatibility promise does not cover
-// its API.
+// Package ancestry determines the parents of processes.
 package ancestry

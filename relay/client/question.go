@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/concerto-lang/concerto/internal/text/jsonread"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
@@ -110,18 +111,12 @@ func members(schema json.RawMessage) (names []string) {
 	if json.Unmarshal(schema, &s) != nil || s.Properties == nil {
 		return nil
 	}
-	d := json.NewDecoder(bytes.NewReader(s.Properties))
-	if _, err := d.Token(); err != nil {
+	all, err := jsonread.List(s.Properties)
+	if err != nil {
 		return nil
 	}
-	for d.More() {
-		name, err := d.Token()
-		text, ok := name.(string)
-		var skipped json.RawMessage
-		if err != nil || !ok || d.Decode(&skipped) != nil {
-			return nil
-		}
-		names = append(names, text)
+	for _, m := range all {
+		names = append(names, m.Name)
 	}
 	return names
 }

@@ -1,6 +1,5 @@
 // Package client reports a run to the hostd of this machine, so that people can follow the run
-// elsewhere and answer its questions (spec/24-relay.md). The compatibility promise does not cover
-// the API of this package.
+// elsewhere and answer its questions (spec/24-relay.md).
 //
 // Reporting must not slow the run down. Events are stored in memory, and a separate goroutine
 // encodes them and writes them to hostd's socket. Without a hostd, nothing waits and no event is

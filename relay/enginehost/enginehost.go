@@ -1,6 +1,6 @@
 // Package enginehost presents an engine, a database with durable runs, to the relay's server as one
 // host (spec/37-engine.md). Each run of the engine is a run of this host. The answers of users
-// become answers in the engine. The compatibility promise does not cover this API.
+// become answers in the engine.
 //
 // The host reads what has changed once per second, and commits it as events to a spool, with the
 // number of the output line up to which it has read. So a restart repeats no event. From there on

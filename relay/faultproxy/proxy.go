@@ -1,7 +1,6 @@
 // Package faultproxy provides a proxy between the relay's server and its clients for tests. It
 // drops, duplicates, delays and reorders frames, cuts connections in the middle of a frame, and
-// leaves connections half open. The test provides a plan that selects the fault of each frame. The
-// compatibility promise does not cover this API.
+// leaves connections half open. The test provides a plan that selects the fault of each frame.
 package faultproxy
 
 import (

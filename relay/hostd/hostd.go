@@ -1,7 +1,6 @@
 // Package hostd implements the daemon on a machine where agents run (spec/relay.md). It connects
 // the spool, the open requests, the runs on terminals, the API on the Unix socket and the
-// connection to the server, and closes them in the correct order. The compatibility promise does
-// not cover this API.
+// connection to the server, and closes them in the correct order.
 package hostd
 
 import (

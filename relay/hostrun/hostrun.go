@@ -1,7 +1,6 @@
 // Package hostrun runs a process that speaks Concerto's host protocol or ACP as a run of the relay
 // (spec/relay.md). It starts the process as a program would start a host, sends the process's
-// messages to hostd as events, and submits its questions to users. The compatibility promise does
-// not cover this API.
+// messages to hostd as events, and submits its questions to users.
 package hostrun
 
 import (

@@ -1,6 +1,5 @@
 // Package nats carries notifications between the relay's servers over NATS. NATS stores no
-// messages: a server that misses one finds the change in the database. The compatibility promise
-// does not cover this API.
+// messages: a server that misses one finds the change in the database.
 package nats
 
 import (

@@ -1,6 +1,5 @@
 // Package powercut implements a disk for tests whose power can be cut. A power cut may lose any
-// part of the data that was written to a file since its last sync. The compatibility promise does
-// not cover this API.
+// part of the data that was written to a file since its last sync.
 package powercut
 
 import (

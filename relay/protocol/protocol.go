@@ -1,8 +1,7 @@
 // Package protocol defines the wire protocol between Concerto's relay server, its hosts and its
 // apps (spec/relay.md). It contains tables of the envelope, the message types and their data, the
 // limits, the error codes and the state machines. Validation, the JSON Schemas in spec/relay and
-// the manual's chapter are derived from these tables. The compatibility promise does not cover the
-// API of this package.
+// the manual's chapter are derived from these tables.
 //
 // Parse checks only the envelope of a frame. Check validates the data of messages with known types.
 // Unknown fields and event types are preserved.

@@ -2,7 +2,7 @@
 // process has a session of its own, so the run continues when hostd is killed and restarted. It
 // owns the pseudo-terminal. In the run's directory it appends the run's output to a log, and
 // records the inputs that it has written and the exit of the run. hostd reads the log in that
-// directory and sends requests over a socket. The compatibility promise does not cover this API.
+// directory and sends requests over a socket.
 //
 // If the holder is killed, the terminal hangs up and the run ends.
 package ptyholder

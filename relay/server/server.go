@@ -1,6 +1,6 @@
 // Package server implements the relay's server: hosts send the events of their runs, and apps read
 // them and send commands. It speaks the protocol of relay/protocol over WebSockets and HTTP, and
-// stores its state with relay/store. The compatibility promise does not cover this API.
+// stores its state with relay/store.
 //
 // The server commits an event, then acknowledges it to the host, and then sends it to apps. The
 // follower of an app stores a position in each run. The hub notifies followers of new events, and

@@ -1,5 +1,5 @@
 // Package sqliteintegrity checks SQLite files for damage. The relay's server and the spool of hostd
-// use it. The compatibility promise does not cover this API.
+// use it.
 //
 // A check takes about 10 ms per megabyte. A small file is always checked before it is used. A large
 // file is checked before use only if it has changed since its program closed it. If the program was

@@ -1,6 +1,5 @@
 // Package store stores the state of the relay's server: events of runs, state derived from events,
 // commands and decisions. The server acknowledges and shows nothing before it is committed here.
-// The compatibility promise does not cover this API.
 //
 // One implementation supports SQLite and PostgreSQL. Subpackages open the databases and describe
 // their differences in a Dialect. Every change is a transaction, and events are written in batches.

@@ -1,6 +1,6 @@
 // Package web contains the relay's page, with which users follow runs, answer questions and approve
 // requests in a browser. The page is built from the parts in web/ and the modules in page/. The
-// built files are embedded and served unchanged. The compatibility promise does not cover this API.
+// built files are embedded and served unchanged.
 //
 // page/ contains the screens, page/data/ the data layer, and root/ the files with fixed names. `go
 // generate` writes dist/. The page uses only the API that is available to every app

@@ -1,5 +1,5 @@
 // Package budget enforces the [limits] of the manifest: a limit on the time of a run, and limits on
-// the tokens and the cost of its models. Its API promises nothing.
+// the tokens and the cost of its models.
 package budget
 
 import (

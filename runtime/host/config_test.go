@@ -30,7 +30,7 @@ func TestParseConfig(t *testing.T) {
 		}
 	}
 	for keys, want := range map[string]string{
-		`[]`: "could not read the configuration of host W: ", `{"timeout":"1"}`: "could not read the configuration of host W: ", `{"params_env":[]}`: "could not read the configuration of host W: not a JSON object", `{"params_env":{"a":1}}`: "could not read the configuration of host W: ",
+		`[]`: "could not read the configuration of host W: ", `{"timeout":"1"}`: "could not read the configuration of host W: ", `{"params_env":[]}`: "could not read the configuration of host W: expected a JSON object", `{"params_env":{"a":1}}`: "could not read the configuration of host W: ",
 		`{"timeout":-1}`: "could not read the configuration of host W: timeout is negative", `{"instances":-1}`: "instances is negative", `{"max_line":-1}`: "max_line is negative",
 	} {
 		if _, err := ParseConfig("W", "w", nil, []byte(keys), ""); err == nil || !strings.Contains(err.Error(), want) {

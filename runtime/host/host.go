@@ -1,6 +1,6 @@
-// Package host performs a program's exchanges with its hosts; its API promises nothing. It starts
-// and initialises host processes, sends prompts and replies, returns the hosts' messages in
-// batches, and ends every process together with its process group (spec/host-protocol.md).
+// Package host performs a program's exchanges with its hosts. It starts and initialises host
+// processes, sends prompts and replies, returns the hosts' messages in batches, and ends every
+// process together with its process group (spec/host-protocol.md).
 //
 // The VM runs the listen loop (handlers, default handlers, tool dispatch) and calls this package
 // with the requests exchange.open, next, reply, steer and close. The package does not import the VM

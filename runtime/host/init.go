@@ -14,6 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/process/stderrlog"
+	"github.com/concerto-lang/concerto/internal/text/jsonread"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
@@ -50,8 +51,8 @@ func (c *Config) initLine(environ []string, trace []effect.Header) ([]byte, erro
 		if !ok {
 			return nil, c.errorf("needs the environment variable %s, which is not set: [hosts.%s.params_env] takes the parameter '%s' from it", pe.Env, c.Connector, pe.Param)
 		}
-		v := jsonobject.Member{Name: pe.Param, Value: value.AppendString(nil, set)}
-		at := slices.IndexFunc(params, func(m jsonobject.Member) bool { return m.Name == pe.Param })
+		v := jsonread.Member{Name: pe.Param, Value: value.AppendString(nil, set)}
+		at := slices.IndexFunc(params, func(m jsonread.Member) bool { return m.Name == pe.Param })
 		if at < 0 {
 			params = append(params, v)
 		} else {
@@ -80,7 +81,7 @@ func initWith(o *jsonobject.Object, trace []effect.Header) []byte {
 }
 
 // params returns the declared parameters in order.
-func (c *Config) params() ([]jsonobject.Member, error) {
+func (c *Config) params() ([]jsonread.Member, error) {
 	if len(c.Params) == 0 || string(c.Params) == "null" {
 		return nil, nil
 	}

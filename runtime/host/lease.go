@@ -9,6 +9,9 @@ import (
 // lease and read itself, because waking another goroutine takes longer than handling a short
 // message. During a flood of messages the reader goroutine retains the lease, so that reading and
 // handling run in parallel.
+//
+// With only a reader goroutine, a question and its answer need 10 to 20 % more CPU time, and 1,000
+// exchanges at once 36 to 73 % more.
 type readLease struct {
 	conn Conn
 

@@ -3,7 +3,6 @@ package host
 import (
 	"bytes"
 
-	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 	"github.com/concerto-lang/concerto/internal/text/utf8cut"
@@ -130,7 +129,7 @@ func (o *longObject) textMember(name, s string) {
 	}
 	o.Key(name)
 	o.Bytes = append(o.Bytes, '"')
-	o.long = append(o.long, newLongPart(len(o.Bytes), s, value.AppendEscaped))
+	o.long = append(o.long, newLongPart(len(o.Bytes), s, jsonwrite.Plain.AppendEscaped))
 	o.Bytes = append(o.Bytes, '"')
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
@@ -95,7 +96,7 @@ func TestLongAmongOthers(t *testing.T) {
 // TestLongIsFull checks that the bytes of a long text count towards the limit of the outbox.
 func TestLongIsFull(t *testing.T) {
 	o := newOutbox(&memConn{})
-	o.enqueueLine(line{long: []longPart{newLongPart(0, strings.Repeat("x", outboxLimit), value.AppendEscaped)}}, false)
+	o.enqueueLine(line{long: []longPart{newLongPart(0, strings.Repeat("x", outboxLimit), jsonwrite.Plain.AppendEscaped)}}, false)
 	if _, ok := o.enqueueLine(line{short: []byte("x\n")}, false); ok || !o.isFull() {
 		t.Error("the outbox has room after a text of outboxLimit bytes")
 	}

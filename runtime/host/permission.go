@@ -16,6 +16,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/hostpolicy"
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/text/jsonread"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	"github.com/concerto-lang/concerto/runtime/host/continuity"
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
@@ -234,7 +235,7 @@ func (r *reader) decisionMessage(verdict hostpolicy.Verdict, by string, m *effec
 	_ = json.Unmarshal(line, &a) // line has already been decoded successfully
 	o := jsonobject.New(effect.Decided)
 	o.Text("host", r.process.cfg.Name)
-	for _, m := range []jsonobject.Member{
+	for _, m := range []jsonread.Member{
 		{Name: "id", Value: json.RawMessage(m.ID)},
 		{Name: "decision", Value: jsonwrite.MustEncode(verdict)},
 		{Name: "description", Value: a.Description},

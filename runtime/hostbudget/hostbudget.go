@@ -1,5 +1,5 @@
 // Package hostbudget limits what the exchanges with hosts use. It connects package host with the
-// budget of a run. The compatibility promise does not cover its API.
+// budget of a run.
 package hostbudget
 
 import (

@@ -1,6 +1,6 @@
 // Package hostsandbox confines the processes of hosts that have a section [hosts.X.sandbox]
-// (spec/08-hosts.md). Its API promises nothing. It determines the files and addresses that a
-// process may access; package confine starts the process.
+// (spec/08-hosts.md). It determines the files and addresses that a process may access; package
+// confine starts the process.
 package hostsandbox
 
 import (

@@ -1,10 +1,10 @@
 // Package keeper runs the host processes of a durable run, even while no Concerto process executes
-// the run. Its API promises nothing. Each run has at most one keeper: the process `concerto
-// keeper`, in a separate session, which starts with the run's first host. The keeper owns the
-// hosts' processes, pipes and process groups. It appends the complete output lines of a host to the
-// file hosts/<name>.<k>/out in the run's directory, and then sends them over a Unix socket. It
-// stores them until the client acknowledges that they are journaled. The input of a host arrives in
-// numbered frames, and each frame is accepted exactly once.
+// the run. Each run has at most one keeper: the process `concerto keeper`, in a separate session,
+// which starts with the run's first host. The keeper owns the hosts' processes, pipes and process
+// groups. It appends the complete output lines of a host to the file hosts/<name>.<k>/out in the
+// run's directory, and then sends them over a Unix socket. It stores them until the client
+// acknowledges that they are journaled. The input of a host arrives in numbered frames, and each
+// frame is accepted exactly once.
 //
 // Client is the run's side. In a resumed run it attaches to the keeper. It receives the output of
 // each process from any line on, and the accepted frames. Package runtime/host restores its

@@ -1,7 +1,7 @@
-// Package llm performs the requests of agents to models (effect.AgentCall); its API promises
-// nothing. It selects the connection and the model, implements the providers' APIs, retries where
-// that can help, and converts every failure to an AgentError. The tool loop, memory and the
-// repeated requests for structured output are implemented above it, in Concerto code.
+// Package llm performs the requests of agents to models (effect.AgentCall). It selects the
+// connection and the model, implements the providers' APIs, retries where that can help, and
+// converts every failure to an AgentError. The tool loop, memory and the repeated requests for
+// structured output are implemented above it, in Concerto code.
 //
 // A key is read for each call from the environment variable that its connection names. It appears
 // in no error, log or request record.

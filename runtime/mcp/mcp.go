@@ -1,8 +1,8 @@
 // Package mcp calls the tools of MCP servers and reads their resources and prompts
-// (spec/10-tools-mcp.md). Its API promises nothing. It connects to a server at the first call, and
-// again at the next call after the connection has ended. The connection uses the standard streams
-// of a subprocess, or streamable HTTP. After connecting, the package compares the declarations of
-// the program with the server's tools.
+// (spec/10-tools-mcp.md). It connects to a server at the first call, and again at the next call
+// after the connection has ended. The connection uses the standard streams of a subprocess, or
+// streamable HTTP. After connecting, the package compares the declarations of the program with the
+// server's tools.
 //
 // Invariants: every call has a goroutine, which ends with the call. Close ends every subprocess.
 package mcp

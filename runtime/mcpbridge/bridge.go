@@ -1,7 +1,6 @@
 // Package mcpbridge opens a socket through which an agent reaches the program's tools, if the agent
-// starts MCP servers as programs. Its API promises nothing. The socket is in a directory that only
-// this user can access. The program `concerto host bridge` passes lines between the socket and the
-// agent.
+// starts MCP servers as programs. The socket is in a directory that only this user can access. The
+// program `concerto host bridge` passes lines between the socket and the agent.
 //
 // Invariants. The lines of a client are passed on in order. Sending never waits: a client that
 // leaves too much unread is disconnected. When End has returned, no client is connected and the

@@ -3,7 +3,6 @@
 // of its own, and the branch moves only by `git update-ref` with the expected old value.
 //
 // Every step is recorded before it runs, so that the next process finds out whether it happened.
-// The compatibility promise does not cover this API.
 package merge
 
 import (

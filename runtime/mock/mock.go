@@ -1,7 +1,6 @@
-// Package mock implements the environment of a test (spec/16-tests.md). Its API promises nothing.
-// It is a layer around the runtime. The layer records the output of the test, plays the mocked
-// agents and hosts, provides a clock, and prevents access to the network and to processes unless
-// the test run is live.
+// Package mock implements the environment of a test (spec/16-tests.md). It is a layer around the
+// runtime. The layer records the output of the test, plays the mocked agents and hosts, provides a
+// clock, and prevents access to the network and to processes unless the test run is live.
 //
 // A World belongs to one test. If the VM uses its method Choose, a test behaves the same way in
 // every run: requests are performed one after another, and time advances only when all tasks wait.

@@ -1,5 +1,4 @@
-// Package sse reads streams of server-sent events as the HTML standard defines them. The
-// compatibility promise does not cover its API.
+// Package sse reads streams of server-sent events as the HTML standard defines them.
 package sse
 
 import (

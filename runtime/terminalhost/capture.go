@@ -1,6 +1,6 @@
-// Package terminalhost runs commands for an agent and stores the last part of their output. Its API
-// promises nothing. An agent of the ACP protocol requests that its client runs commands, called
-// terminals, and requests their output when it needs the output.
+// Package terminalhost runs commands for an agent and stores the last part of their output. An
+// agent of the ACP protocol requests that its client runs commands, called terminals, and requests
+// their output when it needs the output.
 //
 // Invariants. The standard output and the standard error of a command are stored as one text, of
 // which at most the requested length is stored. A request with a number is performed once, even if

@@ -1,6 +1,6 @@
-// Package tool implements the tools of an application (its API promises nothing of its own: package
-// concerto exports the part for embedders). An application tool is a name, a schema and a handler
-// that the process around a run provides to its agents, hosts and clients.
+// Package tool implements the tools of an application; package concerto exports the part for
+// embedders. An application tool is a name, a schema and a handler that the process around a run
+// provides to its agents, hosts and clients.
 //
 // A Registry contains definitions; its zero value is empty. It is safe for concurrent use, and
 // reading takes no lock. A Session is the set of tools of one run: it is opened with the run's

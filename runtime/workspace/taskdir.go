@@ -1,6 +1,6 @@
 // Package workspace creates working directories for single tasks. A directory is a copy of another
-// directory, or a worktree of its repository. Its API promises nothing. When a task ends, its
-// directory is removed if nothing in it has changed.
+// directory, or a worktree of its repository. When a task ends, its directory is removed if nothing
+// in it has changed.
 //
 // The directories are .concerto/tasks/NAME below the root, which is the directory of the manifest.
 package workspace

@@ -1,5 +1,5 @@
 // Package coverage decides which values of a type the patterns of a match cover, and which values
-// no pattern matches. Its API is not covered by the compatibility promise.
+// no pattern matches.
 package coverage
 
 import (

@@ -1,5 +1,5 @@
 // Package edits creates the edits in the fixes of diagnostics, and the texts that these edits
-// insert. Its API is not covered by the compatibility promise.
+// insert.
 package edits
 
 import (

@@ -1,5 +1,5 @@
 // Package surface computes which part of a file other files can observe, and which files an edit
-// affects. Its API is not covered by the compatibility promise.
+// affects.
 package surface
 
 import (

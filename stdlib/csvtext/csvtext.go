@@ -1,6 +1,5 @@
 // Package csvtext reads and writes CSV (RFC 4180). Unlike encoding/csv it preserves the line breaks
-// inside quotes as they are, and a CR alone also ends a line. The compatibility promise does not
-// cover its API.
+// inside quotes as they are, and a CR alone also ends a line.
 package csvtext
 
 import (

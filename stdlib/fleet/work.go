@@ -1,5 +1,4 @@
-// Package fleet contains the natives of std::work and std::merge. The compatibility promise does
-// not cover its API.
+// Package fleet contains the natives of std::work and std::merge.
 package fleet
 
 import (

@@ -1,5 +1,4 @@
-// Package formats contains the natives that parse and write JSON, YAML, TOML and CSV. The
-// compatibility promise does not cover its API.
+// Package formats contains the natives that parse and write JSON, YAML, TOML and CSV.
 package formats
 
 import (

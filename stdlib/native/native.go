@@ -1,6 +1,5 @@
 // Package native contains functions and types for the natives of the standard library: tables of
 // natives, operations on long texts, limits of growing texts, structs by their fields, and errors.
-// The compatibility promise does not cover its API.
 package native
 
 import (

@@ -1,5 +1,4 @@
-// Package scoring implements the scorers of std::eval (spec/49-eval.md). Its API has no
-// compatibility promise.
+// Package scoring implements the scorers of std::eval (spec/49-eval.md).
 package scoring
 
 import (

@@ -1,5 +1,5 @@
 // Package times contains the natives of std::time and of clocks: instants, layouts, durations and
-// cron schedules. The compatibility promise does not cover its API.
+// cron schedules.
 package times
 
 import (

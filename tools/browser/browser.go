@@ -1,8 +1,7 @@
 // Package browser drives a real browser, headless Chromium, for the tests of pages. One process
 // serves all tests of a package; each test has a tab with its own cookies and storage. A test fails
 // when the console of its page reports an error. Tests act by mouse and keyboard, and check what a
-// person sees or a screen reader announces. Only tests import the package; its API promises
-// nothing.
+// person sees or a screen reader announces. Only tests import the package.
 package browser
 
 import (

@@ -1,6 +1,6 @@
 // Package pictures draws the pictures of README.md from real runs. `make pictures` writes them.
 // Otherwise the package's test compares the stored picture of the terminal with the current output
-// of the command. The compatibility promise does not cover the package.
+// of the command.
 package pictures
 
 import (

@@ -1,5 +1,5 @@
 // Package onepage writes pages that are one file: they open from a disk, load nothing, and contain
-// their data. The compatibility promise does not cover this API.
+// their data.
 package onepage
 
 import (

@@ -59,26 +59,6 @@ func touching(style, edits []diag.Edit) (out []diag.Edit) {
 	return out
 }
 
-// Narrowed returns the single edit that produces is from was, without the common start and end of
-// the texts.
-func Narrowed(was, is []byte) []diag.Edit {
-	start := 0
-	for start < len(was) && start < len(is) && was[start] == is[start] {
-		start++
-	}
-	end, stop := len(was), len(is)
-	for end > start && stop > start && was[end-1] == is[stop-1] {
-		end, stop = end-1, stop-1
-	}
-	for start > 0 && start < len(is) && is[start]&0xC0 == 0x80 { // start and end are not within a character
-		start--
-	}
-	for end < len(was) && was[end]&0xC0 == 0x80 {
-		end, stop = end+1, stop+1
-	}
-	return []diag.Edit{diag.Replace(source.Span{Start: source.Pos(start), End: source.Pos(end)}, string(is[start:stop]))}
-}
-
 // Splices returns the edits that produce is from was. The texts should differ only in white space
 // and in commas before it. The result then has one edit for each difference between two words. If
 // the texts differ otherwise, the last edit replaces the rest of the text.

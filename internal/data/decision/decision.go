@@ -11,6 +11,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/text/hexsum"
 	"github.com/concerto-lang/concerto/internal/text/jcs"
+	"github.com/concerto-lang/concerto/internal/text/jsonread"
 )
 
 // The scopes of an approval, from the narrowest.
@@ -129,23 +130,16 @@ var members = [...]string{"decision", "scope", "input", "reason", "option", "sto
 // json.Unmarshal would use the last one. further contains additional allowed members.
 func isAmbiguous(object []byte, further ...string) bool {
 	members := append(further, members[:]...)
-	d := json.NewDecoder(bytes.NewReader(object))
-	seen := map[string]bool{}
-	if _, err := d.Token(); err != nil {
+	all, err := jsonread.List(object)
+	if err != nil {
 		return true
 	}
-	for d.More() {
-		name, err := d.Token()
-		text, isName := name.(string)
-		if err != nil || !isName || seen[text] ||
-			slices.ContainsFunc(members, func(m string) bool { return m != text && strings.EqualFold(m, text) }) {
+	seen := map[string]bool{}
+	for _, x := range all {
+		if seen[x.Name] || slices.ContainsFunc(members, func(m string) bool { return m != x.Name && strings.EqualFold(m, x.Name) }) {
 			return true
 		}
-		seen[text] = true
-		var skipped json.RawMessage
-		if d.Decode(&skipped) != nil {
-			return true
-		}
+		seen[x.Name] = true
 	}
 	return false
 }

@@ -39,16 +39,6 @@ func ArrayOf(slots ...Slot) Slot {
 	return a.Slot()
 }
 
-// MakeArray returns an array of n zero elements in a representation other than ReprStrs.
-func MakeArray(repr Repr, n int) *Array {
-	a := NewArray()
-	a.Sub = repr
-	if a.Reserve(n); repr != ReprEmpty {
-		a.Len = n
-	}
-	return a
-}
-
 // IntArray returns an array of Ints and takes ownership of v.
 func IntArray(v []int64) Slot {
 	a := NewArray()

@@ -15,10 +15,8 @@ type Difference struct {
 	A, B string
 }
 
-// Diff returns the first limit differences between a and b, in the order of a.
-func Diff(a, b Slot, limit int) []Difference { return DiffIn(nil, a, b, limit) }
-
-// DiffIn is like Diff, and a Pace can interrupt it.
+// DiffIn returns the first limit differences between a and b, in the order of a. A Pace can
+// interrupt it.
 func DiffIn(p *Pace, a, b Slot, limit int) []Difference {
 	d := differ{limit: limit, pace: p}
 	d.compare("", a, b)

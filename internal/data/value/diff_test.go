@@ -41,11 +41,11 @@ func TestDiff(t *testing.T) {
 			"…\"" + long[:40] + "é" + long[:38] + "\"…", "…\"" + long[:40] + "è" + long[:38] + "\"…"}}},
 		{"long", parsed(`["` + strings.Repeat("ä", 200) + `"]`), Nil, []Difference{{"", `["` + strings.Repeat("ä", 119) + "…", "null"}}},
 	} {
-		if d := cmp.Diff(c.want, Diff(c.a, c.b, 10)); d != "" {
+		if d := cmp.Diff(c.want, DiffIn(nil, c.a, c.b, 10)); d != "" {
 			t.Errorf("%s: differences differ (-want +got):\n%s", c.name, d)
 		}
 	}
-	if got := Diff(parsed(`[1,2,3,4]`), parsed(`[5,6,7,8]`), 2); len(got) != 2 {
+	if got := DiffIn(nil, parsed(`[1,2,3,4]`), parsed(`[5,6,7,8]`), 2); len(got) != 2 {
 		t.Errorf("Diff with the limit 2 returned %d differences", len(got))
 	}
 }

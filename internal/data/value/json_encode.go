@@ -4,7 +4,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"unicode/utf8"
+
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // AppendJSON appends s as compact JSON (spec/11-emit.md). Floats without a fraction have `.0`, inf
@@ -263,13 +264,9 @@ func AppendFloat(dst []byte, f float64) []byte {
 	return append(dst, '.', '0')
 }
 
-const hexDigits = "0123456789abcdef"
-
 // AppendString appends text as a JSON string without HTML escapes. Invalid UTF-8 becomes the
 // replacement character.
-func AppendString(dst []byte, text string) []byte {
-	return append(AppendEscaped(append(dst, '"'), text), '"')
-}
+func AppendString(dst []byte, text string) []byte { return jsonwrite.Plain.Append(dst, text) }
 
 // appendString is like AppendString, and the Pace can interrupt it.
 func (n nest) appendString(dst []byte, text string) []byte {
@@ -280,46 +277,7 @@ func (n nest) appendString(dst []byte, text string) []byte {
 	dst = append(dst, '"')
 	for part := range n.bound.Pace.Windows(text) {
 		n.check(dst)
-		dst = AppendEscaped(dst, part)
+		dst = jsonwrite.Plain.AppendEscaped(dst, part)
 	}
 	return append(dst, '"')
-}
-
-// AppendEscaped appends text with JSON escapes and without quotes. A long text may be appended in
-// several calls, if the parts end between characters.
-func AppendEscaped(dst []byte, text string) []byte {
-	from := 0
-	for i := 0; i < len(text); {
-		c := text[i]
-		if c >= utf8.RuneSelf {
-			r, w := utf8.DecodeRuneInString(text[i:])
-			if r == utf8.RuneError && w == 1 {
-				dst = append(dst, text[from:i]...)
-				dst = append(dst, "\ufffd"...)
-				from = i + 1
-			}
-			i += w
-			continue
-		}
-		if c >= ' ' && c != '"' && c != '\\' {
-			i++
-			continue
-		}
-		dst = append(dst, text[from:i]...)
-		switch c {
-		case '"', '\\':
-			dst = append(dst, '\\', c)
-		case '\n':
-			dst = append(dst, '\\', 'n')
-		case '\r':
-			dst = append(dst, '\\', 'r')
-		case '\t':
-			dst = append(dst, '\\', 't')
-		default:
-			dst = append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
-		}
-		i++
-		from = i
-	}
-	return append(dst, text[from:]...)
 }

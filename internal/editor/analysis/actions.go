@@ -45,7 +45,7 @@ func (s *Snapshot) Actions(ctx context.Context, path string, at source.Span, wan
 			out = append(out, Action{Kind: refactor.FixAll, Title: "Apply all safe fixes", Edits: edits})
 		}
 	}
-	more, err := s.refactorings(ctx, path, at, found, wanted)
+	more, err := s.refactorings(ctx, path, at, wanted)
 	return append(out, more...), err
 }
 
@@ -174,14 +174,14 @@ func withOwnFixes(found []*diag.Diagnostic) (out []*diag.Diagnostic) {
 }
 
 // refactorings returns the actions of package refactor that add no error to the program.
-func (s *Snapshot) refactorings(ctx context.Context, path string, at source.Span, found []*diag.Diagnostic, wanted func(string) bool) (out []Action, err error) {
+func (s *Snapshot) refactorings(ctx context.Context, path string, at source.Span, wanted func(string) bool) (out []Action, err error) {
 	f := s.checkFile(ctx, path)
 	if f == nil {
 		return nil, ctx.Err()
 	}
 	_, list := f.text.parse()
-	in := &refactor.Input{File: f.text.file, Tree: f.tree, Broken: list.HasErrors(), Untitled: !IsFile(path), Info: f.info,
-		Refs: f.refs, Found: found, IsPreludeName: f.isPreludeName, At: at}
+	in := &refactor.Input{File: f.text.file, Tree: f.tree, Broken: list.HasErrors(), Info: f.info,
+		Refs: f.refs, IsPreludeName: f.isPreludeName, At: at}
 	for _, a := range refactor.Find(in, wanted) {
 		x := Action{Kind: a.Kind, Title: a.Title, Edits: formatEdits(a.Edits, f.text.file)}
 		sound, err := s.compilesWith(ctx, f, x.Edits)

@@ -1,5 +1,5 @@
-// Package refactor implements code actions that transform a program: extract, inline, rewrite and
-// organise. It computes edits of one file from the syntax tree and the checker's results, and it
+// Package refactor implements code actions that transform a program: extract, inline and
+// rewrite. It computes edits of one file from the syntax tree and the checker's results, and it
 // does not depend on an editor protocol. An action is offered only if the program has the same
 // meaning afterwards. The caller checks whether the result compiles.
 //
@@ -21,12 +21,11 @@ import (
 
 // The kinds of actions in the language server protocol.
 const (
-	QuickFix        = "quickfix"
-	Extract         = "refactor.extract"
-	Inline          = "refactor.inline"
-	Rewrite         = "refactor.rewrite"
-	OrganizeImports = "source.organizeImports"
-	FixAll          = "source.fixAll.concerto"
+	QuickFix = "quickfix"
+	Extract  = "refactor.extract"
+	Inline   = "refactor.inline"
+	Rewrite  = "refactor.rewrite"
+	FixAll   = "source.fixAll.concerto"
 )
 
 // Row describes an action: its kind, its title and the function that computes its edits.
@@ -45,13 +44,6 @@ var Table = []Row{
 	{Inline, "Inline variable", "a variable that is never assigned again", "inline_variable", inlineVariable},
 	{Rewrite, "Convert `if let` to `match`", "an `if let`", "if_let_to_match", ifLetToMatch},
 	{Rewrite, "Convert `match` to `if let`", "a `match` of two arms", "match_to_if_let", matchToIfLet},
-	{Rewrite, "Wrap return type in `Result`", "the head of a function", "wrap_result", wrapResult},
-	{Rewrite, "Add `.map_err`", "a `?`", "map_err", addMapErr},
-	{Rewrite, "Convert to interpolation", "Strings joined by `+`", "interpolation", toInterpolation},
-	{Rewrite, "Add the handler's type", "a handler of a message of the protocol", "handler_type", addHandlerType},
-	{Rewrite, "Generate schema from JSON", "a String that holds an object, or all of an untitled text", "schema_from_json", schemaFromJSON},
-	{Rewrite, "Add type annotation", "a variable, a constant or a closure", "write_type", writeType},
-	{OrganizeImports, "Organise imports", "a file with imports", "organise_imports", organiseImports},
 }
 
 // Kinds returns the kinds of all actions, including fixes of diagnostics.
@@ -69,11 +61,9 @@ func Kinds() []string {
 type Input struct {
 	File          *source.File
 	Tree          *ast.File
-	Broken        bool              // the text has syntax errors
-	Untitled      bool              // the document is not a file
-	Info          *sema.Info        // nil if the file was not checked
-	Refs          func() []sema.Ref // returns the names in the file with their declarations
-	Found         []*diag.Diagnostic
+	Broken        bool                   // the text has syntax errors
+	Info          *sema.Info             // nil if the file was not checked
+	Refs          func() []sema.Ref      // returns the names in the file with their declarations
 	IsPreludeName func(name string) bool // reports whether the prelude declares a name; may be nil
 	At            source.Span            // selected range; empty for a cursor
 }

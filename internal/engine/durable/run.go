@@ -1,5 +1,5 @@
 // Package durable writes the journal of a run, and replays the journal when the run is resumed
-// (spec/26-durable.md). The API has no compatibility promise.
+// (spec/26-durable.md).
 //
 // A Run has three roles. As the vm.Durable of a run, it records the results of effects in its
 // vm.Journal, and returns recorded results by its vm.Past. As an effect.Layer between the VM and

@@ -1,5 +1,5 @@
 // Package submission contains the form in which an engine stores what a worker needs to execute a
-// run, besides the program. The API has no compatibility promise.
+// run, besides the program.
 package submission
 
 import (

@@ -1,6 +1,5 @@
 // Package timetravel inspects recorded runs: which effects a run performed, at which source
-// position, and which values its variables had at that time (spec/26-durable.md). The API has no
-// compatibility promise.
+// position, and which values its variables had at that time (spec/26-durable.md).
 //
 // Play plays a recording once from its tape without performing effects, and records each effect in
 // a list. After that, a Session can stop the run at any effect or line, in any order.

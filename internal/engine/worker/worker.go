@@ -1,5 +1,5 @@
 // Package worker claims runs of an engine, a database that several machines share, and executes
-// them (docs/decisions/066). The API has no compatibility promise.
+// them (docs/decisions/066).
 package worker
 
 import (

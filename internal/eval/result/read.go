@@ -86,7 +86,7 @@ type caseLines struct {
 
 // read reads a line.
 func (r *reader) read(text []byte) error {
-	members, err := readMembers(text)
+	members, err := jsonread.List(text)
 	switch {
 	case err != nil:
 		return err
@@ -94,7 +94,7 @@ func (r *reader) read(text []byte) error {
 		return r.readHeader(members)
 	case r.result.End != nil:
 		return errors.New("a line follows the end of the result")
-	case slices.ContainsFunc(members, func(m member) bool { return m.name == "end" }):
+	case slices.ContainsFunc(members, func(m jsonread.Member) bool { return m.Name == "end" }):
 		return readObject(members, []field{{"end", "an object with the exit code", true, func(value []byte) error {
 			r.result.End = &End{}
 			return decodeStrictly(value, r.result.End)
@@ -110,14 +110,14 @@ func (r *reader) read(text []byte) error {
 	return r.result.checkScores(s)
 }
 
-func (r *reader) readHeader(members []member) error {
+func (r *reader) readHeader(members []jsonread.Member) error {
 	h := Header{}
 	for _, m := range members {
-		if m.name != "eval" {
+		if m.Name != "eval" {
 			continue
 		}
-		if err := json.Unmarshal(m.value, &h.Eval); err != nil || h.Eval < 1 {
-			return fmt.Errorf("`eval` must be the version of the format, 1, not %s", shorten(m.value))
+		if err := json.Unmarshal(m.Value, &h.Eval); err != nil || h.Eval < 1 {
+			return fmt.Errorf("`eval` must be the version of the format, 1, not %s", shorten(m.Value))
 		}
 		if h.Eval > Version {
 			return fmt.Errorf("the result has version %d of the format, and this concerto reads version %d: use the version of concerto that created it, or a newer one", h.Eval, Version)
@@ -202,44 +202,6 @@ func sortedNames[T any](m map[string]T) []string {
 	return names
 }
 
-// member is a member of a JSON object.
-type member struct {
-	name  string
-	value []byte
-}
-
-// readMembers returns the members of a JSON object.
-func readMembers(text []byte) ([]member, error) {
-	var members []member
-	if jsonread.Members(text, func(name, value []byte) bool {
-		members = append(members, member{string(name), value})
-		return true
-	}) {
-		return members, nil
-	}
-	if !json.Valid(text) {
-		return nil, fmt.Errorf("invalid JSON: %w", json.Unmarshal(text, new(any)))
-	}
-	members = nil
-	d := json.NewDecoder(bytes.NewReader(text))
-	if start, err := d.Token(); err != nil || start != json.Delim('{') {
-		return nil, fmt.Errorf("expected a JSON object, got %s", shorten(text))
-	}
-	for d.More() {
-		name, err := d.Token()
-		if err != nil {
-			return nil, err
-		}
-		var value json.RawMessage
-		if err := d.Decode(&value); err != nil {
-			return nil, err
-		}
-		members = append(members, member{name.(string), value})
-	}
-	return members, nil
-}
-
-// shorten returns the beginning of a JSON text for a message.
 func shorten(text []byte) string {
 	const most = 40
 	return utf8cut.Short(string(text), most)
@@ -254,32 +216,32 @@ type field struct {
 }
 
 // readObject reads the members of an object.
-func readObject(members []member, fields []field) error {
+func readObject(members []jsonread.Member, fields []field) error {
 	found := make([]bool, len(fields))
 	for _, m := range members {
-		i := slices.IndexFunc(fields, func(f field) bool { return f.name == m.name })
+		i := slices.IndexFunc(fields, func(f field) bool { return f.name == m.Name })
 		if i < 0 {
 			var names []string
 			for _, f := range fields {
 				names = append(names, f.name)
 			}
-			if near := suggest.Nearest(m.name, names); near != "" {
-				return fmt.Errorf("unknown member %q; did you mean %q?", m.name, near)
+			if near := suggest.Nearest(m.Name, names); near != "" {
+				return fmt.Errorf("unknown member %q; did you mean %q?", m.Name, near)
 			}
-			return fmt.Errorf("unknown member %q", m.name)
+			return fmt.Errorf("unknown member %q", m.Name)
 		}
 		if found[i] {
-			return fmt.Errorf("duplicate member %q", m.name)
+			return fmt.Errorf("duplicate member %q", m.Name)
 		}
-		if string(m.value) == "null" {
+		if string(m.Value) == "null" {
 			continue
 		}
 		found[i] = true
-		if err := fields[i].read(m.value); err != nil {
+		if err := fields[i].read(m.Value); err != nil {
 			if inner, ok := errors.AsType[*memberError](err); ok {
-				return fmt.Errorf("%q: %w", m.name, inner)
+				return fmt.Errorf("%q: %w", m.Name, inner)
 			}
-			return fmt.Errorf("%q must be %s, not %s", m.name, fields[i].form, shorten(m.value))
+			return fmt.Errorf("%q must be %s, not %s", m.Name, fields[i].form, shorten(m.Value))
 		}
 	}
 	for i, f := range fields {
@@ -373,16 +335,16 @@ func decodeStrictly(value []byte, to any) error {
 // mapField is a field for an object with a value for each metric.
 func mapField[T any](name, form string, to *map[string]T, read func(value []byte) (T, error)) field {
 	return field{name, form, false, func(value []byte) error {
-		members, err := readMembers(value)
+		members, err := jsonread.List(value)
 		if err != nil {
 			return errForm
 		}
 		*to = make(map[string]T, len(members))
 		for _, m := range members {
-			if _, duplicate := (*to)[m.name]; duplicate {
-				return &memberError{fmt.Sprintf("duplicate member %q", m.name)}
+			if _, duplicate := (*to)[m.Name]; duplicate {
+				return &memberError{fmt.Sprintf("duplicate member %q", m.Name)}
 			}
-			if (*to)[m.name], err = read(m.value); err != nil {
+			if (*to)[m.Name], err = read(m.Value); err != nil {
 				return errForm
 			}
 		}
@@ -498,7 +460,7 @@ func (h *Header) readMetrics(value []byte) error {
 	}
 	h.Metrics = []Metric{}
 	for _, text := range texts {
-		members, err := readMembers(text)
+		members, err := jsonread.List(text)
 		if err != nil {
 			return err
 		}

@@ -1,5 +1,4 @@
-// Package nonblock reads and writes pipes and sockets whose descriptors never block. Its API
-// promises nothing.
+// Package nonblock reads and writes pipes and sockets whose descriptors never block.
 package nonblock
 
 import (

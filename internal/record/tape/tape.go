@@ -1,5 +1,5 @@
 // Package tape records the results of a run's effects, and replays the run from them
-// (spec/25-tapes.md). The API has no compatibility promise.
+// (spec/25-tapes.md).
 //
 // A tape is text with one JSON object per line: a Header, the results in the order in which the
 // program received them, and an End. People may edit it.

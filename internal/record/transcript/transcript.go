@@ -1,5 +1,5 @@
 // Package transcript reads the transcripts in which vendors' agents store what they executed, and
-// compares them with the decisions in a ledger (spec/27-ledger.md). Its API promises nothing.
+// compares them with the decisions in a ledger (spec/27-ledger.md).
 //
 // A transcript has one JSON value in each line. It is read as a stream: a file of any size needs
 // the memory of its longest line, up to maxLine. Nothing that cannot be read is passed over: it is

@@ -5,6 +5,9 @@
 // All mutants of a sample are compiled into one build, each selected by an environment variable, so
 // that a mutant costs a test run but no compilation. The source tree stays unchanged: the compiler
 // reads the changed files through an overlay. A mutant that does not compile does not count.
+//
+// With all of its mutators, gremlins finds 634 mutants in lexer and 529 in internal/data/schema,
+// and this package 1,139 and 1,156.
 package mutants
 
 import (

@@ -1,5 +1,4 @@
-// Package pgserver starts a PostgreSQL server for tests and benchmarks. The compatibility promise
-// does not cover this API.
+// Package pgserver starts a PostgreSQL server for tests and benchmarks.
 package pgserver
 
 import (

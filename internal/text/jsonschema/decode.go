@@ -24,14 +24,6 @@ func Decode(text []byte) (any, error) {
 	if !utf8.Valid(text) {
 		return nil, fmt.Errorf("not UTF-8")
 	}
-	if v, ok := decodeFast(text); ok {
-		return v, nil
-	}
-	return decodeSlow(text)
-}
-
-// decodeSlow is Decode for valid UTF-8. It returns the error messages.
-func decodeSlow(text []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	v, err := decodeValue(d, "")

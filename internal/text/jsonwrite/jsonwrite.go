@@ -1,6 +1,6 @@
 // Package jsonwrite appends JSON to a buffer, for messages that are built member by member. The
-// output is that of encoding/json without escapes for HTML. Unusual texts and values are encoded by
-// encoding/json.
+// output is that of encoding/json without escapes for HTML. The other forms of strings that
+// Concerto writes are Form values.
 package jsonwrite
 
 import (
@@ -41,17 +41,42 @@ func MustEncode(v any) json.RawMessage {
 }
 
 // Text appends a JSON string.
-func Text(b []byte, s string) []byte {
-	start := len(b)
-	b = append(b, '"')
+func Text(b []byte, s string) []byte { return Standard.Append(b, s) }
+
+// Form is a form of JSON strings. Each form escapes `"`, `\` and the control characters.
+type Form struct {
+	controls   string // of each control character, the letter of its short escape, or u for \u00xx
+	invalid    string // replaces a byte that is not valid UTF-8
+	separators bool   // U+2028 and U+2029 are escaped
+}
+
+var (
+	// Standard is the form of encoding/json without escapes for HTML.
+	Standard = Form{"uuuuuuuubtnufruuuuuuuuuuuuuuuuuu", `\ufffd`, true}
+	// Canonical is the form of RFC 8785.
+	Canonical = Form{"uuuuuuuubtnufruuuuuuuuuuuuuuuuuu", "\ufffd", false}
+	// Plain is the form in which programs and IR files write strings.
+	Plain = Form{"uuuuuuuuutnuuruuuuuuuuuuuuuuuuuu", "\ufffd", false}
+)
+
+// Append appends s as a JSON string.
+func (f *Form) Append(b []byte, s string) []byte {
+	return append(f.AppendEscaped(append(b, '"'), s), '"')
+}
+
+const hexDigits = "0123456789abcdef"
+
+// AppendEscaped appends s with escapes and without quotes. A long text may be appended in several
+// calls, if the parts end between characters.
+func (f *Form) AppendEscaped(b []byte, s string) []byte {
 	from := 0
 	for i := 0; i < len(s); {
 		c := s[i]
 		if c >= utf8.RuneSelf {
 			r, n := utf8.DecodeRuneInString(s[i:])
-			if n == 1 || r == '\u2028' || r == '\u2029' { // encoding/json replaces or escapes these
-				b, _ = Append(b[:start], s) // encoding a string never fails
-				return b
+			if escape := f.escape(r, n); escape != "" {
+				b = append(append(b, s[from:i]...), escape...)
+				from = i + n
 			}
 			i += n
 			continue
@@ -61,21 +86,31 @@ func Text(b []byte, s string) []byte {
 			continue
 		}
 		b = append(b, s[from:i]...)
+		letter := c
+		if c < ' ' {
+			letter = f.controls[c]
+		}
+		if b = append(b, '\\', letter); letter == 'u' {
+			b = append(b, '0', '0', hexDigits[c>>4], hexDigits[c&15])
+		}
 		i++
 		from = i
-		if short := shortEscapes[c]; short != 0 {
-			b = append(b, '\\', short)
-		} else {
-			b = append(b, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
-		}
 	}
-	return append(append(b, s[from:]...), '"')
+	return append(b, s[from:]...)
 }
 
-const hexDigits = "0123456789abcdef"
-
-// shortEscapes contains the letter of each escape of two characters.
-var shortEscapes = [utf8.RuneSelf]byte{'"': '"', '\\': '\\', '\b': 'b', '\f': 'f', '\n': 'n', '\r': 'r', '\t': 't'}
+// escape returns what replaces a character that is not ASCII and has n bytes, or "" for none.
+func (f *Form) escape(r rune, n int) string {
+	switch {
+	case r == utf8.RuneError && n == 1:
+		return f.invalid
+	case f.separators && r == '\u2028':
+		return `\u2028`
+	case f.separators && r == '\u2029':
+		return `\u2029`
+	}
+	return ""
+}
 
 // Texts appends an array of strings, or null if list is nil.
 func Texts(b []byte, list []string) []byte {

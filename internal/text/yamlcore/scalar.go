@@ -1,6 +1,5 @@
 // Package yamlcore converts YAML scalars to values according to the core schema of YAML 1.2. In
-// this schema `yes`, `017` and dates are texts. The compatibility promise does not cover the API of
-// this package.
+// this schema `yes`, `017` and dates are texts.
 package yamlcore
 
 import (

@@ -3,8 +3,7 @@
 // once and decided once. Its outcome is committed as an event of its run before anyone acts on it.
 //
 // The requester waits for the outcome. A request that is stored as a Row is open again after a
-// restart. The state machine of a request is protocol.RequestMachine. The compatibility promise
-// does not cover this API.
+// restart. The state machine of a request is protocol.RequestMachine.
 package approvals
 
 import (

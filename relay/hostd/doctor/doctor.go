@@ -1,6 +1,5 @@
 // Package doctor checks whether a host has what it needs (spec/relay.md). The result of each check
-// is ok, a warning or a failure. A warning or failure has a remedy. The compatibility promise does
-// not cover this API.
+// is ok, a warning or a failure. A warning or failure has a remedy.
 package doctor
 
 import (

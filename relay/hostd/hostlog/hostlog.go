@@ -1,6 +1,5 @@
 // Package hostlog writes the log file of hostd without secrets. The file is not rotated. After the
-// file was moved away, hostd creates a new one when it is restarted. The compatibility promise does
-// not cover this API.
+// file was moved away, hostd creates a new one when it is restarted.
 package hostlog
 
 import (

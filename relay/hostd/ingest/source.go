@@ -2,8 +2,7 @@
 // (spec/relay.md). A program sends POST /source to the Unix socket. The connection is upgraded, and
 // then carries lines in both directions, which protocol.SourceMessage and HostdMessage define. A
 // run begins with its connection. It ends when the program reports the end, or when its process
-// exits. A program that reconnects to a new hostd continues the same run. The compatibility promise
-// does not cover this API.
+// exits. A program that reconnects to a new hostd continues the same run.
 package ingest
 
 import (

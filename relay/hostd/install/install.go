@@ -1,6 +1,5 @@
 // Package install installs hostd as a service of systemd or launchd (spec/relay.md). The service
-// manager restarts hostd if it exits; runs survive the restart. The compatibility promise does not
-// cover this API.
+// manager restarts hostd if it exits; runs survive the restart.
 package install
 
 import (

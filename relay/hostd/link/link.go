@@ -1,7 +1,7 @@
 // Package link implements the connection of hostd to the relay's server (spec/relay.md). It sends
 // the events in the spool, those of each run in order, and deletes them when the server
 // acknowledges them. It performs the server's commands and reports their results until the server
-// acknowledges the results. The compatibility promise does not cover this API.
+// acknowledges the results.
 //
 // When a connection closes, the link reconnects without limit. A closed connection loses nothing,
 // because the server's welcome contains the positions at which the link resumes.

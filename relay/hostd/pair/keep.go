@@ -1,6 +1,5 @@
 // Package pair pairs a host with a server by a key (spec/relay.md). The host creates its key once.
 // An owner confirms the key at the server, and the pairing is then stored in the state of hostd.
-// The compatibility promise does not cover this API.
 package pair
 
 import (

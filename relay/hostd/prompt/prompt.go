@@ -1,5 +1,5 @@
 // Package prompt detects questions on a terminal (spec/relay.md). It matches regular expressions
-// against the visible text. The compatibility promise does not cover this API.
+// against the visible text.
 package prompt
 
 import (

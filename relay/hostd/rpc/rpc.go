@@ -1,6 +1,5 @@
 // Package rpc performs the rpc.* requests of apps (spec/relay.md): reading and writing files, git
-// in the directory of a run, bash, and requests to the host itself. The compatibility promise does
-// not cover this API.
+// in the directory of a run, bash, and requests to the host itself.
 //
 // Each request is performed once, even if it is sent again. A request that changes something waits
 // for a decision. A hash binds the decision to the operation. Operations in a run are recorded as

@@ -1,8 +1,7 @@
 // Package runs manages the runs on terminals of a host (spec/relay.md). It starts each run in a PTY
 // holder, commits the output as events, submits prompts as requests, and writes each input once.
 // State that must survive a kill of hostd is stored in the runs' directories and in the spool, in
-// the transaction of the event that it belongs to. The compatibility promise does not cover this
-// API.
+// the transaction of the event that it belongs to.
 package runs
 
 import (

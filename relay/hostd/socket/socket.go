@@ -1,6 +1,6 @@
 // Package socket implements the HTTP API of hostd on its Unix socket (spec/relay.md). The command
 // line and programs of the same user call it. The API identifies the calling process, because an
-// agent must not decide requests of its own run. The compatibility promise does not cover this API.
+// agent must not decide requests of its own run.
 package socket
 
 import (

@@ -1,6 +1,5 @@
 // Package spool stores the events that a host must send to the relay's server, until the server
-// acknowledges them (spec/relay.md). One SQLite file contains all runs of a hostd. The
-// compatibility promise does not cover this API.
+// acknowledges them (spec/relay.md). One SQLite file contains all runs of a hostd.
 //
 // The spool numbers each event and commits it before any other part of hostd can read it. A Change
 // is atomic. It contains, for example, an event and the position after it in the raw log, or a

@@ -1,7 +1,6 @@
 // Package workdirfs implements the operations of apps in the directory of a run (spec/relay.md).
 // Apps can read, list, search and write files, and run git. No path leads out of the directory. No
-// path, query or repository makes a program run other than those that this package starts. The
-// compatibility promise does not cover this API.
+// path, query or repository makes a program run other than those that this package starts.
 //
 // Files are opened through os.Root, so that links cannot lead out of the directory even if they
 // change concurrently. Only regular files and directories are opened, because a FIFO or device

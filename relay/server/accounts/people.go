@@ -1,6 +1,5 @@
 // Package accounts serves the accounts API of the relay's server: login and logout, tickets,
-// tokens, users, removal of hosts, the audit log and metrics. It also removes old runs. The
-// compatibility promise does not cover this API.
+// tokens, users, removal of hosts, the audit log and metrics. It also removes old runs.
 package accounts
 
 import (

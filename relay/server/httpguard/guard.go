@@ -1,7 +1,7 @@
 // Package httpguard protects the HTTP server of the relay. It checks the Host and Origin of a
 // request, sets security headers, and determines the client's address. It prevents pages of other
 // origins from using a browser's cookie, and from reaching a server on the loopback interface under
-// another host name. The compatibility promise does not cover this API.
+// another host name.
 package httpguard
 
 import (

@@ -1,6 +1,6 @@
 // Package pair registers machines with the relay's server by their keys: a machine posts its key
 // and shows a code, an owner compares the fingerprint and confirms the code, and then the host
-// connects by its key. The compatibility promise does not cover this API.
+// connects by its key.
 package pair
 
 import (

@@ -1,7 +1,7 @@
 // Package push sends push messages about runs to browsers. A subscribed browser receives a message
 // for each new request, a second message when the request is closed, and a message at the end of
 // each run that its user started. Messages are encrypted for the browser (RFC 8291) and signed (RFC
-// 8292). The compatibility promise does not cover this API.
+// 8292).
 //
 // Each notification about a run triggers a check of the store, which records the messages that were
 // sent. Therefore only one of several servers sends a message. After a restart, a message is sent

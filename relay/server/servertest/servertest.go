@@ -1,5 +1,5 @@
 // Package servertest provides a relay server for tests with hosts and apps that connect over real
-// sockets. The compatibility promise does not cover this API.
+// sockets.
 package servertest
 
 import (

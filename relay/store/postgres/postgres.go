@@ -1,5 +1,4 @@
-// Package postgres opens the relay's store in a PostgreSQL database, version 15 or later. The
-// compatibility promise does not cover this API.
+// Package postgres opens the relay's store in a PostgreSQL database, version 15 or later.
 package postgres
 
 import (

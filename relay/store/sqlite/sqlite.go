@@ -1,5 +1,4 @@
-// Package sqlite opens the relay's store in a SQLite file. The compatibility promise does not cover
-// this API.
+// Package sqlite opens the relay's store in a SQLite file.
 package sqlite
 
 import (

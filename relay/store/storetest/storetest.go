@@ -1,5 +1,4 @@
-// Package storetest tests the contract of the relay's stores. The compatibility promise does not
-// cover this API.
+// Package storetest tests the contract of the relay's stores.
 package storetest
 
 import (

@@ -1,6 +1,5 @@
 // Package webtest runs a complete relay server with its page for tests. Logins, sessions and the
-// database are real, and the test plays the hosts. The compatibility promise does not cover this
-// API.
+// database are real, and the test plays the hosts.
 package webtest
 
 import (

@@ -1,5 +1,4 @@
-// Package spent stores what runs use on a day, in a SQLite file that the runs share. Its API
-// promises nothing.
+// Package spent stores what runs use on a day, in a SQLite file that the runs share.
 package spent
 
 import (

@@ -1,7 +1,7 @@
 // Package adapter translates between the messages of the host protocol and the lines of vendors'
-// agents: Claude Code, Codex, and agents of the Agent Client Protocol. Its API promises nothing.
-// Protocols is the table of the vendors. runtime/host starts their processes and passes each line
-// through the Adapter of its process.
+// agents: Claude Code, Codex, and agents of the Agent Client Protocol. Protocols is the table of
+// the vendors. runtime/host starts their processes and passes each line through the Adapter of its
+// process.
 package adapter
 
 import (

@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/text/jsonread"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
@@ -99,7 +100,7 @@ func answersTo(asks []ask, answer json.RawMessage) []json.RawMessage {
 	if byName := jsonobject.MembersOf(answer); byName != nil {
 		for i, a := range asks {
 			for _, name := range []string{a.ID, a.Question, a.Header} {
-				at := slices.IndexFunc(byName, func(m jsonobject.Member) bool { return m.Name == name })
+				at := slices.IndexFunc(byName, func(m jsonread.Member) bool { return m.Name == name })
 				if name != "" && at >= 0 {
 					out[i] = nonEmpty(byName[at].Value)
 					break

@@ -1,7 +1,6 @@
 // Package continuity contains what an exchange of a host needs to continue in another process: its
 // history, which a journal can rebuild, the totals of its turns, and the handover of requests that
-// the lost process had sent. It knows no processes and no keeper. Its API is not covered by the
-// compatibility promise.
+// the lost process had sent. It knows no processes and no keeper.
 package continuity
 
 import (

@@ -1,6 +1,6 @@
 // Package hosttest is the conformance suite for host transports. It tests each H rule of
-// spec/host-protocol.md with a scripted host at the other end of the transport; its API promises
-// nothing. A transport that passes the suite supports the whole protocol.
+// spec/host-protocol.md with a scripted host at the other end of the transport. A transport that
+// passes the suite supports the whole protocol.
 //
 // The rules are quoted in full, and a test compares the quotations with the chapter.
 package hosttest

@@ -1,11 +1,9 @@
 // Package jsonobject builds and parses the JSON objects of host messages and preserves the order of
-// members; its API promises nothing.
+// members.
 package jsonobject
 
 import (
 	"bytes"
-	"encoding/json"
-	"fmt"
 
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/text/jsonread"
@@ -42,44 +40,17 @@ func (o *Object) Key(name string) {
 // End returns the complete object.
 func (o *Object) End() []byte { return append(o.Bytes, '}') }
 
-// Member is a member of an object.
-type Member struct {
-	Name  string
-	Value json.RawMessage
-}
-
-// Members returns the members of a JSON object in order.
-func Members(object []byte) ([]Member, error) {
-	var all []Member
-	if jsonread.Members(object, func(name, value []byte) bool {
-		all = append(all, Member{string(name), bytes.Clone(value)})
-		return true
-	}) {
-		return all, nil
+// Members returns copies of the members of a JSON object in order.
+func Members(object []byte) ([]jsonread.Member, error) {
+	all, err := jsonread.List(object)
+	for i := range all {
+		all[i].Value = bytes.Clone(all[i].Value)
 	}
-	all = nil
-	bad := func(err error) error { return fmt.Errorf("not a JSON object: %w", err) }
-	d := json.NewDecoder(bytes.NewReader(object))
-	open, err := d.Token()
-	if err != nil || open != json.Delim('{') {
-		return nil, bad(fmt.Errorf("%v begins it: %w", open, err))
-	}
-	for d.More() {
-		name, err := d.Token()
-		if err != nil {
-			return nil, bad(err)
-		}
-		m := Member{Name: name.(string)}
-		if err := d.Decode(&m.Value); err != nil {
-			return nil, bad(err)
-		}
-		all = append(all, m)
-	}
-	return all, nil
+	return all, err
 }
 
 // MembersOf returns the members of a JSON object in order, or nil if text is not an object.
-func MembersOf(text []byte) []Member {
+func MembersOf(text []byte) []jsonread.Member {
 	all, err := Members(text)
 	if err != nil {
 		return nil

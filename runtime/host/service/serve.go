@@ -1,6 +1,6 @@
 // Package service performs the requests that an agent of the Agent Client Protocol sends to its
-// client: reading and writing files, and running commands in terminals. Its API promises nothing.
-// runtime/host passes it the requests that were allowed, and sends its answers to the agent.
+// client: reading and writing files, and running commands in terminals. runtime/host passes it the
+// requests that were allowed, and sends its answers to the agent.
 package service
 
 import (

@@ -1,7 +1,6 @@
 // Package ring implements the memory through which a run reads the output of a host directly from
-// the host's pipe. Its API promises nothing. The run shares the memory with its keeper. If the run
-// is killed, the keeper finds in the memory all bytes that the run has read from the pipe and not
-// acknowledged.
+// the host's pipe. The run shares the memory with its keeper. If the run is killed, the keeper
+// finds in the memory all bytes that the run has read from the pipe and not acknowledged.
 //
 // The memory is a ring buffer. Positions are numbers of bytes since the ring was created. The bytes
 // from the acknowledged position to the head are the content. All bytes that were never written, or

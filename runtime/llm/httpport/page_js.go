@@ -1,5 +1,5 @@
 // Package httpport has the part of net/http that package llm uses, implemented with the browser's
-// fetch. The compatibility promise does not cover its API.
+// fetch.
 package httpport
 
 import (

@@ -1,8 +1,7 @@
 //go:build !js
 
 // Package httpport has the part of net/http that package llm uses. In a page, where net/http would
-// be a third of the program, the same names are implemented with the browser's fetch. The
-// compatibility promise does not cover its API.
+// be a third of the program, the same names are implemented with the browser's fetch.
 package httpport
 
 import (

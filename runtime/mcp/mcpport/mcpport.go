@@ -1,6 +1,6 @@
 // Package mcpport describes MCP servers and the tools that Concerto offers as one, without the
 // protocol. Package runtime/mcp implements the protocol and registers itself here, so that only
-// programs which import it link it. The compatibility promise does not cover its API.
+// programs which import it link it.
 package mcpport
 
 import (

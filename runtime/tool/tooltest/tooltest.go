@@ -1,6 +1,6 @@
 // Package tooltest plays one script of calls over every route by which tools are defined and
-// called. Its API promises nothing, because it is only for tests. It compares the results of each
-// route byte for byte with the script, so that all routes behave the same.
+// called. It compares the results of each route byte for byte with the script, so that all routes
+// behave the same.
 //
 // A route is a value of type Route. Each route creates its tools in a different way, but their
 // behaviour is always that of Tools, whose function Do another process may run. If a route does not

@@ -1,5 +1,5 @@
 // Package clock performs effect.Sleep, effect.Clock and effect.Zone. A running program reads the
-// time only through this package. The compatibility promise does not cover its API.
+// time only through this package.
 package clock
 
 import (

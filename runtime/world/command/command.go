@@ -1,5 +1,4 @@
 // Package command performs effect.Command: it runs the commands of the program's tool RunCommand.
-// The compatibility promise does not cover its API.
 package command
 
 import (

@@ -1,6 +1,5 @@
 // Package emit performs a program's output: emits, printed text, and awaited emits with the answers
-// that the command line provides (spec/11-emit.md). The compatibility promise does not cover its
-// API.
+// that the command line provides (spec/11-emit.md).
 //
 // Output is ordered and complete. The output of a request precedes that of the next request and is
 // written as soon as possible; Close writes the rest. No other package writes to the output.

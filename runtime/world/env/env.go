@@ -1,6 +1,6 @@
 // Package env performs effect.Env, effect.EnvAll, effect.Args and effect.Session. It returns the
 // environment variables as of the beginning of the run, the program's arguments, and the
-// application's session data. The compatibility promise does not cover its API.
+// application's session data.
 package env
 
 import (

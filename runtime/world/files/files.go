@@ -1,6 +1,5 @@
 // Package files performs the effects on files: effect.ReadFile, WriteFile, FileInfo, ListDir,
-// RemoveFile, MakeDir, CopyFile, MoveFile, Glob, Walk, TempDir and AttachFile (spec/std/fs.md). The
-// compatibility promise does not cover its API.
+// RemoveFile, MakeDir, CopyFile, MoveFile, Glob, Walk, TempDir and AttachFile (spec/std/fs.md).
 //
 // Reading and writing can each be limited to trees of files. The package refuses a path outside of
 // these trees, and a path that leaves them by `..` or by a symbolic link. A path is checked and

@@ -1,5 +1,5 @@
 // Package httpclient performs effect.HTTP: it sends a request, follows redirects and reads the
-// response (spec/std/http.md). The compatibility promise does not cover its API.
+// response (spec/std/http.md).
 package httpclient
 
 import (

@@ -1,6 +1,5 @@
 // Package logs writes the log of a run: messages of the program (`std::log`), lines of hosts'
 // standard error, and messages of the runtime. The log is for people; a log line is never an emit.
-// The compatibility promise does not cover its API.
 package logs
 
 import (

@@ -1,7 +1,6 @@
 // Package permit decides which resources a run may use: files, the network, environment variables,
 // commands and hosts (spec/19-permissions.md). Two sides grant permissions: the program's manifest
-// in [permissions], and the caller of the program. A resource is permitted if both allow it. The
-// compatibility promise does not cover its API.
+// in [permissions], and the caller of the program. A resource is permitted if both allow it.
 //
 // This package decides about all effects. table.go lists the needs of each kind of request, and
 // Guard checks a request before its performer receives it. A performer calls Refuse only for

@@ -1,5 +1,5 @@
 // Package random performs effect.Random, effect.RandomSeed and effect.Secret. A running program
-// obtains random numbers only from this package. The compatibility promise does not cover its API.
+// obtains random numbers only from this package.
 package random
 
 import (

@@ -1,6 +1,5 @@
 // Package sqlitestore performs the effects on stores in files (spec/12-stores.md): hashmaps,
-// ledgers, memories and queues. One SQLite database can contain any number of stores. The
-// compatibility promise does not cover its API.
+// ledgers, memories and queues. One SQLite database can contain any number of stores.
 //
 // A request is one transaction. When a request that writes has returned, its changes are on disk.
 // Processes that use the same file wait for each other's transactions, for a limited time. A file

@@ -1,7 +1,6 @@
 // Package cases collects programs whose output in the playground is compared with that of the
 // command: the samples of the manual, the scripts of the command's tests, and the cases of the
-// conformance suite if it is next to the checkout. The compatibility promise does not cover its
-// API.
+// conformance suite if it is next to the checkout.
 package cases
 
 import (

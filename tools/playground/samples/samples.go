@@ -1,5 +1,5 @@
 // Package samples reads the programs that the playground offers: the examples of the repository and
-// the samples of the manual. The compatibility promise does not cover its API.
+// the samples of the manual.
 package samples
 
 import (

@@ -1,7 +1,7 @@
 // Package build turns ES modules into files that a browser can load. It reads the entries of a page
 // from several trees of files, bundles modules that are needed at the same time, compiles element
 // templates into calls, and drops comments. It uses no file system but the given ones;
-// tools/web/gen compresses and writes the result. Its API promises nothing.
+// tools/web/gen compresses and writes the result.
 package build
 
 import (

@@ -1,5 +1,5 @@
-// Package servetest plays conversations with a server of `concerto serve`, for tests. Its API is
-// not covered by the compatibility promise. A conversation consists of lines:
+// Package servetest plays conversations with a server of `concerto serve`, for tests. A
+// conversation consists of lines:
 //
 //	→ {"jsonrpc":"2.0","id":1,"method":"ping"}       the client sends this message
 //	← {"jsonrpc":"2.0","id":1,"result":{}}           the next message must be this one

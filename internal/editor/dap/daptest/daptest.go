@@ -1,6 +1,6 @@
-// Package daptest plays debugging sessions with a real debug adapter. It is for tests, and its API
-// promises nothing. A session is a text. A line that begins with "> " is an action of the user in
-// the editor, and the lines after it show the messages of the adapter:
+// Package daptest plays debugging sessions with a real debug adapter. It is for tests. A session is
+// a text. A line that begins with "> " is an action of the user in the editor, and the lines after
+// it show the messages of the adapter:
 //
 //	> break 3 if n > 1       set a breakpoint at a line; also with `hits % 2`, or with `log TEXT`
 //	                         to print a text without stopping

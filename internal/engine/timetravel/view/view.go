@@ -1,6 +1,6 @@
 // Package view shows a recorded run on a terminal: its effects on the left, and the position with
 // the values of its variables on the right. The package draws rows and handles keys; the caller
-// controls the terminal. The API has no compatibility promise.
+// controls the terminal.
 package view
 
 import (

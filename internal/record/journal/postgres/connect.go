@@ -1,6 +1,5 @@
 // Package postgres stores durable runs in a PostgreSQL database, version 14 or later, that several
-// workers share (docs/decisions/065). The package does not interpret effects. The API has no
-// compatibility promise.
+// workers share (docs/decisions/065). The package does not interpret effects.
 package postgres
 
 import (

@@ -1,6 +1,6 @@
 // Package pushtest provides a push service and subscribed browsers for tests. The service checks
 // messages strictly and decrypts them with an independent implementation of RFC 8030, 8188, 8291
-// and 8292. The compatibility promise does not cover this API.
+// and 8292.
 package pushtest
 
 import (

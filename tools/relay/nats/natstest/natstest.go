@@ -1,4 +1,4 @@
-// Package natstest runs a NATS server for tests. It has no compatibility promise.
+// Package natstest runs a NATS server for tests.
 package natstest
 
 import (
