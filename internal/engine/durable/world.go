@@ -130,6 +130,9 @@ func (w *world) showLine(ctx context.Context, channel string, payload []byte, q 
 // flushBefore writes the journal before an effect that is visible outside the process.
 func (w *world) flushBefore(ctx context.Context, q effect.Request) error {
 	level, flushes := levelBefore(q)
+	if w.run.c.Every && effect.ClassOf(q) == effect.ClassSettled { // the record by which a resumed run finds out whether it happened
+		level = journal.Synced
+	}
 	if !flushes || w.run.flushJournal(level) == nil {
 		return nil
 	}

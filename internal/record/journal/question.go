@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -47,6 +48,23 @@ func WasAnswered(h *History, id string) (by string, at int64, ok bool) {
 		return r.By, r.Time, true
 	}
 	return "", 0, false
+}
+
+// IsConsumed reports whether the journal contains an answer to a question. An effect can have an
+// unknown outcome several times, with the same id: an answer that was given after the newest
+// decision is not consumed.
+func IsConsumed(h *History, id string, a *Answer) bool {
+	for _, r := range slices.Backward(h.Records) {
+		switch {
+		case r.RecordKind == KEnd && QuestionID(r.Effect) == id:
+			return true
+		case r.RecordKind == KEnd && r.By != "" && UnknownID(r.Effect) == id,
+			r.RecordKind == KDid && r.Resolved != nil && UnknownID(r.Of) == id,
+			r.RecordKind == KBegin && r.Resolved != nil && UnknownID(r.Effect) == id:
+			return a.At <= r.Time
+		}
+	}
+	return false
 }
 
 // Over reports whether records of a run close a question. by is the name of the person or the

@@ -1,12 +1,17 @@
 package rundir
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // consumedAnswers are stored answers that the records of the run contain, in order. They are
 // removed after the records are written.
 type consumedAnswers struct {
 	mu  sync.Mutex // also held while answers are removed
 	all []consumedAnswer
+	// unsynced reports that the removal of an answer is not synced.
+	unsynced atomic.Bool
 }
 
 // consumedAnswer is an answer that record s or an earlier one contains.
@@ -32,6 +37,7 @@ func (c *consumedAnswers) removeUpTo(s uint64, remove func(id string) error) err
 			return err
 		}
 		c.all = c.all[1:]
+		c.unsynced.Store(true)
 	}
 	return nil
 }

@@ -215,10 +215,10 @@ func (d *Directory) create(start journal.Start, program []byte, o journal.Option
 		return nil, err
 	}
 	w.Append(&journal.Record{RecordKind: journal.KStart, Start: &start, Owner: o.Owner.Numbered(1)})
-	if err := w.Flush(journal.Synced); err != nil {
+	if err := errors.Join(w.Flush(journal.Synced), d.files.SyncDir(".")); err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
-	return w, d.files.SyncDir(".")
+	return w, nil
 }
 
 // Begun reports whether the directory contains a run, possibly a damaged one.
@@ -286,8 +286,28 @@ func (d *Directory) open(h *journal.History, o journal.Options) (w *writer, _ *j
 			return nil, nil, err
 		}
 	}
+	if err := d.dropConsumed(h); err != nil {
+		return nil, nil, newUnusable(err, true)
+	}
 	w, err = d.writer(h, o)
 	return w, h, newUnusable(err, true)
+}
+
+// dropConsumed removes the answers that the journal contains already. The process that wrote the
+// records was killed before it removed them.
+func (d *Directory) dropConsumed(h *journal.History) error {
+	all, err := d.Answers()
+	if err != nil {
+		return err
+	}
+	for id, a := range all {
+		if journal.IsConsumed(h, id, a) {
+			if err := d.DropAnswer(id); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // isUnchanged reports whether no record was appended since the journal was read.
