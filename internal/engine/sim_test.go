@@ -1,0 +1,412 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
+	"github.com/concerto-lang/concerto/runtime/tool"
+)
+
+// The tests of this file run durable programs in virtual time on a simulated disk, and crash them
+// at every point. The records of the world outside, such as those of a server, decide whether a
+// schedule is right, and not the journal of the run.
+
+// simProcess is a process. After a crash, no call of it has an effect.
+type simProcess struct{ dead atomic.Bool }
+
+func (p *simProcess) isDead() bool { return p.dead.Load() }
+func (p *simProcess) crash()       { p.dead.Store(true) }
+
+// schedule is a run of a program in which one process dies.
+type schedule struct {
+	program *Program
+	work    string
+	sync    string
+	how     outcome
+	at      int // operation of the disk, or effect, at which a process dies; 0 for none
+	effects bool
+}
+
+func (s *schedule) String() string {
+	what := "operation"
+	if s.effects {
+		what = "effect"
+	}
+	return fmt.Sprintf("%s at %s %d", outcomeNames[s.how], what, s.at)
+}
+
+// simWorld is what is outside of the processes of a run. Its records are the judge's.
+type simWorld struct {
+	schedule *schedule
+	disk     *simDisk
+	dir      string
+
+	mu       sync.Mutex
+	requests map[string][]string // idempotency keys of the received requests, by method and path
+	answers  map[string]int      // acknowledged answers, by question
+	shown    []string            // what the program has emitted, repeated lines included
+	effects  int
+	problems []string
+
+	retries int // decisions that an effect of unknown outcome is performed again
+	crashes int
+	starts  int
+}
+
+func (w *simWorld) fail(format string, args ...any) {
+	w.problems = append(w.problems, fmt.Sprintf(format, args...))
+}
+
+// ServeHTTP answers requests. It answers no request that changes something twice with the same text.
+func (w *simWorld) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	name := r.Method + " " + r.URL.Path
+	w.requests[name] = append(w.requests[name], r.Header.Get("Idempotency-Key"))
+	rw.Header()["Date"] = nil
+	if r.Method == http.MethodGet {
+		fmt.Fprint(rw, name)
+	} else {
+		fmt.Fprintf(rw, "%s, number %d", name, len(w.requests[name]))
+	}
+}
+
+// layer crashes a process at an effect.
+func (w *simWorld) layer(p *simProcess) effect.Layer {
+	return func(next effect.Performer) effect.Performer { return &simEffects{next, w, p} }
+}
+
+type simEffects struct {
+	effect.Performer
+	world   *simWorld
+	process *simProcess
+}
+
+// reaches counts an effect and reports whether the process dies at it.
+func (x *simEffects) reaches() bool {
+	x.world.mu.Lock()
+	defer x.world.mu.Unlock()
+	x.world.effects++
+	return x.world.schedule.effects && x.world.effects == x.world.schedule.at
+}
+
+func (x *simEffects) Perform(ctx context.Context, q effect.Request) (effect.Result, error) {
+	dies := x.reaches()
+	if dies && x.world.schedule.how == crashBefore {
+		x.process.crash()
+	}
+	if x.process.isDead() {
+		return nil, errDead
+	}
+	r, err := x.Performer.Perform(ctx, q)
+	if dies {
+		x.process.crash()
+	}
+	if x.process.isDead() {
+		return nil, errDead
+	}
+	return r, err
+}
+
+func (x *simEffects) Start(ctx context.Context, q effect.Request, done func(effect.Result, error)) (func(), bool) {
+	s, ok := x.Performer.(effect.Starter)
+	if !ok {
+		return nil, false
+	}
+	return s.Start(ctx, q, func(r effect.Result, err error) {
+		if x.process.isDead() {
+			r, err = nil, errDead
+		}
+		done(r, err)
+	})
+}
+
+// options returns the options of a process of the run.
+func (w *simWorld) options(p *simProcess) Options {
+	seed := int64(7)
+	o := Options{Environ: []string{"COLOUR=red", "SERVER=http://sim"}, WorkDir: w.schedule.work, Dir: w.schedule.work, own: own{seed: &seed, layer: w.layer(p)}, Models: Models{Mock: true},
+		Records: Records{Durable: &Durable{Dir: w.dir, Park: true, Sync: w.schedule.sync, Remark: func(string) {}}},
+		OnEmit: func(channel string, payload json.RawMessage) {
+			if !p.isDead() {
+				w.shown = append(w.shown, channel+" "+string(payload))
+			}
+		},
+		OnAwait: func(_ context.Context, channel string, _ json.RawMessage) (json.RawMessage, error) {
+			if channel == "here" && !p.isDead() {
+				return json.RawMessage(`"blue"`), nil
+			}
+			return nil, tool.ErrNoApprover
+		}}
+	o.Session.SessionID = "r_same"
+	return o
+}
+
+// process lets a new process use the run.
+func (w *simWorld) process() (*simProcess, journal.Run) {
+	p := new(simProcess)
+	w.disk.mu.Lock()
+	w.disk.die = p.crash
+	w.disk.mu.Unlock()
+	run := rundir.On(&simView{w.disk, p})
+	sharedRuns.Store(w.dir, run)
+	return p, run
+}
+
+// answer answers a question as a person who writes another text each time.
+func (w *simWorld) answer(q journal.Question) {
+	p, run := w.process()
+	no := "no"
+	a := journal.Answer{Value: jsonwrite.MustEncode(fmt.Sprintf("to %s, answer %d", q.ID, w.answers[q.ID]+1)), By: "Ada", At: time.Now().UnixMilli()}
+	switch q.Channel {
+	case "refuse":
+		a = journal.Answer{Refuse: &no, By: "Bob", At: time.Now().UnixMilli()}
+	case journal.UnknownChannel:
+		a = journal.Answer{Value: json.RawMessage(`"retry"`), By: "Ada", At: time.Now().UnixMilli()}
+	}
+	switch err := run.PutAnswer(q.ID, a); {
+	case p.isDead():
+		w.crashes++
+	case errors.As(err, new(*journal.AnsweredError)):
+	case err != nil:
+		w.fail("J17: the answer to %s cannot be stored: %v", q.ID, err)
+	default:
+		if w.answers[q.ID]++; w.answers[q.ID] > 1 {
+			w.fail("J5: %s is asked again after an answer was acknowledged", q.ID)
+		}
+		if q.Channel == journal.UnknownChannel {
+			w.retries++
+		}
+	}
+}
+
+// maxStarts is the number of processes after which a run must have ended.
+const maxStarts = 40
+
+// run starts processes until the run has ended, and returns its output and its error.
+func (w *simWorld) run(ctx context.Context) ([]string, error) {
+	for w.starts = 1; w.starts <= maxStarts; w.starts++ {
+		p, run := w.process()
+		stored, err := OpenRun(w.dir)
+		switch {
+		case errors.Is(err, journal.ErrNoRun):
+			err = w.schedule.program.Run(ctx, w.options(p))
+		case err != nil && !p.isDead():
+			return nil, fmt.Errorf("J17: a new process cannot open the run: %w", err)
+		case err == nil:
+			if _, ended := stored.Finished(); !ended {
+				err = stored.Resume(ctx, w.options(p))
+			}
+		}
+		if p.isDead() {
+			w.crashes++
+			continue
+		}
+		if s, ok := errors.AsType[*Suspended](err); ok && len(s.Waiting) > 0 {
+			for _, q := range s.Waiting {
+				w.answer(journal.Question{ID: q.ID, Channel: q.Channel})
+			}
+			continue
+		}
+		out, _, outErr := run.Out()
+		if left, answersErr := run.Answers(); len(left) > 0 || answersErr != nil {
+			w.fail("J12: the ended run has the answers %v, error %v", slices.Sorted(maps.Keys(left)), answersErr)
+		}
+		return out, errors.Join(err, outErr)
+	}
+	return nil, fmt.Errorf("J16: the run has not ended after %d processes", maxStarts)
+}
+
+// numberOfRequest matches the number of a request that the server has answered.
+var numberOfRequest = regexp.MustCompile(`, number \d+`)
+
+// simResult is what a schedule shows to the outside.
+type simResult struct {
+	out, shown []string
+	operations int
+	effects    int
+	crashes    int
+	problems   []string
+}
+
+// play runs a schedule in a bubble.
+func (s *schedule) play(t *testing.T, base string) (r simResult) {
+	t.Helper()
+	dir := filepath.Join(base, "job")
+	if err := errors.Join(os.RemoveAll(s.work), os.RemoveAll(dir), os.MkdirAll(s.work, 0o700), os.MkdirAll(dir, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	transport := http.DefaultTransport
+	defer func() { http.DefaultTransport = transport }()
+	synctest.Test(t, func(t *testing.T) {
+		w := &simWorld{schedule: s, disk: newSimDisk(dir), dir: dir, requests: map[string][]string{}, answers: map[string]int{}}
+		if !s.effects {
+			w.disk.at, w.disk.how = s.at, s.how
+		}
+		closeServer := w.serve()
+		out, err := w.run(t.Context())
+		closeServer()
+		if err != nil {
+			w.fail("the run ended with the error %v", err)
+		}
+		w.judgeRequests()
+		for i, line := range out {
+			out[i] = duration.ReplaceAllString(line, `"${1}_ms":0`)
+			if w.retries > 0 {
+				out[i] = numberOfRequest.ReplaceAllString(out[i], ", number 1")
+			}
+		}
+		r = simResult{out, w.shown, w.disk.count, w.effects, w.crashes, w.problems}
+	})
+	return r
+}
+
+// serve replaces the network by a server in the bubble.
+func (w *simWorld) serve() (end func()) {
+	listener := &simListener{conns: make(chan net.Conn), closed: make(chan struct{})}
+	server := &http.Server{Handler: w}
+	go func() { _ = server.Serve(listener) }() // ends with http.ErrServerClosed
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		client, conn := net.Pipe()
+		select {
+		case listener.conns <- conn:
+			return client, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}}
+	http.DefaultTransport = transport
+	return func() {
+		transport.CloseIdleConnections()
+		_ = server.Close() // a pipe has nothing to flush
+	}
+}
+
+type simListener struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (l *simListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *simListener) Close() error   { l.once.Do(func() { close(l.closed) }); return nil }
+func (l *simListener) Addr() net.Addr { return &net.TCPAddr{} }
+
+// judgeRequests checks that no request that must be sent once was sent again without a decision,
+// and that all attempts have the same key.
+func (w *simWorld) judgeRequests() {
+	for name, keys := range w.requests {
+		if strings.HasPrefix(name, "POST") && len(keys) > 1+w.retries {
+			w.fail("J1: %s was sent %d times with %d decisions to retry", name, len(keys), w.retries)
+		}
+		if !strings.HasPrefix(name, "GET") && slices.ContainsFunc(keys, func(k string) bool { return k == "" || k != keys[0] }) {
+			w.fail("J2: %s has the keys %q", name, keys)
+		}
+	}
+}
+
+// judge compares a schedule with the one without a crash.
+func (r *simResult) judge(straight *simResult) []string {
+	problems := r.problems
+	if !slices.Equal(r.out, straight.out) {
+		problems = append(problems, fmt.Sprintf("J8, J11: the output is\n  %s\nwant\n  %s", strings.Join(r.out, "\n  "), strings.Join(straight.out, "\n  ")))
+	}
+	return problems
+}
+
+// simPrograms returns the programs that are crashed.
+func simPrograms(t *testing.T, work string) map[string]*Program {
+	t.Helper()
+	all := map[string]string{
+		"requests": `use std::http;
+fn main() {
+    let url = std::env::get("SERVER")?;
+    emit("get", http::get(url + "/g")?.body);
+    emit("put", http::put(url + "/u", "text")?.status);
+    emit("post", http::post(url + "/o", { n: 1 })?.body);
+}`,
+		"tasks": `use std::{http, time};
+hashmap counts: HashMap<String, Int> = HashMap::new().with_persistence("counts.db");
+async fn one(n: Int) -> Int {
+    time::sleep(n % 3);
+    counts.increment("n");
+    http::put(std::env::get("SERVER")? + "/r${n}", "x")?.status
+}
+async fn ask(n: Int) -> String { await emit<String>("ask", n).unwrap_or("none") }
+fn main() {
+    let (a, b, c) = await (one(1), one(2), one(3));
+    emit("sum", a + b + c);
+    let (x, y) = (ask(1), ask(2));
+    emit("both", x.await + y.await);
+    emit("n", counts.get("n"));
+}`,
+	}
+	manifests := map[string]string{}
+	for _, name := range []string{"files", "agent", "questions", "questions, replayed"} {
+		all[name], manifests[name] = durablePrograms[name].program, durablePrograms[name].manifest
+	}
+	programs := map[string]*Program{}
+	for name, text := range all {
+		text = strings.ReplaceAll(text, "counts.db", filepath.Join(work, "counts.db"))
+		programs[name] = compile(t, map[string]string{"main.conc": text, "Concerto.toml": manifests[name]})
+	}
+	return programs
+}
+
+// TestCrashes crashes programs at each operation of the journal's disk and at each effect, in each
+// way. No crash may be visible outside.
+func TestCrashes(t *testing.T) {
+	base := t.TempDir()
+	work := filepath.Join(base, "work")
+	programs, total := simPrograms(t, work), 0
+	for _, name := range slices.Sorted(maps.Keys(programs)) {
+		for _, kind := range []schedule{
+			{sync: "output", how: crashBefore}, {sync: "output", how: crashAfter}, {sync: "output", how: crashBefore, effects: true}, {sync: "output", how: crashAfter, effects: true},
+			{sync: "every", how: powerNone}, {sync: "every", how: powerAll}, {sync: "every", how: powerPrefix}, {sync: "every", how: powerTorn},
+		} {
+			kind.program, kind.work = programs[name], work
+			straight := kind.play(t, base)
+			if len(straight.problems) > 0 || len(straight.out) < 2 {
+				t.Fatalf("%s without a crash: %s", name, strings.Join(straight.problems, "\n"))
+			}
+			most := straight.operations
+			if kind.effects {
+				most = straight.effects
+			}
+			for kind.at = 1; kind.at <= most; kind.at++ {
+				total++
+				got := kind.play(t, base)
+				if problems := got.judge(&straight); len(problems) > 0 {
+					t.Errorf("%s, %s: %s", name, &kind, strings.Join(problems, "\n"))
+				}
+			}
+		}
+	}
+	t.Logf("%d schedules", total)
+}
