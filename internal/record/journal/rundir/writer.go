@@ -313,9 +313,9 @@ func (w *writer) sync(s uint64) error {
 	w.io.Lock()
 	file, out := w.file, w.outFile
 	w.io.Unlock()
-	// The output and the removal of answers are synced before the record of the run's end is, because
-	// a run that has ended is not resumed: nothing would restore its last lines, or remove the
-	// answers again.
+	// The output and the removal of answers are synced before the record of the run's end is,
+	// because a run that has ended is not resumed: nothing would restore its last lines, or remove
+	// the answers again.
 	err := out.Sync()
 	if err == nil && w.consumed.unsynced.Swap(false) {
 		if err = w.dir.files.SyncDir(answers); err != nil {
