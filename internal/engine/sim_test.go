@@ -76,7 +76,7 @@ func (w *simWorld) fail(format string, args ...any) {
 	w.problems = append(w.problems, fmt.Sprintf(format, args...))
 }
 
-// ServeHTTP answers requests. It answers no request that changes something twice with the same text.
+// ServeHTTP answers requests. No two answers to requests that change something are equal.
 func (w *simWorld) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
