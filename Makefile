@@ -1,5 +1,5 @@
 # The project's own commands. `make check` is what a commit must pass.
-.PHONY: all build playground playground-check size test quick race checkptr lint builds platforms night fmt gen golden fuzz bench bench-page bench-playground otel-check otel-receiver spec cover mutants kill durable-kill work-kill merge-kill engine-kill relay-kill replicas check tidy arch site conformance mcp-reference sdk vscode vscode-e2e agents agents-latest release release-check misbehave soak web-vendor components screenshots pictures models
+.PHONY: all build playground playground-check size test quick race checkptr lint builds platforms night fmt gen golden fuzz bench bench-page bench-playground otel-check otel-receiver spec cover mutants sim-mutants kill durable-kill work-kill merge-kill engine-kill relay-kill replicas check tidy arch site conformance mcp-reference sdk vscode vscode-e2e agents agents-latest release release-check misbehave soak web-vendor components screenshots pictures models
 
 all: build
 
@@ -97,6 +97,10 @@ cover:
 MUTANTS ?= -n 100
 mutants:
 	go run ./internal/testkit/mutants/run $(MUTANTS)
+
+# Faults are planted in the code that stores runs, one at a time: the simulated crashes must find each.
+sim-mutants:
+	CONCERTO_SIM_MUTANTS=1 go test ./internal/engine -run TestSimMutants -count=1 -timeout 0 -v
 
 # A writing program is killed 200 times; what it had acknowledged is there. With ENGINE=postgres://…, the
 # workers of an engine in this database are killed instead. The database must be empty.
