@@ -10,22 +10,22 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// Debugging. With Observer.Debugger the loader puts a mark before the first instruction of each
-// line, after each call, and at the start of each loop iteration. A cleared mark is a jump to the
-// next instruction, which is the cheapest instruction of the dispatch loop. A set mark is an
-// opStop. Without Observer.Debugger there are no marks, and the dispatch loop does not check for
-// any.
+// Debugging. With Observer.Debugger the loader puts a stop point before the first instruction of
+// each line, after each call, and at the start of each loop iteration. A cleared stop point is a
+// jump to the next instruction, which is the cheapest instruction of the dispatch loop. A set stop
+// point is an opStop. Without Observer.Debugger there are no stop points, and the dispatch loop
+// does not check for any.
 
-// Debugger receives control when the run reaches a set mark, performs an effect or raises an error.
-// Its methods are called on the run's goroutine, and the run is stopped until they return. A Scene
-// is valid until the method returns.
+// Debugger receives control when the run reaches a set stop point, performs an effect or raises an
+// error. Its methods are called on the run's goroutine, and the run is stopped until they return. A
+// Scene is valid until the method returns.
 type Debugger interface {
-	// Library reports whether the files of the library have marks, too.
+	// Library reports whether the files of the library have stop points, too.
 	Library() bool
 	// Loaded is called before the run begins.
 	Loaded(*VM)
-	// Reached is called at a mark that is set.
-	Reached(Scene, *Mark)
+	// Reached is called at a stop point that is set.
+	Reached(Scene, *StopPoint)
 	// BeforeEffect is called before an effect is performed, AfterEffect when its result is
 	// available.
 	BeforeEffect(Scene, effect.Request)
@@ -48,7 +48,7 @@ func (NoDebugger) Library() bool { return false }
 func (NoDebugger) Loaded(*VM) {}
 
 // Reached implements Debugger.
-func (NoDebugger) Reached(Scene, *Mark) {}
+func (NoDebugger) Reached(Scene, *StopPoint) {}
 
 // BeforeEffect implements Debugger.
 func (NoDebugger) BeforeEffect(Scene, effect.Request) {}
@@ -65,26 +65,26 @@ func (NoDebugger) Calls(Scene, string, string) {}
 // OnError implements Debugger.
 func (NoDebugger) OnError(Scene, Raise) {}
 
-// Mark is a place at which a run can be stopped.
-type Mark struct {
+// StopPoint is a place at which a run can be stopped.
+type StopPoint struct {
 	Place
-	Kind    MarkKind
+	Kind    StopKind
 	Handler string // the message type of the handler that contains it; "" for none
-	Entry   bool   // the mark is the first one of its function or handler
+	Entry   bool   // the stop point is the first one of its function or handler
 	n, pc   int
 	at      position
 	set     bool
 }
 
-// MarkKind is the kind of the place of a mark.
-type MarkKind uint8
+// StopKind is the kind of the place of a stop point.
+type StopKind uint8
 
-// The kinds of marks.
+// The kinds of stop points.
 const (
-	markNone   MarkKind = iota
-	MarkLine            // before a line
-	MarkReturn          // after a call
-	MarkLoop            // at the start of a loop iteration within a line
+	stopNone   StopKind = iota
+	StopLine            // before a line
+	StopReturn          // after a call
+	StopLoop            // at the start of a loop iteration within a line
 )
 
 // Raise is an error that is being propagated.
@@ -97,9 +97,9 @@ type Raise struct {
 
 // debugging is the part of an image that a debugger needs.
 type debugging struct {
-	marks   []*Mark
-	classes map[position]ir.Classes
-	natives map[int32]int32 // for natives that only added code uses: index in the image's table, by index in the program's table
+	stopPoints []*StopPoint
+	classes    map[position]ir.Classes
+	natives    map[int32]int32 // for natives that only added code uses: index in the image's table, by index in the program's table
 }
 
 // pendingCalls are the functions that other goroutines passed to VM.Do.
@@ -109,14 +109,14 @@ type pendingCalls struct {
 	list []func()
 }
 
-// debugMarks returns the kinds of the marks of a block by the index of the instruction that follows
-// the mark. It returns nil if the block has none.
-func (m *loader) debugMarks(f *function, b *ir.Block) map[int]MarkKind {
+// stop points returns the kinds of the stop points of a block by the index of the instruction that
+// follows the stop point. It returns nil if the block has none.
+func (m *loader) stopPoints(f *function, b *ir.Block) map[int]StopKind {
 	d := m.debugger
 	if d == nil {
 		return nil
 	}
-	at := map[int]MarkKind{}
+	at := map[int]StopKind{}
 	last, from := 0, -1
 	hidden := func(file int) bool {
 		return !d.Library() && (file < 0 || file >= len(m.program.Files) || m.program.Files[file].Text == "")
@@ -127,9 +127,9 @@ func (m *loader) debugMarks(f *function, b *ir.Block) map[int]MarkKind {
 	for i, in := range b.Code {
 		switch in.Op {
 		case ir.OpCall, ir.OpCallClosure, ir.OpCallMethod:
-			at[i+1] = MarkReturn
+			at[i+1] = StopReturn
 		case ir.OpLoop, ir.OpForInt, ir.OpForIntTo:
-			at[int(in.Imm)] = MarkLoop
+			at[int(in.Imm)] = StopLoop
 		}
 	}
 	for _, p := range b.Positions {
@@ -139,7 +139,7 @@ func (m *loader) debugMarks(f *function, b *ir.Block) map[int]MarkKind {
 			continue
 		}
 		if p.Line != last || within != from {
-			at[p.PC] = MarkLine
+			at[p.PC] = StopLine
 		}
 		last, from = p.Line, within
 	}
@@ -147,37 +147,38 @@ func (m *loader) debugMarks(f *function, b *ir.Block) map[int]MarkKind {
 	return at
 }
 
-// emitDebugMark puts a mark before instruction i.
-func (m *loader) emitDebugMark(h *handler, kind MarkKind, i int) {
-	if kind == markNone {
+// emitStopPoint puts a stop point before instruction i.
+func (m *loader) emitStopPoint(h *handler, kind StopKind, i int) {
+	if kind == stopNone {
 		return
 	}
-	k := &Mark{Kind: kind, n: len(m.debug.marks), pc: len(m.code)}
+	k := &StopPoint{Kind: kind, n: len(m.debug.stopPoints), pc: len(m.code)}
 	if h != nil {
 		k.Handler = h.info.Type
 	}
-	m.emitIns(ins{op: opStop, imm: int32(len(m.debug.marks))}, i)
-	m.debug.marks = append(m.debug.marks, k)
+	m.emitIns(ins{op: opStop, imm: int32(len(m.debug.stopPoints))}, i)
+	m.debug.stopPoints = append(m.debug.stopPoints, k)
 }
 
-// placeMarks computes the positions of the marks from the nth on and clears the marks.
-func (m *image) placeMarks(n int) {
+// placeStopPoints computes the positions of the stop points from the nth on and clears the stop
+// points.
+func (m *image) placeStopPoints(n int) {
 	seen := int32(-1)
-	for _, k := range m.debug.marks[n:] {
+	for _, k := range m.debug.stopPoints[n:] {
 		k.Place = m.place(call{pc: int32(k.pc)})
 		k.at = position{int32(m.blockNumber(k.pc)), m.origin[k.pc]}
-		if k.Kind == MarkLine && k.at.block != seen {
+		if k.Kind == StopLine && k.at.block != seen {
 			k.Entry, seen = true, k.at.block
 		}
 		m.code[k.pc] = ins{op: uint8(ir.OpJump)}
 	}
 }
 
-// Marks returns the marks of the program.
-func (m *VM) Marks() []*Mark { return m.image.debug.marks }
+// StopPoints returns the stop points of the program.
+func (m *VM) StopPoints() []*StopPoint { return m.image.debug.stopPoints }
 
-// Set sets or clears a mark.
-func (m *VM) Set(k *Mark, on bool) {
+// Set sets or clears a stop point.
+func (m *VM) Set(k *StopPoint, on bool) {
 	if k.set = on; on {
 		m.image.code[k.pc] = ins{op: opStop, imm: int32(k.n)}
 	} else {
@@ -185,9 +186,9 @@ func (m *VM) Set(k *Mark, on bool) {
 	}
 }
 
-// SetAll sets the marks for which want returns true and clears the others.
-func (m *VM) SetAll(want func(*Mark) bool) {
-	for i, k := range m.image.debug.marks {
+// SetAll sets the stop points for which want returns true and clears the others.
+func (m *VM) SetAll(want func(*StopPoint) bool) {
+	for i, k := range m.image.debug.stopPoints {
 		if on := want(k); on != k.set {
 			k.set = on
 			m.image.code[k.pc] = ins{op: uint8(ir.OpJump)}
@@ -213,7 +214,7 @@ func (m *VM) Do(f func()) {
 // debugState is the part of a run's state that its debugger uses.
 type debugState struct {
 	calls      *pendingCalls // the calls that other goroutines requested; nil without a debugger
-	atMark     *task         // the task that is stopped at a mark; nil if none
+	atStop     *task         // the task that is stopped at a stop point; nil if none
 	evaluating *evaluation   // the debugger's expression that is being evaluated; nil if none
 }
 
@@ -233,13 +234,13 @@ func (a *debugState) runPendingCalls() {
 	}
 }
 
-// doStop calls the debugger at a mark. It does not consume any of the task's budget.
+// doStop calls the debugger at a stop point. It does not consume any of the task's budget.
 func doStop(t *task, in *ins) status {
 	t.budget += slowCost
 	if d := t.debugger(); d != nil {
-		t.m.debug.atMark = t
-		d.Reached(Scene{t}, t.m.image.debug.marks[in.imm])
-		t.m.debug.atMark = nil
+		t.m.debug.atStop = t
+		d.Reached(Scene{t}, t.m.image.debug.stopPoints[in.imm])
+		t.m.debug.atStop = nil
 		if t.cancelled() { // the run was cancelled while it was stopped here, so that it executes no further line
 			return raising
 		}
@@ -481,7 +482,7 @@ func (s Scene) Ended() bool { return s.t.state.ended }
 // Starts reports whether the task has started o and is suspended until o first waits.
 func (s Scene) Starts(o Scene) bool { return s.t.state.starting && s.t.parts.wait.task == o.t }
 
-// Computes reports whether a task is computing, so that it will reach a mark.
+// Computes reports whether a task is computing, so that it will reach a stop point.
 func (m *VM) Computes() bool { return m.sched.current != nil }
 
 // Top returns the innermost frame of Frames.
@@ -538,10 +539,10 @@ func (m *loader) steps(f *function, b *ir.Block) map[int]bool {
 	return at
 }
 
-// emitMarks puts the profile's mark and the step, as requested, before instruction i.
-func (m *loader) emitMarks(i int, marked, stepped bool) {
-	if marked {
-		m.emitIns(ins{op: opMark}, i)
+// emitSamples puts the sample point of a profile and the step, as requested, before instruction i.
+func (m *loader) emitSamples(i int, sampled, stepped bool) {
+	if sampled {
+		m.emitIns(ins{op: opSample}, i)
 	}
 	if stepped {
 		m.emitIns(ins{op: opStep}, i)

@@ -59,13 +59,13 @@ func (m *VM) EvaluateClosure(stop func() error, c value.Slot, args ...value.Slot
 }
 
 func (m *VM) evaluateIn(e *evaluation) (v value.Slot, err error) {
-	current, ready, outer, at := m.sched.current, m.sched.ready, m.debug.evaluating, m.debug.atMark
+	current, ready, outer, at := m.sched.current, m.sched.ready, m.debug.evaluating, m.debug.atStop
 	e.first = m.requests.made
 	m.sched.ready, m.debug.evaluating = queue{}, e
 	m.sched.ready.push(e.task)
 	m.evaluate(e)
 	left := m.sched.ready.tasks[m.sched.ready.head:]
-	m.sched.current, m.sched.ready, m.debug.evaluating, m.debug.atMark = current, ready, outer, at
+	m.sched.current, m.sched.ready, m.debug.evaluating, m.debug.atStop = current, ready, outer, at
 	for _, y := range left {
 		m.sched.ready.push(y)
 	}

@@ -7,9 +7,9 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// GoTo moves the task to a mark of its current block. It returns an error with the reason if that
-// is not possible.
-func (s Scene) GoTo(k *Mark) error {
+// GoTo moves the task to a stop point of its current block. It returns an error with the reason if
+// that is not possible.
+func (s Scene) GoTo(k *StopPoint) error {
 	if err := s.CanGoTo(k); err != nil {
 		return err
 	}
@@ -26,9 +26,9 @@ func (s Scene) GoTo(k *Mark) error {
 }
 
 // CanGoTo returns the reason why GoTo would fail, or nil.
-func (s Scene) CanGoTo(k *Mark) error {
+func (s Scene) CanGoTo(k *StopPoint) error {
 	t := s.t
-	if t.m.debug.atMark != t {
+	if t.m.debug.atStop != t {
 		return fmt.Errorf("the task is not at the beginning of a line")
 	}
 	from := t.m.image.positionMap().of(t.pc(), 0)

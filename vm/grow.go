@@ -48,8 +48,8 @@ func (m *image) hasRoom(p *ir.Program, n int) bool {
 }
 
 // Grow loads the declarations that ir.Growth added to the program, and p is the result. Added code
-// has no marks. The VM's tasks have ended, or are stopped by a debugger, which has no space for an
-// unlimited number of additions. After an error the VM can load no further additions.
+// has no stop points. The VM's tasks have ended, or are stopped by a debugger, which has no space
+// for an unlimited number of additions. After an error the VM can load no further additions.
 func (m *VM) Grow(p *ir.Program) error {
 	before := m.image.program
 	first := len(before.Functions)

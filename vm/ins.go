@@ -52,9 +52,9 @@ const (
 	opLoopLtInt        // Loop to a JumpLtInt, which it includes
 	opLoopLeInt        // Loop to a JumpLeInt, which it includes
 	opCover            // marks coverage point imm as reached
-	opMark             // records the run's position for a profile
+	opSample           // records the run's position for a profile
 	opStep             // calls the Stepper at the start of a line
-	opStop             // stops at mark imm of a debugger
+	opStop             // stops at stop point imm of a debugger
 	opCount            // counts the executions of the next instruction
 	opNumber
 )

@@ -29,7 +29,7 @@ type native struct {
 type loader struct {
 	*image
 	config   *Config
-	debugger Debugger // nil if the code needs no marks
+	debugger Debugger // nil if the code needs no stop points
 	stepped  bool     // the journal is a Stepper
 }
 
@@ -155,7 +155,7 @@ func (m *loader) loadCode() error {
 		fuseLoops(m.code)
 	}
 	m.resolveCalls(0)
-	m.placeMarks(0)
+	m.placeStopPoints(0)
 	return nil
 }
 
@@ -212,22 +212,22 @@ func (m *loader) loadBlock(f *function, h *handler, b *ir.Block) error {
 	at := make([]int, len(b.Code)+1) // at[i] is the new position of instruction i
 	fusing := fusable(b)
 	covered := m.coverBlock(f, h, b)
-	marked := m.marks(b)
+	sampled := m.samplePoints(b)
 	inside := fusing
-	if covered != nil || marked != nil || m.config.Count.Instructions {
+	if covered != nil || sampled != nil || m.config.Count.Instructions {
 		fusing = make([]bool, len(fusing))
 	}
-	stepped, debugged := m.steps(f, b), m.debugMarks(f, b)
+	stepped, debugged := m.steps(f, b), m.stopPoints(f, b)
 	for i := range fusing {
-		fusing[i] = fusing[i] && !stepped[i] && debugged[i] == markNone
+		fusing[i] = fusing[i] && !stepped[i] && debugged[i] == stopNone
 	}
 	for i := 0; i < len(b.Code); {
 		at[i] = len(m.code)
 		for _, point := range covered[i] {
 			m.emitIns(ins{op: opCover, imm: point}, i)
 		}
-		m.emitMarks(i, marked[i], stepped[i])
-		m.emitDebugMark(h, debugged[i], i)
+		m.emitSamples(i, sampled[i], stepped[i])
+		m.emitStopPoint(h, debugged[i], i)
 		if m.config.Count.Instructions {
 			m.count(b, i, inside)
 		}

@@ -7,11 +7,11 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// Profiling. With Config.Profile the loader puts an opMark before the first instruction of each
-// line and after each call, and fuses nothing. A mark records the position of the run. The samples
-// that are pending at a mark are attributed to the previous mark, because the time has passed
-// between the two. Without Config.Profile there are no marks, and only the places where tasks wait
-// and natives return check for a profile.
+// Profiling. With Config.Profile the loader puts an opSample before the first instruction of each
+// line and after each call, and fuses nothing. This sample point records the position of the run.
+// The samples that are pending at a sample point are attributed to the previous one, because the
+// time has passed between the two. Without Config.Profile there are none, and only the places where
+// tasks wait and natives return check for a profile.
 
 // Profile samples the position of a run. Its functions are called on the run's goroutine. Stacks
 // begin with the innermost call, and the callee may retain them.
@@ -30,8 +30,9 @@ type Profile struct {
 // maxFrames is the maximum number of calls in a stack. The outer calls are omitted.
 const maxFrames = 500
 
-// marks returns the indexes of the instructions of a block before which there is a mark.
-func (m *loader) marks(b *ir.Block) map[int]bool {
+// samplePoints returns the indexes of the instructions of a block before which there is a sample
+// point.
+func (m *loader) samplePoints(b *ir.Block) map[int]bool {
 	if m.config.Profile == nil {
 		return nil
 	}
@@ -52,40 +53,40 @@ func (m *loader) marks(b *ir.Block) map[int]bool {
 	return at
 }
 
-func doMark(t *task, in *ins) status {
-	if p := t.m.config.Profile; t.samples.mark.ip != 0 {
-		p.Sample(t.stackAtMark(), int(p.Pending.Swap(0)))
+func doSample(t *task, in *ins) status {
+	if p := t.m.config.Profile; t.samples.last.ip != 0 {
+		p.Sample(t.stackAtSample(), int(p.Pending.Swap(0)))
 	}
-	t.samples.mark = mark{uintptr(t.ip), uintptr(t.fp)}
+	t.samples.last = samplePoint{uintptr(t.ip), uintptr(t.fp)}
 	return running
 }
 
 // sampling is the profiling state of a task.
 type sampling struct {
 	pending *atomic.Int32 // number of samples that have not been recorded
-	mark    mark          // last mark that the run reached
+	last    samplePoint   // last sample point that the run reached
 }
 
 // hasSamples reports whether samples are pending. s is nil without Config.Profile.
 func (s *sampling) hasSamples() bool { return s != nil && s.pending.Load() > 0 }
 
-// mark is the position of a mark that the run reached. The frame is stored as a number. If the
-// stack has moved since, at most the innermost line of a sample is wrong.
-type mark struct{ ip, fp uintptr }
+// samplePoint is the position of a sample point that the run reached. The frame is stored as a
+// number. If the stack has moved since, at most the innermost line of a sample is wrong.
+type samplePoint struct{ ip, fp uintptr }
 
-// stackAtMark returns the stack at the last mark. That mark is in the same call as the current one,
-// in its caller, or in a call that has just returned.
-func (t *task) stackAtMark() []Place {
+// stackAtSample returns the stack at the last sample point. That point is in the same call as the
+// current one, in its caller, or in a call that has just returned.
+func (t *task) stackAtSample() []Place {
 	pc := t.pc()
-	last := int((t.samples.mark.ip-uintptr(t.code))/insSize) - 1
+	last := int((t.samples.last.ip-uintptr(t.code))/insSize) - 1
 	switch fp := uintptr(t.fp); {
-	case t.samples.mark.fp == fp && t.m.image.blockAt(last).fn == t.m.image.blockAt(pc).fn:
+	case t.samples.last.fp == fp && t.m.image.blockAt(last).fn == t.m.image.blockAt(pc).fn:
 		return t.frames(nil, last)
-	case t.samples.mark.fp < fp:
+	case t.samples.last.fp < fp:
 		if all := t.frames(nil, pc); len(all) > 1 {
 			return all[1:]
 		}
-	case t.samples.mark.fp > fp:
+	case t.samples.last.fp > fp:
 		return t.frames(t.m.image.placesAt(nil, last), pc)
 	}
 	return t.frames(nil, pc)

@@ -647,9 +647,9 @@ func (t *task) run() status {
 				}
 			}
 
-		case ir.Op(opMark): // profiling
+		case ir.Op(opSample): // profiling
 			if t.samples.pending.Load() == 0 {
-				t.samples.mark = mark{uintptr(ip), uintptr(fp)}
+				t.samples.last = samplePoint{uintptr(ip), uintptr(fp)}
 				continue
 			}
 		// Calls.

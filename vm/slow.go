@@ -147,7 +147,7 @@ var slow = [256]func(*task, *ins) status{
 	ir.OpOwnKey:      opOwnKey,
 	ir.OpOwnCell:     opOwnCell,
 	// profile.go
-	opMark: doMark,
+	opSample: doSample,
 	// step.go
 	opStep: doStep,
 	opStop: doStop,

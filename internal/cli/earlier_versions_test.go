@@ -12,7 +12,7 @@ import (
 
 // risen is the advice that is printed when the result of an earlier version's recording has
 // changed.
-const risen = "what older versions have recorded means something else now: raise tape.Engine (what runs do) or journal.Format (how they are kept), and record a new directory of testdata/kept (record.sh)"
+const risen = "what older versions have recorded means something else now: raise tape.VMVersion (what runs do) or journal.Format (how they are kept), and record a new directory of testdata/kept (record.sh)"
 
 // TestEarlierVersions checks that runs and a tape of an earlier version are read, replayed and
 // resumed with the same results.

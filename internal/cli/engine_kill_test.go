@@ -165,7 +165,7 @@ func newerProgram(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	version := regexp.MustCompile(`(?m)^(\tEngine +=) \d+$`)
+	version := regexp.MustCompile(`(?m)^(\tVMVersion +=) \d+$`)
 	if n := len(version.FindAll(text, -1)); n != 1 {
 		t.Fatalf("%s has %d lines with the version of the VM", source, n)
 	}
@@ -174,7 +174,7 @@ func newerProgram(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(os.WriteFile(changed, version.ReplaceAll(text, fmt.Appendf(nil, "$1 %d", tape.Engine+1)), 0o600), os.WriteFile(overlay, replacement, 0o600)); err != nil {
+	if err := errors.Join(os.WriteFile(changed, version.ReplaceAll(text, fmt.Appendf(nil, "$1 %d", tape.VMVersion+1)), 0o600), os.WriteFile(overlay, replacement, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := exec.Command("go", "build", "-overlay", overlay, "-o", program, "../../cmd/concerto").CombinedOutput(); err != nil {
@@ -495,9 +495,9 @@ func (s *engineStormTest) faultyConnection() func(request bool, data []byte) pgt
 // workers as well.
 func (s *engineStormTest) versions() {
 	versions := pgtest.Do(s, s.url, "SELECT DISTINCT vm_version FROM concerto.runs WHERE schedule IS NULL ORDER BY 1")
-	want := fmt.Sprintln(tape.Engine)
+	want := fmt.Sprintln(tape.VMVersion)
 	if os.Getenv("CONCERTO_ENGINE_NEWER") != "" {
-		want += fmt.Sprintln(tape.Engine + 1)
+		want += fmt.Sprintln(tape.VMVersion + 1)
 	}
 	if versions != want {
 		s.Errorf("the runs have been executed by the versions %q of the VM, want %q", versions, want)

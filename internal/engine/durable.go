@@ -210,7 +210,7 @@ func (r *run) beginFlags(sync string) durable.Flags {
 // create stores a new run.
 func (r *run) create(d *durableRun, config *durable.Config, options journal.Options) (err error) {
 	o, session, program := r.options, &r.config.Session, r.program.Encode()
-	start := journal.Start{Run: d.id, Program: r.program.MainFile(), IR: hexsum.SHA256(program), Engine: tape.Engine, Args: o.Args, Inputs: o.Inputs, Seed: config.Seed}
+	start := journal.Start{Run: d.id, Program: r.program.MainFile(), IR: hexsum.SHA256(program), Engine: tape.VMVersion, Args: o.Args, Inputs: o.Inputs, Seed: config.Seed}
 	if start.Args == nil {
 		start.Args = []string{}
 	}

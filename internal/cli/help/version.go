@@ -62,7 +62,7 @@ type module struct {
 func describe(b console.Binary) *description {
 	s := b.Source()
 	d := &description{Version: b.Release, Commit: s.Commit, Date: s.Date, Modified: s.Modified,
-		Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, IR: ir.Version, Engine: tape.Engine,
+		Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, IR: ir.Version, Engine: tape.VMVersion,
 		Features: systems.Supports(runtime.GOOS), Modules: []module{}}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -47,12 +47,12 @@ func (r *Run) Clock() *clock.PausableClock { return r.debuggee.clock }
 
 // stopState describes where and why a run is stopped.
 type stopState struct {
-	scene  *vm.Scene // nil before main
-	mark   *vm.Mark  // mark at which the run stopped; nil if it stopped elsewhere
-	reason string
-	text   string
-	ids    []int
-	raise  *vm.Raise
+	scene     *vm.Scene     // nil before main
+	stopPoint *vm.StopPoint // stop point at which the run stopped; nil if it stopped elsewhere
+	reason    string
+	text      string
+	ids       []int
+	raise     *vm.Raise
 }
 
 func (d *debuggee) init() {
@@ -185,19 +185,19 @@ func (r *Run) serveUntil(x *stopState, over func() bool) {
 
 func (d *debuggee) resume() { d.going = true }
 
-// arm sets the marks at which the VM calls Reached.
+// arm sets the stop points at which the VM calls Reached.
 func (d *debuggee) arm() {
 	if d.vm == nil {
 		return
 	}
 	all := d.plan.kind != planNone
-	d.vm.SetAll(func(k *vm.Mark) bool { return !d.left && (all || len(d.points.at[k]) > 0) })
+	d.vm.SetAll(func(k *vm.StopPoint) bool { return !d.left && (all || len(d.points.at[k]) > 0) })
 }
 
-// Reached is called at an armed mark. It stops the run if a breakpoint or the current step requires
-// it.
-func (r *Run) Reached(at vm.Scene, k *vm.Mark) {
-	x := &stopState{scene: &at, mark: k}
+// Reached is called at an armed stop point. It stops the run if a breakpoint or the current step
+// requires it.
+func (r *Run) Reached(at vm.Scene, k *vm.StopPoint) {
+	x := &stopState{scene: &at, stopPoint: k}
 	x.ids = r.matchBreakpoints(x, slices.Clone(r.debuggee.points.at[k]))
 	switch {
 	case len(x.ids) > 0:

@@ -28,9 +28,9 @@ func (s *session) breakpointLocations(r *dap.BreakpointLocationsRequest) {
 			return
 		}
 		seen := map[[2]int]bool{}
-		for _, k := range run.debuggee.vm.Marks() {
+		for _, k := range run.debuggee.vm.StopPoints() {
 			at := [2]int{k.Line, k.Column}
-			if k.Kind != vm.MarkLine || k.Line < from || k.Line > to || seen[at] || s.path(k.Place) != file {
+			if k.Kind != vm.StopLine || k.Line < from || k.Line > to || seen[at] || s.path(k.Place) != file {
 				continue
 			}
 			seen[at] = true
@@ -50,8 +50,8 @@ func (s *session) gotoTargets(r *dap.GotoTargetsRequest) {
 	s.withStopped(r, func(at *stopState) {
 		x := &dap.GotoTargetsResponse{Response: newResponse(r)}
 		x.Body.Targets = []dap.GotoTarget{}
-		for i, k := range s.run.debuggee.vm.Marks() {
-			if k.Kind == vm.MarkLine && k.Line == line && s.path(k.Place) == file && at.scene.CanGoTo(k) == nil {
+		for i, k := range s.run.debuggee.vm.StopPoints() {
+			if k.Kind == vm.StopLine && k.Line == line && s.path(k.Place) == file && at.scene.CanGoTo(k) == nil {
 				x.Body.Targets = append(x.Body.Targets, dap.GotoTarget{Id: i + 1, Label: k.Function, Line: s.lineOut(k.Line), Column: s.columnOut(k.Column)})
 				break
 			}
@@ -62,7 +62,7 @@ func (s *session) gotoTargets(r *dap.GotoTargetsRequest) {
 
 func (s *session) gotoTarget(r *dap.GotoRequest) {
 	s.withStopped(r, func(at *stopState) {
-		all, n := s.run.debuggee.vm.Marks(), r.Arguments.TargetId
+		all, n := s.run.debuggee.vm.StopPoints(), r.Arguments.TargetId
 		if n < 1 || n > len(all) {
 			s.replyError(r, "goto: unknown target %d", n)
 			return
@@ -72,7 +72,7 @@ func (s *session) gotoTarget(r *dap.GotoRequest) {
 			return
 		}
 		s.send(&dap.GotoResponse{Response: newResponse(r)})
-		at.mark, at.reason = all[n-1], "goto"
+		at.stopPoint, at.reason = all[n-1], "goto"
 		s.run.debuggee.refs.forget()
 		s.send(&dap.StoppedEvent{Event: newEvent("stopped"), Body: dap.StoppedEventBody{Reason: "goto", Description: describe["goto"], ThreadId: s.run.debuggee.threadID(*at.scene), AllThreadsStopped: true}})
 	})

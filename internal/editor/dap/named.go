@@ -61,8 +61,8 @@ func (p *point) matches(what, of, detail string) bool {
 	return p.what == what && like(p.of, of) && like(p.detail, detail)
 }
 
-// bindFunction finds the marks of a function breakpoint: the first lines of all functions with its
-// name.
+// bindFunction finds the stop points of a function breakpoint: the first lines of all functions
+// with its name.
 func (r *Run) bindFunction(b *breakpoint) {
 	p, wrong := parsePoint(b.name)
 	switch {
@@ -76,13 +76,13 @@ func (r *Run) bindFunction(b *breakpoint) {
 		return
 	}
 	name := strings.ReplaceAll(b.name, "::", ".")
-	for _, k := range r.debuggee.vm.Marks() {
+	for _, k := range r.debuggee.vm.StopPoints() {
 		if k.Entry && k.Handler == "" && (k.Function == b.name || k.Function == name) {
-			b.marks = append(b.marks, k)
+			b.stopPoints = append(b.stopPoints, k)
 			b.file, b.line, b.moved, b.movedColumn = r.s.path(k.Place), k.Line, k.Line, k.Column
 		}
 	}
-	if len(b.marks) == 0 {
+	if len(b.stopPoints) == 0 {
 		b.message = "the program has no function " + b.name
 	}
 }
@@ -123,7 +123,7 @@ func (d *debuggee) describeMissing(p *point) string {
 
 // hasHandler reports whether the program has a handler for a message type.
 func (d *debuggee) hasHandler(message string) bool {
-	return slices.ContainsFunc(d.vm.Marks(), func(k *vm.Mark) bool { return k.Handler == message })
+	return slices.ContainsFunc(d.vm.StopPoints(), func(k *vm.StopPoint) bool { return k.Handler == message })
 }
 
 func (s *session) setFunctionBreakpoints(r *dap.SetFunctionBreakpointsRequest) {
@@ -139,7 +139,7 @@ func (s *session) setFunctionBreakpoints(r *dap.SetFunctionBreakpointsRequest) {
 			run.bindBreakpoint(b)
 			if wrong := parseHits(b.ask.hits).wrong; wrong != "" {
 				p.remove([]*breakpoint{b})
-				b.marks, b.point, b.message = nil, nil, wrong
+				b.stopPoints, b.point, b.message = nil, nil, wrong
 			}
 			x.Body.Breakpoints = append(x.Body.Breakpoints, run.describeBreakpoint(b))
 		}

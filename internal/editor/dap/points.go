@@ -18,7 +18,7 @@ type breakpoints struct {
 	all   map[int]*breakpoint
 	lines map[string][]*breakpoint // keys are paths
 	named []*breakpoint
-	at    map[*vm.Mark][]*breakpoint
+	at    map[*vm.StopPoint][]*breakpoint
 	raise []*filter
 }
 
@@ -28,7 +28,7 @@ type breakpoint struct {
 	file         string // absolute path
 	line, column int    // position that the editor requested
 	name         string // function name; "" for a breakpoint at a line
-	marks        []*vm.Mark
+	stopPoints   []*vm.StopPoint
 	point        *point // nil unless the breakpoint is a point
 	message      string // reason why the breakpoint is not verified or was moved
 	moved        int    // actual line, or 0 if the breakpoint was not moved
@@ -46,7 +46,7 @@ type breakOptions struct {
 // add stores a breakpoint and assigns its id.
 func (p *breakpoints) add(b *breakpoint) *breakpoint {
 	if p.all == nil {
-		p.all, p.lines, p.at = map[int]*breakpoint{}, map[string][]*breakpoint{}, map[*vm.Mark][]*breakpoint{}
+		p.all, p.lines, p.at = map[int]*breakpoint{}, map[string][]*breakpoint{}, map[*vm.StopPoint][]*breakpoint{}
 	}
 	p.next++
 	b.id = p.next
@@ -58,7 +58,7 @@ func (p *breakpoints) add(b *breakpoint) *breakpoint {
 func (p *breakpoints) remove(all []*breakpoint) {
 	for _, b := range all {
 		delete(p.all, b.id)
-		for _, k := range b.marks {
+		for _, k := range b.stopPoints {
 			p.at[k] = slices.DeleteFunc(p.at[k], func(o *breakpoint) bool { return o == b })
 			if len(p.at[k]) == 0 {
 				delete(p.at, k)
@@ -76,7 +76,7 @@ func (p *breakpoints) copyForRestart() breakpoints {
 		return x
 	}
 	if p.all != nil {
-		q.all, q.lines, q.at = map[int]*breakpoint{}, map[string][]*breakpoint{}, map[*vm.Mark][]*breakpoint{}
+		q.all, q.lines, q.at = map[int]*breakpoint{}, map[string][]*breakpoint{}, map[*vm.StopPoint][]*breakpoint{}
 	}
 	for file, all := range p.lines {
 		for _, b := range all {
@@ -103,7 +103,7 @@ func (d *debuggee) forget() {
 	d.arm()
 }
 
-// bind finds the marks of breakpoints that were set before the program was loaded.
+// bind finds the stop points of breakpoints that were set before the program was loaded.
 func (p *breakpoints) bind(r *Run) {
 	for id := 1; id <= p.next; id++ {
 		if b := p.all[id]; b != nil {
@@ -113,9 +113,9 @@ func (p *breakpoints) bind(r *Run) {
 	}
 }
 
-// bindBreakpoint finds the marks of a breakpoint.
+// bindBreakpoint finds the stop points of a breakpoint.
 func (r *Run) bindBreakpoint(b *breakpoint) {
-	b.marks, b.message, b.moved, b.movedColumn = nil, "", 0, 0
+	b.stopPoints, b.message, b.moved, b.movedColumn = nil, "", 0, 0
 	switch {
 	case r.debuggee.vm == nil:
 		b.message = "the program is not loaded yet"
@@ -125,17 +125,18 @@ func (r *Run) bindBreakpoint(b *breakpoint) {
 	default:
 		r.bindLine(b)
 	}
-	for _, k := range b.marks {
+	for _, k := range b.stopPoints {
 		r.debuggee.points.at[k] = append(r.debuggee.points.at[k], b)
 	}
 }
 
-// bindLine finds the marks of a line. If the line has no code, it uses the next line that has code.
+// bindLine finds the stop points of a line. If the line has no code, it uses the next line that has
+// code.
 func (r *Run) bindLine(b *breakpoint) {
 	best := 0
 	found := false
-	for _, k := range r.debuggee.vm.Marks() {
-		if k.Kind != vm.MarkLine || r.s.path(k.Place) != b.file {
+	for _, k := range r.debuggee.vm.StopPoints() {
+		if k.Kind != vm.StopLine || r.s.path(k.Place) != b.file {
 			continue
 		}
 		found = true
@@ -154,9 +155,9 @@ func (r *Run) bindLine(b *breakpoint) {
 		b.message = fmt.Sprintf("line %d has no code: moved to line %d", b.line, best)
 	}
 	b.moved = best
-	for _, k := range r.debuggee.vm.Marks() {
-		if k.Kind == vm.MarkLine && k.Line == best && r.s.path(k.Place) == b.file {
-			b.marks = append(b.marks, k)
+	for _, k := range r.debuggee.vm.StopPoints() {
+		if k.Kind == vm.StopLine && k.Line == best && r.s.path(k.Place) == b.file {
+			b.stopPoints = append(b.stopPoints, k)
 			if b.movedColumn == 0 || k.Column < b.movedColumn {
 				b.movedColumn = k.Column
 			}
@@ -166,7 +167,7 @@ func (r *Run) bindLine(b *breakpoint) {
 
 // describeBreakpoint converts a breakpoint to its DAP form.
 func (r *Run) describeBreakpoint(b *breakpoint) dap.Breakpoint {
-	x := dap.Breakpoint{Id: b.id, Verified: len(b.marks) > 0 || b.point != nil, Message: b.message}
+	x := dap.Breakpoint{Id: b.id, Verified: len(b.stopPoints) > 0 || b.point != nil, Message: b.message}
 	if b.file != "" {
 		x.Source = &dap.Source{Name: filepath.Base(b.file), Path: b.file}
 		x.Line = r.s.lineOut(b.line)
@@ -203,7 +204,7 @@ func (s *session) setBreakpoints(r *dap.SetBreakpointsRequest) {
 			run.bindBreakpoint(b)
 			if wrong := parseHits(b.ask.hits).wrong; wrong != "" {
 				p.remove([]*breakpoint{b})
-				b.marks, b.message = nil, wrong
+				b.stopPoints, b.message = nil, wrong
 			}
 			x.Body.Breakpoints = append(x.Body.Breakpoints, run.describeBreakpoint(b))
 		}

@@ -14,7 +14,7 @@ type plan struct {
 	kind  planKind
 	task  vm.Scene // task that steps
 	depth vm.Depth
-	into  *vm.Mark // entry of the function into which planInto steps
+	into  *vm.StopPoint // entry of the function into which planInto steps
 }
 
 type planKind uint8
@@ -39,16 +39,16 @@ func (p *plan) reason() string {
 	return "step"
 }
 
-// stopsAt reports whether the plan stops the run at a mark.
-func (p *plan) stopsAt(at vm.Scene, k *vm.Mark) bool {
-	line := k.Kind == vm.MarkLine
+// stopsAt reports whether the plan stops the run at a stop point.
+func (p *plan) stopsAt(at vm.Scene, k *vm.StopPoint) bool {
+	line := k.Kind == vm.StopLine
 	switch p.kind {
 	case planNone:
 		return false
 	case planEntry:
 		return line
 	case planPause:
-		return k.Kind != vm.MarkReturn
+		return k.Kind != vm.StopReturn
 	}
 	if !at.Same(p.task) {
 		return line && (p.task.Ended() || p.kind == planIn && (p.task.Awaits(at) || p.task.Starts(at)))
@@ -57,13 +57,13 @@ func (p *plan) stopsAt(at vm.Scene, k *vm.Mark) bool {
 	outside := p.depth.Above(depth)
 	switch p.kind {
 	case planIn:
-		return line || outside && k.Kind == vm.MarkReturn
+		return line || outside && k.Kind == vm.StopReturn
 	case planInto:
 		return p.isDone(depth, k)
 	case planOver:
-		return line && !depth.Above(p.depth) || outside && k.Kind == vm.MarkReturn
+		return line && !depth.Above(p.depth) || outside && k.Kind == vm.StopReturn
 	}
-	return outside && k.Kind != vm.MarkLoop
+	return outside && k.Kind != vm.StopLoop
 }
 
 // handleContinue sends the response to a request to continue and stores the plan for the next stop.

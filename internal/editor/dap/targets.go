@@ -19,7 +19,7 @@ func (s *session) stepInTargets(r *dap.StepInTargetsRequest) {
 		x := &dap.StepInTargetsResponse{Response: newResponse(r)}
 		x.Body.Targets = []dap.StepInTarget{}
 		for _, c := range callsIn(f) {
-			for i, k := range s.run.debuggee.vm.Marks() {
+			for i, k := range s.run.debuggee.vm.StopPoints() {
 				if !k.Entry || k.Handler != "" || !c.mayCall(k.Function) ||
 					slices.ContainsFunc(x.Body.Targets, func(t dap.StepInTarget) bool { return t.Label == k.Function }) {
 					continue
@@ -93,7 +93,7 @@ func (s *session) stepIn(r *dap.StepInRequest) {
 		return
 	}
 	s.withStopped(r, func(*stopState) {
-		all := s.run.debuggee.vm.Marks()
+		all := s.run.debuggee.vm.StopPoints()
 		if n < 1 || n > len(all) {
 			s.replyError(r, "unknown step-in target %d", n)
 			return
@@ -104,9 +104,9 @@ func (s *session) stepIn(r *dap.StepInRequest) {
 
 // isDone reports whether a step into a function is complete. It is complete if the run has entered
 // the function or has left the line.
-func (p *plan) isDone(depth vm.Depth, k *vm.Mark) bool {
-	if k.Kind == vm.MarkLine && k.Entry && k.Function == p.into.Function && k.File == p.into.File {
+func (p *plan) isDone(depth vm.Depth, k *vm.StopPoint) bool {
+	if k.Kind == vm.StopLine && k.Entry && k.Function == p.into.Function && k.File == p.into.File {
 		return true
 	}
-	return k.Kind == vm.MarkLine && !depth.Above(p.depth) || p.depth.Above(depth) && k.Kind == vm.MarkReturn
+	return k.Kind == vm.StopLine && !depth.Above(p.depth) || p.depth.Above(depth) && k.Kind == vm.StopReturn
 }

@@ -361,7 +361,7 @@ func stop(run journal.Run, c *postgres.Claimed, dir string) error {
 			return err
 		}
 		empty := json.RawMessage("{}")
-		writer, err = run.Create(journal.Start{Run: c.Run, Program: c.Program, IR: c.IR, Engine: tape.Engine, Args: []string{}, Inputs: empty, Session: empty, Flags: empty, Seed: "0"}, data, owner)
+		writer, err = run.Create(journal.Start{Run: c.Run, Program: c.Program, IR: c.IR, Engine: tape.VMVersion, Args: []string{}, Inputs: empty, Session: empty, Flags: empty, Seed: "0"}, data, owner)
 	}
 	if err != nil {
 		return err

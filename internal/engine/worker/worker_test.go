@@ -102,7 +102,7 @@ func (b *bench) start(change func(*Config)) *started {
 	here := localowner.Here()
 	c := Config{
 		Engine: b.engine, Lease: time.Minute, MaxCrashes: 5, State: filepath.Join(b.dir, "state"), Dir: b.dir,
-		Row: postgres.WorkerRow{Machine: here.Machine, Boot: here.Boot + here.PIDNS, PID: os.Getpid(), Version: "test", VMVersion: tape.Engine, Queues: []string{"default"}, Concurrency: 10},
+		Row: postgres.WorkerRow{Machine: here.Machine, Boot: here.Boot + here.PIDNS, PID: os.Getpid(), Version: "test", VMVersion: tape.VMVersion, Queues: []string{"default"}, Concurrency: 10},
 		Options: func(_ *engine.Program, _ string, start json.RawMessage) (engine.Options, error) {
 			s, err := submission.Decode(start)
 			return engine.Options{Args: s.Args, Inputs: s.Inputs}, err

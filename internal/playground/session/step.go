@@ -38,11 +38,13 @@ const maxValue = 200
 // Debugger implements vm.Observer.
 func (x *stepper) Debugger() vm.Debugger { return x }
 
-// Loaded sets the marks of all lines.
-func (x *stepper) Loaded(m *vm.VM) { m.SetAll(func(k *vm.Mark) bool { return k.Kind == vm.MarkLine }) }
+// Loaded sets the stop points of all lines.
+func (x *stepper) Loaded(m *vm.VM) {
+	m.SetAll(func(k *vm.StopPoint) bool { return k.Kind == vm.StopLine })
+}
 
 // Reached stops the run.
-func (x *stepper) Reached(at vm.Scene, k *vm.Mark) {
+func (x *stepper) Reached(at vm.Scene, k *vm.StopPoint) {
 	if x.free.Load() {
 		return
 	}

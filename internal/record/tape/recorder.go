@@ -34,7 +34,7 @@ type objectKey struct {
 // Record starts a tape with its header. clean replaces secrets in JSON; nil leaves it unchanged.
 func Record(w io.Writer, h Header, clean func(text []byte) []byte) *Recorder {
 	r := continueTape(w, clean)
-	h.Tape, h.Engine = Version, Engine
+	h.Tape, h.Engine = Version, VMVersion
 	r.write(h)
 	return r
 }

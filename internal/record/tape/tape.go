@@ -19,11 +19,11 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Version is the version of the format. Engine is the version of the VM's behaviour: which effects
-// a program performs, in which order, and when the VM checks for events.
+// Version is the version of the format. VMVersion is the version of the VM's behaviour: which
+// effects a program performs, in which order, and when the VM checks for events.
 const (
-	Version = 1
-	Engine  = 2
+	Version   = 1
+	VMVersion = 2
 )
 
 // Header is the first line of a tape. Missing members have their zero value.

@@ -82,7 +82,7 @@ func NewSession(ctx context.Context, a *console.Console, e *postgres.Engine, lea
 // WorkerRow describes this process as a worker of an engine. It has no queues.
 func WorkerRow(a *console.Console) postgres.WorkerRow {
 	here := localowner.Here()
-	return postgres.WorkerRow{Machine: here.Machine, Boot: here.Boot + here.PIDNS, PID: os.Getpid(), Version: a.Binary.Release, VMVersion: tape.Engine, Concurrency: 1}
+	return postgres.WorkerRow{Machine: here.Machine, Boot: here.Boot + here.PIDNS, PID: os.Getpid(), Version: a.Binary.Release, VMVersion: tape.VMVersion, Concurrency: 1}
 }
 
 // Needs returns what a program requires of workers. With mock, all models are replaced.
