@@ -202,7 +202,7 @@ var Policy = []Rule{
 	{Package: "internal/record/journal", Imports: "internal/text/jsonread internal/data/effect internal/text/jsonwrite internal/text/hexsum"},
 	{Package: "internal/record/journal/localowner", Imports: "internal/record/journal"},
 	{Package: "internal/record/journal/rundir", Imports: "internal/process/userfile internal/process/lockfile internal/record/journal internal/text/hexsum"},
-	{Package: "internal/record/journal/memory", Imports: "internal/record/journal internal/text/hexsum", Tests: true},
+	{Package: "internal/testkit/memory", Imports: "internal/record/journal internal/text/hexsum", Tests: true},
 	{Package: "internal/record/journal/postgres", Imports: "internal/text/jsonwrite internal/record/journal internal/text/hexsum internal/data/cron"},
 	{Package: "internal/record/journal/journaltest", Imports: "internal/record/journal", Tests: true},
 	{Package: "internal/record/tape", Imports: "internal/text/jsonwrite internal/data/effect internal/text/jcs internal/data/secret internal/data/value vm internal/data/models"},

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/concerto-lang/concerto/internal/data/value"
-	"github.com/concerto-lang/concerto/internal/record/journal/memory"
+	"github.com/concerto-lang/concerto/internal/testkit/memory"
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 

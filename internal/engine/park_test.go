@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/concerto-lang/concerto/internal/record/journal"
-	"github.com/concerto-lang/concerto/internal/record/journal/memory"
+	"github.com/concerto-lang/concerto/internal/testkit/memory"
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 

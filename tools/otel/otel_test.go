@@ -28,9 +28,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/report"
 	"github.com/concerto-lang/concerto/internal/engine/telemetry"
 	"github.com/concerto-lang/concerto/internal/engine/timetravel"
-	"github.com/concerto-lang/concerto/internal/record/journal/memory"
 	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 	"github.com/concerto-lang/concerto/internal/record/otlp"
+	"github.com/concerto-lang/concerto/internal/testkit/memory"
 	"github.com/concerto-lang/concerto/runtime/world/emit"
 )
 
