@@ -20,7 +20,7 @@ var simMutants = []struct{ name, file, old, new string }{
 	{"stored output is not compared", "internal/engine/durable/output.go", "case held && o.have[at] == line:", "case false:"},
 	{"a timer begins again with its whole time", "internal/engine/durable/past.go", "f.expires, f.tries, f.until, f.policy, f.rule = k.begin.Due, ", "f.expires, f.tries, f.until, f.policy, f.rule = 0, "},
 	{"answers are removed before the records are written", "internal/record/journal/rundir/writer.go", "\tvar err error\n\tif !idle", "\terr := w.consumed.removeUpTo(s, w.dir.DropAnswer)\n\tif !idle"},
-	{"the output is not synced", "internal/record/journal/rundir/writer.go", "err := out.Sync()", "err := error(nil)"},
+	{"the output is not synced", "internal/record/journal/rundir/writer.go", "err := out.Sync()", "_, err := out, error(nil)"},
 	{"the journal is not synced", "internal/record/journal/rundir/writer.go", "\t\terr = file.Sync()\n\t}\n\tif err != nil {\n\t\treturn fmt.Errorf(\"sync", "\t\t_ = file\n\t}\n\tif err != nil {\n\t\treturn fmt.Errorf(\"sync"},
 	{"the removal of answers is not synced", "internal/record/journal/rundir/writer.go", "err == nil && w.consumed.unsynced.Swap(false)", "false"},
 	{"the directory of a new run is not synced", "internal/record/journal/rundir/directory.go", `errors.Join(w.Flush(journal.Synced), d.files.SyncDir("."))`, "w.Flush(journal.Synced)"},

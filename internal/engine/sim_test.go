@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -216,9 +217,14 @@ func (w *simWorld) run(ctx context.Context) ([]string, error) {
 		if p.isDead() {
 			continue
 		}
-		if s, ok := errors.AsType[*Suspended](err); ok && len(s.Waiting) > 0 {
+		if s, ok := errors.AsType[*Suspended](err); ok && s.Why == nil {
 			for _, q := range s.Waiting {
 				w.answer(journal.Question{ID: q.ID, Channel: q.Channel})
+			}
+			if len(s.Waiting) == 0 {
+				if err := awaitTimer(run); err != nil {
+					return nil, err
+				}
 			}
 			continue
 		}
@@ -229,6 +235,17 @@ func (w *simWorld) run(ctx context.Context) ([]string, error) {
 		return out, errors.Join(err, outErr)
 	}
 	return nil, fmt.Errorf("J16: the run has not ended after %d processes", maxStarts)
+}
+
+// awaitTimer sleeps until the first timer of a parked run is due.
+func awaitTimer(run journal.Run) error {
+	h, err := run.Read()
+	if err != nil {
+		return err
+	}
+	due := slices.MinFunc(h.Last().Waits, func(a, b journal.Wait) int { return cmp.Compare(a.Due, b.Due) }).Due
+	time.Sleep(time.Until(time.UnixMilli(due)))
+	return nil
 }
 
 // numberOfRequest matches the number of a request that the server has answered.
@@ -358,7 +375,7 @@ fn main() {
 		"timers": `use std::time;
 async fn after(n: Int) -> Int { time::sleep(n); emit("after", n); n }
 fn main() {
-    let (a, b) = await (after(1800), after(3600));
+    let (a, b) = await (after(1800 * 1000), after(3600 * 1000));
     emit("sum", a + b);
 }`,
 		"tasks": `use std::{http, time};
