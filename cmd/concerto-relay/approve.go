@@ -33,10 +33,10 @@ func (a *app) decideCommand(name, short string) *cobra.Command {
 		Use:   name + " RUN REQUEST",
 		Short: short,
 		Long: `'concerto-relay runs' shows the requests with their ids. Only the first decision of a request
-counts. The exit code is 0 only if the run's host has applied it. An agent cannot decide for its
+counts. The exit code is 0 only if the run's machine has applied it. An agent cannot decide for its
 own run.` + decideHelp[name] + reachHelp + `
 
-A server stores a decision for a host that is offline. The command waits for the host as long as
+A server stores a decision for a machine that is offline. The command waits for it as long as
 --wait allows; with --wait 0s it returns when the server has the decision.`,
 		Example: "  concerto-relay " + name + " run_4vd4sd65dabx q1\n" + decideExamples[name] +
 			"  concerto-relay " + name + " run_4vd4sd65dabx q1 --server https://relay.example --token-file token",
@@ -67,7 +67,7 @@ A server stores a decision for a host that is offline. The command waits for the
 	f.StringVar(&d.Text, "text", "", "send `TEXT` to the run as the reason")
 	f.StringVar(&d.ArgsSHA256, "args-sha256", "", "decide only if the arguments still have the `HASH` that you saw")
 	f.StringVar(&d.Scope, "scope", "", "set the scope `once|session`: this request, or equal ones of the run, too")
-	f.DurationVar(&d.wait, "wait", 30*time.Second, "wait `TIME` for the run's host, with --server (default 30s)")
+	f.DurationVar(&d.wait, "wait", 30*time.Second, "wait `TIME` for the run's machine, with --server (default 30s)")
 	d.format = cmdline.AddFormat(c, "text", "ndjson")
 	a.targetFlags(c, &r, true)
 	return c

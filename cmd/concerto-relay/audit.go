@@ -14,8 +14,8 @@ func (a *app) auditCommand() *cobra.Command {
 	return a.group(&cobra.Command{
 		Use:   "audit COMMAND",
 		Short: "Verify the server's audit log",
-		Long: `The server records logins, inputs, decisions and changes of users, tokens and hosts in a log whose
-records are chained by hashes.`,
+		Long: `The server records logins, inputs, decisions and changes of users, tokens and machines in a log
+whose records are chained by hashes.`,
 		Example: `  curl -H "Authorization: Bearer TOKEN" http://127.0.0.1:8787/audit > audit.ndjson
   concerto-relay audit verify audit.ndjson`,
 	}, a.auditVerifyCommand())

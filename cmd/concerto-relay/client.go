@@ -137,7 +137,7 @@ var nextSteps = map[protocol.Code]string{
 	protocol.ArgsChanged:    "the request has changed since it was shown: review it with `concerto-relay runs --format ndjson`",
 	protocol.InvalidAnswer:  "`concerto-relay runs` shows the form of the answer; pass it as JSON with --answer",
 	protocol.Unauthorized:   "the access token is wrong, has expired or was revoked; `concerto-relay token create` creates one",
-	protocol.Forbidden:      "the role of the token does not allow it, or the host refuses it for every role",
+	protocol.Forbidden:      "the role of the token does not allow it, or the machine refuses it for every role",
 	protocol.Internal:       "the server's log has the details; try again later",
 }
 

@@ -12,13 +12,13 @@ import (
 )
 
 // remoteDecision is a decision that is sent to a server, which reports its state until the run's
-// host has applied or rejected it.
+// machine has applied or rejected it.
 type remoteDecision struct {
 	*app
 	*decision
 	endpoint  *endpoint
 	link      *serverLink
-	host      string
+	machine   string
 	waitTimer *time.Timer // timer of --wait; it is reset when the server has stored the decision
 
 	mu    sync.Mutex
@@ -29,12 +29,12 @@ type remoteDecision struct {
 const decideID = "decide"
 
 const (
-	offlineNotice  = time.Second      // delay before the command prints that the host is not connected
+	offlineNotice  = time.Second      // delay before the command prints that the machine is not connected
 	outcomeTimeout = 30 * time.Second // time for the server to confirm the decision, in addition to the time of --wait
 )
 
 var (
-	errOutcome     = errors.New("the host has reported the outcome")
+	errOutcome     = errors.New("the machine has reported the outcome")
 	errWaitExpired = errors.New("the time of --wait has passed")
 )
 
@@ -46,7 +46,7 @@ func (a *app) decideRemote(ctx context.Context, e *endpoint, d *decision) error 
 	if err := e.call(ctx, http.MethodGet, runPath(d.run), nil, &run); err != nil {
 		return err
 	}
-	x.host = run.HostID
+	x.machine = run.MachineID
 	d.done = decisionText(d.DecideRequest.Decision, nil)
 	if d.Answer != nil || d.Answers != nil {
 		d.done = decisionText(protocol.DecisionAnswer, nil)
@@ -127,13 +127,13 @@ func (x *remoteDecision) handleState(e *protocol.Envelope, s *protocol.State) er
 	return nil
 }
 
-// reportOffline prints that the run's host is not connected, if the server has stored the decision
-// and not sent it to the host.
+// reportOffline prints that the run's machine is not connected, if the server has stored the
+// decision and not sent it to the machine.
 func (x *remoteDecision) reportOffline() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.state.State == "accepted" && x.wait > 0 {
-		fmt.Fprintf(x.stderr, "host %s is not connected: the server stores the decision for it; waiting for %v\n", displayText(x.host, 64), x.wait)
+		fmt.Fprintf(x.stderr, "machine %s is not connected: the server stores the decision for it; waiting for %v\n", displayText(x.machine, 64), x.wait)
 	}
 }
 
@@ -144,11 +144,11 @@ func (x *remoteDecision) outcome() error {
 	case "applied", "sent":
 		return x.printDecision(x.state.State)
 	case "accepted":
-		return x.printDecision(fmt.Sprintf("accepted; host %s receives it when it is connected", displayText(x.host, 64)))
+		return x.printDecision(fmt.Sprintf("accepted; machine %s receives it when it is connected", displayText(x.machine, 64)))
 	case "rejected":
-		return fmt.Errorf("host %s rejected the decision, and the request is still open: %s", displayText(x.host, 64), displayText(x.state.Error, mostArgs))
+		return fmt.Errorf("machine %s rejected the decision, and the request is still open: %s", displayText(x.machine, 64), displayText(x.state.Error, mostArgs))
 	case "expired":
-		return fmt.Errorf("the decision expired before host %s received it: %s", displayText(x.host, 64), displayText(x.state.Error, mostArgs))
+		return fmt.Errorf("the decision expired before machine %s received it: %s", displayText(x.machine, 64), displayText(x.state.Error, mostArgs))
 	}
 	return fmt.Errorf("it is unknown whether the decision took effect (%s): check the run before you decide again", x.state.State)
 }
@@ -164,9 +164,9 @@ func (x *remoteDecision) printDecision(state string) error {
 func (x *remoteDecision) reportTimeout() error {
 	switch wait := x.wait.Round(time.Millisecond); x.state.State {
 	case "accepted":
-		return fmt.Errorf("host %s is not connected: the server stores the decision, which takes effect if the host reconnects within %d h and before the request expires; deciding again is not needed", displayText(x.host, 64), protocol.DecisionTTL/time.Hour)
+		return fmt.Errorf("machine %s is not connected: the server stores the decision, which takes effect if the machine reconnects within %d h and before the request expires; deciding again is not needed", displayText(x.machine, 64), protocol.DecisionTTL/time.Hour)
 	case "sent":
-		return fmt.Errorf("host %s received the decision and did not report the outcome within %v; `concerto-relay runs%s` shows whether the request is still open", displayText(x.host, 64), wait, x.endpoint.flags)
+		return fmt.Errorf("machine %s received the decision and did not report the outcome within %v; `concerto-relay runs%s` shows whether the request is still open", displayText(x.machine, 64), wait, x.endpoint.flags)
 	default:
 		return fmt.Errorf("%s did not confirm the decision: repeating the same command is safe", x.endpoint.name)
 	}

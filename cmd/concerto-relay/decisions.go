@@ -22,8 +22,8 @@ import (
 
 // decisionFilter selects decisions; its limit is 0 for all of them.
 type decisionFilter struct {
-	run, host, decision, by string
-	limit                   int
+	run, machine, decision, by string
+	limit                      int
 }
 
 // decisionsCommand returns the command decisions of a.
@@ -57,7 +57,7 @@ URL --token-file FILE it calls the server; a token for some runs lists their dec
 	}
 	f := c.Flags()
 	f.StringVar(&q.run, "run", "", "list only decisions of the run `ID`")
-	f.StringVar(&q.host, "host", "", "list only decisions of runs on the machine `ID`")
+	f.StringVar(&q.machine, "host", "", "list only decisions of runs on the machine `ID`")
 	f.StringVar(&q.decision, "decision", "", "list only decisions `WHAT`: "+strings.Join(store.HistoryDecisions, ", "))
 	f.StringVar(&q.by, "by", "", "list only decisions of the person, rule or handler `NAME`")
 	f.IntVar(&q.limit, "limit", 20, "list the newest `N` decisions; 0 lists all (default 20)")
@@ -69,7 +69,7 @@ URL --token-file FILE it calls the server; a token for some runs lists their dec
 // page is the part of the filter that the server evaluates, and the position after which it begins.
 func (q *decisionFilter) page(before string, n int) url.Values {
 	v := url.Values{}
-	for name, value := range map[string]string{"run": q.run, "host": q.host, "decision": q.decision, "by": q.by, "before": before, "limit": strconv.Itoa(n)} {
+	for name, value := range map[string]string{"run": q.run, "host": q.machine, "decision": q.decision, "by": q.by, "before": before, "limit": strconv.Itoa(n)} {
 		if value != "" {
 			v.Set(name, value)
 		}

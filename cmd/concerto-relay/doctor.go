@@ -22,7 +22,7 @@ settings of hostd. Exit code 1 reports a failed check.`,
 		Args: argsBetween(0, 0, "concerto-relay doctor"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			s.complete(a)
-			all := doctor.Run(c.Context(), doctor.Options{Environ: a.environ, State: s.state, Socket: s.socket, Server: s.server, HostID: s.hostID,
+			all := doctor.Run(c.Context(), doctor.Options{Environ: a.environ, State: s.state, Socket: s.socket, Server: s.server, MachineID: s.machineID,
 				TokenFile: s.tokenFile, Token: a.env("HOST_TOKEN"), LogFile: s.log})
 			return a.printChecks(all, !format.IsText())
 		},

@@ -29,8 +29,8 @@ Without --server it serves this machine only. Without --host-id and a token it c
 first start. prompts.toml, next to relay.toml, adds rules that recognize prompts.
 $REDACTION_EXTRA_REGEX is a regular expression for text to redact from commands, inputs and logs.`,
 		Example: `  concerto-relay hostd
-  concerto-relay hostd --server https://relay.example --token-file host-token
-  concerto-relay hostd install --server https://relay.example --token-file host-token`,
+  concerto-relay hostd --server https://relay.example --token-file machine-token
+  concerto-relay hostd install --server https://relay.example --token-file machine-token`,
 	}, a.hostdInstallCommand(), a.hostdUninstallCommand())
 	c.RunE = func(*cobra.Command, []string) error {
 		if missing := systems.Missing("hostd", runtime.GOOS); missing != "" {
@@ -52,7 +52,7 @@ func (a *app) hostdInstallCommand() *cobra.Command {
 flags of hostd and the variables for them are written into the unit. A token is not: name its file
 by --token-file.`,
 		Example: `  concerto-relay hostd install
-  concerto-relay hostd install --server https://relay.example --token-file host-token
+  concerto-relay hostd install --server https://relay.example --token-file machine-token
   concerto-relay hostd install --system`,
 		Args: argsBetween(0, 0, "concerto-relay hostd install --server https://relay.example"),
 		RunE: func(c *cobra.Command, _ []string) error {

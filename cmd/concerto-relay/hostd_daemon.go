@@ -21,13 +21,13 @@ import (
 // hostd runs the daemon until it receives a signal. ready is the path of the ready file, or "".
 func (a *app) hostd(h *hostdSettings, ready string) error {
 	h.complete(a)
-	o, err := a.hostOptions(h)
+	o, err := a.hostdOptions(h)
 	if err != nil {
 		return err
 	}
 	ctx, stop := a.signalContext()
 	defer stop()
-	closeLog, err := a.hostLog(h, o)
+	closeLog, err := a.hostdLog(h, o)
 	if err != nil {
 		return err
 	}
@@ -37,21 +37,21 @@ func (a *app) hostd(h *hostdSettings, ready string) error {
 		return usage("", "could not start hostd: %v", err)
 	}
 	defer d.Close()
-	o.Log.Info("hostd serves", "host", d.HostID(), "socket", d.Socket(), "server", o.Server)
+	o.Log.Info("hostd serves", "machine", d.MachineID(), "socket", d.Socket(), "server", o.Server)
 	if err := a.writeReadyFile(ready, d.Socket()); err != nil {
 		return err
 	}
 	return d.Run(ctx)
 }
 
-// hostOptions validates hostd's settings and returns them as options. The error describes the first
-// invalid setting.
-func (a *app) hostOptions(h *hostdSettings) (*hostd.Options, error) {
+// hostdOptions validates hostd's settings and returns them as options. The error describes the
+// first invalid setting.
+func (a *app) hostdOptions(h *hostdSettings) (*hostd.Options, error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find the path of this program: %w", err)
 	}
-	o := &hostd.Options{Server: h.server, HostID: h.hostID, State: h.state, Spool: h.spool, Socket: h.socket, Redact: a.env("REDACTION_EXTRA_REGEX"), Token: a.env("HOST_TOKEN"),
+	o := &hostd.Options{Server: h.server, MachineID: h.machineID, State: h.state, Spool: h.spool, Socket: h.socket, Redact: a.env("REDACTION_EXTRA_REGEX"), Token: a.env("HOST_TOKEN"),
 		ApprovalTimeout: time.Duration(h.approvalTimeout) * time.Second, RemoteExec: h.remoteExec == "on", Holder: []string{exe, "shim"}, Environ: a.environ, Version: release}
 	if err := a.oneOf("remote-exec", h.remoteExec, "on", "off"); err != nil {
 		return nil, err
@@ -59,23 +59,23 @@ func (a *app) hostOptions(h *hostdSettings) (*hostd.Options, error) {
 	if o.SpoolMax, err = sizeOf(h.spoolMax); err != nil {
 		return nil, a.invalidSetting("spool-max", "for example 1GiB, 200MiB or 50000000", "%v", err)
 	}
-	if err := a.checkHostServer(h.server); err != nil {
+	if err := a.checkServerURL(h.server); err != nil {
 		return nil, err
 	}
-	if h.hostID != "" && !protocol.IsID(h.hostID) {
-		return nil, a.invalidSetting("host-id", "", "%q is not a valid id: use 1 to 64 of A-Z a-z 0-9 _ -", h.hostID)
+	if h.machineID != "" && !protocol.IsID(h.machineID) {
+		return nil, a.invalidSetting("host-id", "", "%q is not a valid id: use 1 to 64 of A-Z a-z 0-9 _ -", h.machineID)
 	}
 	if h.approvalTimeout < 1 {
 		return nil, a.invalidSetting("approval-timeout", "", "it must be at least 1 second")
 	}
-	if err := a.hostFiles(h, o); err != nil {
+	if err := a.hostdFiles(h, o); err != nil {
 		return nil, err
 	}
 	return o, nil
 }
 
-// checkHostServer returns an error if server is neither "" nor the URL of a server.
-func (a *app) checkHostServer(server string) error {
+// checkServerURL returns an error if server is neither "" nor the URL of a server.
+func (a *app) checkServerURL(server string) error {
 	u, err := url.Parse(server)
 	if server != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "ws" && u.Scheme != "wss") {
 		return a.invalidSetting("server", "for example https://relay.example.com", "it is not an http, https, ws or wss URL")
@@ -83,16 +83,16 @@ func (a *app) checkHostServer(server string) error {
 	return nil
 }
 
-// hostFiles reads the settings that are stored in files, and adds them and the roots to the
+// hostdFiles reads the settings that are stored in files, and adds them and the roots to the
 // options.
-func (a *app) hostFiles(h *hostdSettings, o *hostd.Options) error {
+func (a *app) hostdFiles(h *hostdSettings, o *hostd.Options) error {
 	if h.tokenFile != "" {
 		text, err := userfile.ReadStream(h.tokenFile, userfile.MaxSecret)
 		if err != nil {
 			return a.invalidSetting("token-file", "", "%v", err)
 		}
 		if o.Token = strings.TrimSpace(string(text)); o.Token == "" {
-			return a.invalidSetting("token-file", "put the host's token into it", "%s is empty", h.tokenFile)
+			return a.invalidSetting("token-file", "put the machine's token into it", "%s is empty", h.tokenFile)
 		}
 	}
 	if o.Prompts = filepath.Join(a.xdgDir("XDG_CONFIG_HOME", ".config"), "concerto", "prompts.toml"); !exists(o.Prompts) {
@@ -121,8 +121,8 @@ func exists(file string) bool {
 	return err == nil
 }
 
-// hostLog opens hostd's log, which replaces secrets, and returns the function that closes it.
-func (a *app) hostLog(h *hostdSettings, o *hostd.Options) (func(), error) {
+// hostdLog opens hostd's log, which replaces secrets, and returns the function that closes it.
+func (a *app) hostdLog(h *hostdSettings, o *hostd.Options) (func(), error) {
 	r, err := redact.New(o.Redact, o.Environ)
 	if err != nil {
 		return nil, err

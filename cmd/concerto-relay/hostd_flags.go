@@ -9,20 +9,20 @@ import (
 // hostdSettings holds hostd's settings. Other commands use some of them to find hostd and its
 // files.
 type hostdSettings struct {
-	server, hostID, tokenFile string
-	state, spool, socket, log string
-	roots                     []string
-	remoteExec, spoolMax      string
-	approvalTimeout           int
+	server, machineID, tokenFile string
+	state, spool, socket, log    string
+	roots                        []string
+	remoteExec, spoolMax         string
+	approvalTimeout              int
 }
 
 // hostdPathFlags adds the flags for the server and for hostd's files.
 func (a *app) hostdPathFlags(f *pflag.FlagSet, s *hostdSettings) {
 	f.StringVar(&s.server, "server", "", "connect to the server at `URL`")
 	fromEnv(f, "server", "SERVER_BASE_URL")
-	f.StringVar(&s.hostID, "host-id", "", "identify this machine at the server by `ID`")
+	f.StringVar(&s.machineID, "host-id", "", "identify this machine at the server by `ID`")
 	fromEnv(f, "host-id", "HOST_ID")
-	f.StringVar(&s.tokenFile, "token-file", "", "read the host's token from `FILE`, else from $HOST_TOKEN")
+	f.StringVar(&s.tokenFile, "token-file", "", "read the machine's token from `FILE`, else from $HOST_TOKEN")
 	f.StringVar(&s.state, "state", filepath.Join(a.xdgDir("XDG_STATE_HOME", ".local", "state"), "concerto", "hostd"), "store the state in `DIR` (default: ~/.local/state/concerto/hostd)")
 	f.StringVar(&s.spool, "spool", "", "store unsent events in `FILE` (default: in --state)")
 	fromEnv(f, "spool", "SPOOL_DB_PATH")

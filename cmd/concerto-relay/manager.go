@@ -25,7 +25,7 @@ type manager interface {
 	users(ctx context.Context) ([]accounts.UserInfo, error)
 	removeUser(ctx context.Context, name string) error
 	lookPairing(ctx context.Context, code string) (name, fingerprint string, err error)
-	confirmPairing(ctx context.Context, code string) (host string, err error)
+	confirmPairing(ctx context.Context, code string) (machine string, err error)
 	decisions(ctx context.Context, query url.Values) (*server.HistoryPage, error)
 	close()
 }

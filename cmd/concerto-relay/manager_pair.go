@@ -11,7 +11,7 @@ func (l *localManager) lookPairing(ctx context.Context, code string) (name, fing
 	return pair.Look(ctx, l.store, code, time.Now().UnixMilli())
 }
 
-func (l *localManager) confirmPairing(ctx context.Context, code string) (host string, err error) {
+func (l *localManager) confirmPairing(ctx context.Context, code string) (machine string, err error) {
 	return pair.Confirm(ctx, l.store, commandLine, code, time.Now().UnixMilli())
 }
 
@@ -21,10 +21,10 @@ func (s *remoteManager) lookPairing(ctx context.Context, code string) (name, fin
 	return out.Name, out.Fingerprint, err
 }
 
-func (s *remoteManager) confirmPairing(ctx context.Context, code string) (host string, err error) {
+func (s *remoteManager) confirmPairing(ctx context.Context, code string) (machine string, err error) {
 	var out struct {
-		HostID string `json:"host_id"`
+		MachineID string `json:"host_id"`
 	}
 	err = s.call(ctx, "POST", "/pair/confirm", map[string]string{"code": code}, &out)
-	return out.HostID, err
+	return out.MachineID, err
 }

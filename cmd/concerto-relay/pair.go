@@ -51,7 +51,7 @@ func (a *app) pair(s *hostdSettings, name string, asJSON, noQR bool) error {
 	if s.server == "" {
 		return usage("add --server URL", "no server is set")
 	}
-	if err := a.checkHostServer(s.server); err != nil {
+	if err := a.checkServerURL(s.server); err != nil {
 		return err
 	}
 	if name == "" {
@@ -60,7 +60,7 @@ func (a *app) pair(s *hostdSettings, name string, asJSON, noQR bool) error {
 			return a.invalidSetting("name", "add --name NAME", "could not read the machine's name: %v", err)
 		}
 	}
-	o := pair.Options{Server: s.server, Dir: s.state, Name: fmt.Sprintf("%.64s", name), HostID: s.hostID, Token: a.env("HOST_TOKEN")}
+	o := pair.Options{Server: s.server, Dir: s.state, Name: fmt.Sprintf("%.64s", name), MachineID: s.machineID, Token: a.env("HOST_TOKEN")}
 	if err := a.loadCredentials(s, &o); err != nil {
 		return err
 	}
@@ -83,13 +83,13 @@ func (a *app) pair(s *hostdSettings, name string, asJSON, noQR bool) error {
 	case err != nil:
 		return err
 	case asJSON:
-		return json.NewEncoder(a.stdout).Encode(map[string]string{"host_id": pairing.HostID})
+		return json.NewEncoder(a.stdout).Encode(map[string]string{"host_id": pairing.MachineID})
 	}
-	fmt.Fprintf(a.stdout, "paired as %s: hostd connects by its key from now on\n", pairing.HostID)
+	fmt.Fprintf(a.stdout, "paired as %s: hostd connects by its key from now on\n", pairing.MachineID)
 	return nil
 }
 
-// loadCredentials adds this machine's host id and access token to the options, if it already has
+// loadCredentials adds this machine's id and access token to the options, if it already has
 // them.
 func (a *app) loadCredentials(s *hostdSettings, o *pair.Options) error {
 	if s.tokenFile != "" {
@@ -99,7 +99,7 @@ func (a *app) loadCredentials(s *hostdSettings, o *pair.Options) error {
 		}
 		o.Token = strings.TrimSpace(string(text))
 	}
-	for file, into := range map[string]*string{"host-id": &o.HostID, "host-token": &o.Token} {
+	for file, into := range map[string]*string{"host-id": &o.MachineID, "host-token": &o.Token} {
 		if *into != "" {
 			continue
 		}
@@ -151,14 +151,14 @@ only if that machine shows the same fingerprint. Without a terminal, confirms wi
 					return errors.New("the pairing was not confirmed")
 				}
 			}
-			host, err := p.confirmPairing(ctx, args[0])
+			machine, err := p.confirmPairing(ctx, args[0])
 			switch {
 			case err != nil:
 				return err
 			case !format.IsText():
-				return json.NewEncoder(a.stdout).Encode(map[string]string{"host_id": host, "name": name, "fingerprint": print})
+				return json.NewEncoder(a.stdout).Encode(map[string]string{"host_id": machine, "name": name, "fingerprint": print})
 			}
-			_, err = fmt.Fprintf(a.stdout, "%s (%s) is paired as %s\n", name, print, host)
+			_, err = fmt.Fprintf(a.stdout, "%s (%s) is paired as %s\n", name, print, machine)
 			return err
 		})
 	}

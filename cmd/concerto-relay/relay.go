@@ -40,10 +40,10 @@ func (a *app) newRelay(ctx context.Context, db *store.Store, set serveConfig, s 
 		r.nats, bus = has, has
 	}
 	r.auth = auth.New(auth.Config{Store: db, Guard: g, TOFU: auth.TOFU(s.tofu), URLToken: s.urlToken == "on", Now: clock.Now, Log: log})
-	r.accounts = accounts.New(accounts.Config{Store: db, Auth: r.auth, Guard: g, Now: clock.Now, Log: log, HostRemoved: func(id string) { r.server.CloseHost(id, "the host was removed") },
+	r.accounts = accounts.New(accounts.Config{Store: db, Auth: r.auth, Guard: g, Now: clock.Now, Log: log, MachineRemoved: func(id string) { r.server.CloseMachine(id, "the machine was removed") },
 		Figures: func() map[string]float64 { return r.server.Figures() }})
 	pairs := pair.New(pair.Config{Store: db, Auth: r.auth, Guard: g, Now: clock.Now, Log: log,
-		Paired: func(id string) { r.server.CloseHost(id, "the host was paired, and is known by its key now") }})
+		Paired: func(id string) { r.server.CloseMachine(id, "the machine was paired, and is known by its key now") }})
 	var err error
 	r.push, err = push.New(ctx, push.Config{Store: db, Auth: r.auth, Public: set.guard.Public, Insecure: s.pushInsecure, Now: clock.Now, After: clock.After, Log: log})
 	if err != nil {

@@ -23,14 +23,14 @@ import (
 
 // serveFlags holds the flags of the command serve.
 type serveFlags struct {
-	listen, db, public     string
-	origins, trusted       []string
-	admin, adminFile, hash string
-	tofu, urlToken, retain string
-	ready                  string
-	nats, engine           string
-	pushInsecure, withHost bool
-	noQR                   bool
+	listen, db, public      string
+	origins, trusted        []string
+	admin, adminFile, hash  string
+	tofu, urlToken, retain  string
+	ready                   string
+	nats, engine            string
+	pushInsecure, withHostd bool
+	noQR                    bool
 }
 
 func (a *app) serveCommand() *cobra.Command {
@@ -38,11 +38,11 @@ func (a *app) serveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Start the server",
-		Long: `The server receives the events of runs from hosts, stores them in a database, and shows them to
-apps, which answer and approve. While there are no users, it prints a link that creates the first
+		Long: `The server receives the events of runs from machines, stores them in a database, and shows them
+to apps, which answer and approve. While there are no users, it prints a link that creates the first
 owner and works once. It listens on the loopback interface. If clients reach it by another address,
-such as a proxy with HTTPS, set --public-url. By default it accepts new hosts only from this machine
-(--tofu loopback). SIGTERM or Ctrl-C stops it within 5 seconds.`,
+such as a proxy with HTTPS, set --public-url. By default new machines must use the
+loopback interface (--tofu loopback). SIGTERM or Ctrl-C stops it within 5 seconds.`,
 		Example: `  concerto-relay serve
   concerto-relay serve --admin ann --admin-password-file password
   concerto-relay serve --with-hostd      also run hostd of this machine, in one process
@@ -62,7 +62,7 @@ such as a proxy with HTTPS, set --public-url. By default it accepts new hosts on
 	f.StringVar(&s.adminFile, "admin-password-file", "", "read the owner's password from the first line of `FILE`")
 	f.StringVar(&s.hash, "admin-password-hash", "", "set the `HASH` of the owner's password")
 	fromEnv(f, "admin-password-hash", "ADMIN_PASSWORD_HASH")
-	f.StringVar(&s.tofu, "tofu", string(auth.TOFULoopback), "trust new hosts from `WHERE`: loopback, on or off (default loopback)")
+	f.StringVar(&s.tofu, "tofu", string(auth.TOFULoopback), "trust new machines from `WHERE`: loopback (default), on or off")
 	f.StringVar(&s.nats, "nats", "", "connect several servers on one PostgreSQL by NATS at `URL`")
 	f.StringVar(&s.engine, "engine", "", "also show the runs of the engine at `URL`: postgres://USER@HOST/NAME")
 	f.StringVar(&s.retain, "retain", "30d", "delete events `AGE` after a run ends: 30d, 12h or off (default 30d)")
@@ -71,7 +71,7 @@ such as a proxy with HTTPS, set --public-url. By default it accepts new hosts on
 	cmdline.Hide(c, "push-insecure")
 	f.StringVar(&s.urlToken, "url-token", "on", "accept tokens in WebSocket URLs: `MODE` is on or off (default on)")
 	f.StringVar(&s.ready, "ready-file", "", "write the server's URL to `FILE` when it is ready")
-	f.BoolVar(&s.withHost, "with-hostd", false, "also run hostd in this process, with the settings of hostd")
+	f.BoolVar(&s.withHostd, "with-hostd", false, "also run hostd in this process, with the settings of hostd")
 	noQRFlag(f, &s.noQR)
 	return c
 }
@@ -118,16 +118,16 @@ func (a *app) serve(s *serveFlags) error {
 		}
 		defer func() {
 			if err := engine.close(); err != nil {
-				a.log().Error("could not close the spool of the engine's host", "error", err)
+				a.log().Error("could not close the spool of the engine's machine", "error", err)
 			}
 		}()
 	}
-	var host *embeddedHost
-	if s.withHost {
-		if host, err = a.openEmbeddedHost(ctx, &set, relay.auth); err != nil {
+	var daemon *embeddedHostd
+	if s.withHostd {
+		if daemon, err = a.openEmbeddedHostd(ctx, &set, relay.auth); err != nil {
 			return err
 		}
-		defer host.close()
+		defer daemon.close()
 	}
 	beside, end := context.WithCancel(ctx)
 	var work sync.WaitGroup
@@ -142,12 +142,12 @@ func (a *app) serve(s *serveFlags) error {
 			}
 		})
 	}
-	return a.serveUntil(ctx, s, set, db, relay, host, engine)
+	return a.serveUntil(ctx, s, set, db, relay, daemon, engine)
 }
 
 // serveUntil serves requests until ctx is cancelled or the server fails. It then closes the
 // listener and waits at most endWithin for open requests.
-func (a *app) serveUntil(ctx context.Context, s *serveFlags, set serveConfig, db *store.Store, relay *relay, host *embeddedHost, engine *embeddedEngine) error {
+func (a *app) serveUntil(ctx context.Context, s *serveFlags, set serveConfig, db *store.Store, relay *relay, daemon *embeddedHostd, engine *embeddedEngine) error {
 	web := &http.Server{
 		Handler:           relay.handler,
 		ReadHeaderTimeout: 10 * time.Second,
@@ -161,7 +161,7 @@ func (a *app) serveUntil(ctx context.Context, s *serveFlags, set serveConfig, db
 	if set.door != nil {
 		go func() { _ = web.Serve(set.door) }() // stops when web is closed
 	}
-	hosted, followed := host.start(ctx), engine.start(ctx)
+	hosted, followed := daemon.start(ctx), engine.start(ctx)
 	if err := a.writeReadyFile(s.ready, set.origin); err != nil {
 		_ = web.Close() // no client knows the address yet
 		return err

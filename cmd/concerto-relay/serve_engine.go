@@ -12,24 +12,24 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/record/journal/postgres"
-	"github.com/concerto-lang/concerto/relay/enginehost"
+	"github.com/concerto-lang/concerto/relay/enginemachine"
 	"github.com/concerto-lang/concerto/relay/server/auth"
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// embeddedEngine presents an engine as a host that runs in the server's process.
+// embeddedEngine presents an engine as a machine that runs in the server's process.
 type embeddedEngine struct {
-	engine *postgres.Engine
-	host   *enginehost.Host
-	stop   context.CancelFunc
-	ended  chan struct{} // closed when the host has stopped; nil until start
+	engine  *postgres.Engine
+	machine *enginemachine.Machine
+	stop    context.CancelFunc
+	ended   chan struct{} // closed when the machine has stopped; nil until start
 }
 
 // engineRetry is how long serve tries to connect to an engine at its start.
 const engineRetry = 10 * time.Second
 
 // openEngine connects to the engine that --engine names, and registers it with the server as an
-// accepted host. origin is the URL at which the host reaches the server.
+// accepted machine. origin is the URL at which the machine reaches the server.
 func openEngine(ctx context.Context, a *app, s *serveFlags, origin string, db *store.Store, users *auth.Auth) (_ *embeddedEngine, err error) {
 	e, err := postgres.Connect(ctx, s.engine, engineRetry)
 	if err != nil {
@@ -45,19 +45,19 @@ func openEngine(ctx context.Context, a *app, s *serveFlags, origin string, db *s
 		return nil, engineError(e.Explain(err, postgres.Client))
 	}
 	dir := filepath.Join(serverState(a, s.db), "engine-"+meta.ID)
-	token, err := hostToken(dir)
+	token, err := machineToken(dir)
 	if err != nil {
-		return nil, fmt.Errorf("create the state of the engine's host: %w", err)
+		return nil, fmt.Errorf("create the state of the engine's machine: %w", err)
 	}
 	if err := users.Admit(ctx, meta.ID, token); err != nil {
 		return nil, err
 	}
-	host, err := enginehost.Open(ctx, enginehost.Options{Engine: e, ID: meta.ID, Name: e.Database(), Spool: filepath.Join(dir, "spool.db"), Server: origin, Token: token, Version: release, Log: a.log(),
+	machine, err := enginemachine.Open(ctx, enginemachine.Options{Engine: e, ID: meta.ID, Name: e.Database(), Spool: filepath.Join(dir, "spool.db"), Server: origin, Token: token, Version: release, Log: a.log(),
 		Stored: func(ctx context.Context) (int, error) { return store.CountRuns(ctx, db, meta.ID) }})
 	if err != nil {
 		return nil, err
 	}
-	return &embeddedEngine{engine: e, host: host}, nil
+	return &embeddedEngine{engine: e, machine: machine}, nil
 }
 
 // serverState returns the directory that contains what the server stores besides its database.
@@ -68,9 +68,9 @@ func serverState(a *app, db string) string {
 	return filepath.Dir(a.defaultDatabase())
 }
 
-// hostToken returns the token in a directory. It creates the directory and the token if they do not
-// exist.
-func hostToken(dir string) (string, error) {
+// machineToken returns the token in a directory. It creates the directory and the token if they do
+// not exist.
+func machineToken(dir string) (string, error) {
 	file := filepath.Join(dir, "host-token")
 	text, err := os.ReadFile(file)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -96,8 +96,8 @@ func engineError(err error) error {
 	return err
 }
 
-// start runs the host until ctx is cancelled or e is closed. It returns a channel that receives the
-// error of the host, or nil if e is nil.
+// start runs the machine until ctx is cancelled or e is closed. It returns a channel that receives
+// the error of the machine, or nil if e is nil.
 func (e *embeddedEngine) start(ctx context.Context) <-chan error {
 	if e == nil {
 		return nil
@@ -107,20 +107,20 @@ func (e *embeddedEngine) start(ctx context.Context) <-chan error {
 	how := make(chan error, 1)
 	go func() {
 		defer close(e.ended)
-		if err := e.host.Run(ctx); err != nil {
+		if err := e.machine.Run(ctx); err != nil {
 			how <- err
 		}
 	}()
 	return how
 }
 
-// close stops the host and closes its connections. It returns the error of closing the spool.
+// close stops the machine and closes its connections. It returns the error of closing the spool.
 func (e *embeddedEngine) close() error {
 	if e.ended != nil {
 		e.stop()
 		<-e.ended
 	}
-	err := e.host.Close()
+	err := e.machine.Close()
 	e.engine.Close()
 	return err
 }

@@ -22,13 +22,14 @@ type serveConfig struct {
 	origin     string // URL of the address on which the server listens
 	everywhere bool   // the server listens on all interfaces
 
-	// localOrigin is the URL at which hosts in this process reach the server; "" before openDoor.
-	// door is a loopback listener for them, or nil if the server listens on the loopback interface.
+	// localOrigin is the URL at which machines in this process reach the server; "" before
+	// openDoor. door is a loopback listener for them, or nil if the server listens on the loopback
+	// interface.
 	localOrigin string
 	door        net.Listener
 }
 
-// openDoor makes the server reachable for the hosts in this process.
+// openDoor makes the server reachable for the machines in this process.
 func (c *serveConfig) openDoor() (err error) {
 	switch {
 	case c.localOrigin != "":

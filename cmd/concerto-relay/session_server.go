@@ -37,11 +37,11 @@ type remoteSession struct {
 
 // serverRun is a run in the server's JSON response.
 type serverRun struct {
-	HostID   string                         `json:"host_id"`
-	Status   protocol.Status                `json:"status"`
-	ExitCode *int64                         `json:"exit_code"`
-	LastSeq  int64                          `json:"last_seq"`
-	Pending  []protocol.PermissionRequested `json:"pending"`
+	MachineID string                         `json:"host_id"`
+	Status    protocol.Status                `json:"status"`
+	ExitCode  *int64                         `json:"exit_code"`
+	LastSeq   int64                          `json:"last_seq"`
+	Pending   []protocol.PermissionRequested `json:"pending"`
 }
 
 // Ids of the messages of this client, to which the server's responses refer.
@@ -254,7 +254,7 @@ func (s *remoteSession) showOpenRequests(handle func(protocol.Envelope) error) e
 		}
 		return errOver
 	case protocol.StatusLost:
-		s.x.note("run %s is lost: its host %s does not know it any more", s.x.run, s.row.HostID)
+		s.x.note("run %s is lost: its machine %s does not know it any more", s.x.run, s.row.MachineID)
 	}
 	return nil
 }

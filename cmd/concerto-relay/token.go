@@ -41,9 +41,9 @@ func (a *app) tokenCreateCommand(w *managerFlags) *cobra.Command {
 		Use:   "create",
 		Short: "Create an access token",
 		Long: `Prints the token on its own line; its id and a link go to stderr. Viewers read. Operators also
-answer, decide, stop runs and call hosts. Owners also manage users, tokens and hosts. A token with
---runs shows only the runs that match and cannot start any; the printed link opens the relay's page
-with it. Without --ttl a token expires 30 days after its last use.` + whereHelp,
+answer, decide, stop runs and call machines. Owners also manage users, tokens and machines. A
+token with --runs shows only the runs that match and cannot start any; the printed link opens the
+relay's page with it. Without --ttl a token expires 30 days after its last use.` + whereHelp,
 		Example: `  concerto-relay token create --name phone --role operator
   concerto-relay token create --name guest --role viewer --runs run_7 --ttl 1h`,
 		Args: argsBetween(0, 0, "concerto-relay token create --name phone"),

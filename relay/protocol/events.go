@@ -9,7 +9,7 @@ import (
 // applies to all messages. For commands there are also enum=A|B, bytes=N and chars=N (maximum),
 // from=N and to=N, items=N (maximum), and the form of an id. An event may come from another
 // program, so only the types of its fields are checked. The limits in the tags of events describe
-// what Concerto's own host sends.
+// what hostd sends.
 
 // Started is the data of run.started.
 type Started struct {

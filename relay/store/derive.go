@@ -50,7 +50,7 @@ func (r *Run) apply(e *Event, open map[string]bool) (changes []requestChange) {
 		r.Waits = true
 	case protocol.RunInput:
 		r.Waits = false
-		end(e.text("input_id"), "resolved") // some hosts send no run.permission_resolved for a request that an input answers
+		end(e.text("input_id"), "resolved") // some machines send no run.permission_resolved for a request that an input answers
 	case protocol.ToolResult:
 		end(e.text("request_id"), "resolved")
 	case protocol.RunMeta:

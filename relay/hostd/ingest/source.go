@@ -198,7 +198,7 @@ func (s *Sources) Stop(_ context.Context, id string, kill bool) error {
 	pid := s.PID(id)
 	switch {
 	case !s.Has(id):
-		return approvals.Errorf(protocol.UnknownRun, "there is no run %s on this host", id)
+		return approvals.Errorf(protocol.UnknownRun, "there is no run %s on this machine", id)
 	case pid <= 0:
 		return approvals.Errorf(protocol.Forbidden, "the process of run %s is unknown", id)
 	}

@@ -1,6 +1,6 @@
-// Package redact removes secrets from the texts that a host sends (spec/24-relay.md). Rules defines
-// which texts are removed in which places. Package internal/data/secret defines the forms of tokens
-// and the set of known secrets. The compatibility promise does not cover this API.
+// Package redact removes secrets from the texts that a machine sends (spec/24-relay.md). Rules
+// defines which texts are removed in which places. Package internal/data/secret defines the forms
+// of tokens and the set of known secrets. The compatibility promise does not cover this API.
 package redact
 
 import (

@@ -29,14 +29,14 @@ var handlers = map[string]*handler{
 	"rpc.run.start":         {do: startRun},
 	"rpc.run.stop":          {needsRun: true, needsLiveRun: true, do: stopRun},
 	"rpc.runs.list":         {do: listRuns},
-	"rpc.host.info":         {do: hostInfo},
-	"rpc.host.doctor":       {do: hostDoctor},
-	"rpc.host.capabilities": {do: hostCapabilities},
+	"rpc.host.info":         {do: machineInfo},
+	"rpc.host.doctor":       {do: machineDoctor},
+	"rpc.host.capabilities": {do: machineCapabilities},
 	"rpc.host.logs.tail":    {do: tailLog},
 }
 
-// changesHost reports whether the option --remote-exec off forbids the RPC.
-func changesHost(m *protocol.Message) bool { return m.Gated || m.Type == "rpc.run.start" }
+// changesMachine reports whether the option --remote-exec off forbids the RPC.
+func changesMachine(m *protocol.Message) bool { return m.Gated || m.Type == "rpc.run.start" }
 
 // decode decodes the data of a call. The data was validated before.
 func decode[T any](c *call) (q T, err error) {

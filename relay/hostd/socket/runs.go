@@ -40,7 +40,7 @@ func (b *StartRequest) check() error {
 	if b.Tool == "" {
 		return nil // Manager.Start reports the missing command
 	}
-	s := protocol.StartRun{RequestID: newID(), HostID: "local", Tool: b.Tool, Cmd: b.Cmd, Title: b.Title}
+	s := protocol.StartRun{RequestID: newID(), MachineID: "local", Tool: b.Tool, Cmd: b.Cmd, Title: b.Title}
 	if b.Cwd != nil {
 		s.Cwd = *b.Cwd
 	}

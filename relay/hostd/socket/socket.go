@@ -25,7 +25,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// RPC performs the RPCs that apps can send to a host.
+// RPC performs the RPCs that apps can send to a machine.
 type RPC interface {
 	PerformLocal(ctx context.Context, e *protocol.Envelope) protocol.Response
 }

@@ -1,6 +1,6 @@
 // Package auth authenticates requests to the relay's server and defines permissions: users with
 // passwords, sessions and tokens with roles, tickets for WebSocket connections of browsers, and
-// hosts, which are known by their first token or a key. The compatibility promise does not cover
+// machines, which are known by their first token or a key. The compatibility promise does not cover
 // this API.
 //
 // Credentials are looked up in the store for each request, so a revocation takes effect at once;

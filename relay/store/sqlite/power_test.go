@@ -60,10 +60,10 @@ func TestPowerCut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.AddHost(ctx, store.Host{ID: "host_a"}); err != nil {
+	if _, err := s.AddMachine(ctx, store.Machine{ID: "host_a"}); err != nil {
 		t.Fatal(err)
 	}
-	gen, err := s.TakeOver(ctx, store.Takeover{Host: "host_a", At: 1})
+	gen, err := s.TakeOver(ctx, store.Takeover{Machine: "host_a", At: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

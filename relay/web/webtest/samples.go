@@ -31,12 +31,12 @@ const sampleDiff = `--- a/checkout/total.go
  func round(x float64) Money {
 `
 
-// Samples creates two hosts with a run of each kind: a run on a terminal, a run of Concerto, a run
-// with NDJSON messages, a run that waits for the approval of a write, and a run that has ended. The
-// hosts answer RPCs.
+// Samples creates two machines with a run of each kind: a run on a terminal, a run of Concerto, a
+// run with NDJSON messages, a run that waits for the approval of a write, and a run that has ended.
+// The machines answer RPCs.
 func (r *Relay) Samples() {
 	r.T.Helper()
-	desk, ci := r.Host("desk"), r.Host("ci-runner")
+	desk, ci := r.Machine("desk"), r.Machine("ci-runner")
 	over := Begin(ci, "run_over", Data{"tool": "make", "command": "make release", "cwd": "/srv/build", "title": "release 2.14"})
 	over.Write("go build ./...\r\n\x1b[32mok\x1b[0m  shop/checkout  1.2s\r\n\x1b[31mFAIL\x1b[0m shop/invoice  0.4s\r\n")
 	over.Send(protocol.RunExited, Data{"exit_code": 2, "reason": "exited"})
@@ -82,11 +82,11 @@ func (r *Relay) Samples() {
 	Answer(ci)
 }
 
-// Fleet starts a run with 14 tasks and two merge queues on the host desk, whose connection is host.
-// One of its hosts waits for an approval.
-func Fleet(host *servertest.Peer) *Run {
-	host.T.Helper()
-	run := Begin(host, "run_fleet", Data{"tool": "concerto", "source": "concerto", "command": "concerto run fleet", "cwd": "/home/ann/shop", "title": "port the shop to v3"})
+// Fleet starts a run with 14 tasks and two merge queues on the machine desk, whose connection is
+// machine. One of its hosts waits for an approval.
+func Fleet(machine *servertest.Peer) *Run {
+	machine.T.Helper()
+	run := Begin(machine, "run_fleet", Data{"tool": "concerto", "source": "concerto", "command": "concerto run fleet", "cwd": "/home/ann/shop", "title": "port the shop to v3"})
 	run.Send(protocol.RunMeta, Data{"usage": Data{"tokens_in": 918210, "tokens_out": 48120, "cost_usd": 7.31}, "fleet": FleetOf("7 merged")})
 	run.Ask("f1", Data{"prompt": "Run a command", "op_tool": "Bash", "op_args": Data{"command": "npm publish --dry-run"}, "from": Data{"kind": "approval", "host": "Coder3", "message_id": "m1"}})
 	return run
@@ -196,10 +196,10 @@ func Structure(edges ...string) json.RawMessage {
 // Harm is a text that does damage if the page does not escape it.
 const Harm = "<img src=x onerror=\"document.title='harmed'\"><script>document.title='harmed'</script>\x1b]0;harmed\x07\x1b[2J\u202egnp.exe\u2066 [x](javascript:alert(1)) &lt;b&gt;"
 
-// Hostile creates a host with a run all of whose texts are Harm.
+// Hostile creates a machine with a run all of whose texts are Harm.
 func (r *Relay) Hostile() *Run {
 	r.T.Helper()
-	run := Begin(r.Host("mallory"), "run_hostile", Data{"tool": Harm, "command": Harm, "cwd": Harm, "title": Harm})
+	run := Begin(r.Machine("mallory"), "run_hostile", Data{"tool": Harm, "command": Harm, "cwd": Harm, "title": Harm})
 	run.Write(Harm + "\n")
 	run.Send(protocol.RunEmit, Data{"channel": Harm, "payload": Data{Harm: Harm, "__proto__": Data{"polluted": true}}, "awaited": false})
 	run.Send(protocol.ToolCall, Data{"request_id": "t1", "tool": Harm, "actor": "web", "args": Data{"path": Harm}})

@@ -15,13 +15,14 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// Proof is a connection on which the host must prove that it has its key. A Proof is used once.
+// Proof is a connection on which the machine must prove that it has its key. A Proof is used once.
 type Proof interface {
 	Challenge() protocol.ChallengeData
-	// Check verifies the host's answer and returns the server's signature, or an *httpguard.Refusal
-	// with code unauthorized.
+	// Check verifies the machine's answer and returns the server's signature, or an
+	// *httpguard.Refusal with code unauthorized.
 	Check(ctx context.Context, answer protocol.ChallengeAnswer) (signature string, err error)
-	// IsCurrent reports whether the host is still registered with the key that Check has verified.
+	// IsCurrent reports whether the machine is still registered with the key that Check has
+	// verified.
 	IsCurrent(context.Context) (bool, error)
 }
 
@@ -51,9 +52,9 @@ func (a *Auth) ServerKey(ctx context.Context) (ed25519.PrivateKey, error) {
 	return key, nil
 }
 
-// HostByKey starts the authentication of a host by its key. If the host has no registered key, it
-// returns an *httpguard.Refusal.
-func (a *Auth) HostByKey(ctx context.Context, id string, r *http.Request) (Proof, error) {
+// MachineByKey starts the authentication of a machine by its key. If the machine has no registered
+// key, it returns an *httpguard.Refusal.
+func (a *Auth) MachineByKey(ctx context.Context, id string, r *http.Request) (Proof, error) {
 	if !protocol.IsID(id) {
 		return nil, httpguard.Refused(protocol.BadMessage, "host_id must be 1 to 64 of letters, digits, _ and -")
 	}
@@ -86,18 +87,18 @@ type proof struct {
 
 func (p *proof) IsCurrent(ctx context.Context) (bool, error) { return p.a.HasKey(ctx, p.id, p.proved) }
 
-// key returns the host's current key.
+// key returns the machine's current key.
 func (p *proof) key(ctx context.Context) (ed25519.PublicKey, error) {
-	host, err := p.a.c.Store.Host(ctx, p.id)
+	machine, err := p.a.c.Store.Machine(ctx, p.id)
 	switch {
 	case errors.Is(err, store.ErrUnknown):
-		return nil, p.a.refuseHost(ctx, p.id, "the host is unknown or was removed: pair it", "", p.r)
+		return nil, p.a.refuseMachine(ctx, p.id, "the machine is unknown or was removed: pair it", "", p.r)
 	case err != nil:
 		return nil, err
-	case host.PublicKey == "":
-		return nil, p.a.refuseHost(ctx, p.id, "the host authenticates with a token: pair it to use a key", p.id, p.r)
+	case machine.PublicKey == "":
+		return nil, p.a.refuseMachine(ctx, p.id, "the machine authenticates with a token: pair it to use a key", p.id, p.r)
 	}
-	return protocol.ParseKey(host.PublicKey)
+	return protocol.ParseKey(machine.PublicKey)
 }
 
 func (p *proof) Challenge() protocol.ChallengeData {
@@ -109,7 +110,7 @@ func (p *proof) Check(ctx context.Context, answer protocol.ChallengeAnswer) (str
 	if err != nil {
 		return "", err
 	}
-	refused := func(why string) (string, error) { return "", p.a.refuseHost(ctx, p.id, why, p.id, p.r) }
+	refused := func(why string) (string, error) { return "", p.a.refuseMachine(ctx, p.id, why, p.id, p.r) }
 	signature, err := base64.RawURLEncoding.DecodeString(answer.Signature)
 	if err != nil {
 		return refused("the signature is not base64url without padding")
@@ -118,13 +119,13 @@ func (p *proof) Check(ctx context.Context, answer protocol.ChallengeAnswer) (str
 		return refused(err.Error())
 	}
 	if answer.Nonce == p.nonce {
-		return refused("the host's nonce equals the server's")
+		return refused("the machine's nonce equals the server's")
 	}
 	i := slices.IndexFunc(p.origins, func(origin string) bool {
-		return ed25519.Verify(key, protocol.ProofText(protocol.HostSide, origin, p.id, p.nonce, answer.Nonce), signature)
+		return ed25519.Verify(key, protocol.ProofText(protocol.MachineSide, origin, p.id, p.nonce, answer.Nonce), signature)
 	})
 	if i < 0 {
-		return refused("the signature is invalid: it must be by the host's key, for this connection and an origin of this server")
+		return refused("the signature is invalid: it must be by the machine's key, for this connection and an origin of this server")
 	}
 	p.proved = key
 	return protocol.KeyText(ed25519.Sign(p.server, protocol.ProofText(protocol.ServerSide, p.origins[i], p.id, p.nonce, answer.Nonce))), nil

@@ -1,4 +1,4 @@
-package enginehost
+package enginemachine
 
 import (
 	"context"
@@ -31,7 +31,7 @@ func TestManyRuns(t *testing.T) {
 		INSERT INTO concerto.output SELECT id, n, CASE n WHEN 1 THEN '{"n":1,"channel":"print","payload":"hello"}' ELSE '{"n":2,"channel":"c","payload":7}' END FROM concerto.runs, generate_series(1, 2) n;
 		INSERT INTO concerto.questions SELECT id, 'q1', 'approve', '"ship it?"', 'Bool', '{"type":"boolean"}', clock_timestamp() FROM concerto.runs`, n))
 	file := filepath.Join(t.TempDir(), "spool.db")
-	open := func() *Host {
+	open := func() *Machine {
 		t.Helper()
 		h, err := Open(t.Context(), Options{Engine: e, ID: "e_1", Name: "engine", Spool: file, Server: "http://127.0.0.1:1", Token: "t", Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
@@ -39,13 +39,13 @@ func TestManyRuns(t *testing.T) {
 		}
 		return h
 	}
-	poll := func(h *Host) {
+	poll := func(h *Machine) {
 		t.Helper()
 		if err := h.poll(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	check := func(h *Host, when string) {
+	check := func(h *Machine, when string) {
 		t.Helper()
 		all := h.spool.Runs()
 		if len(all) != n {
@@ -77,7 +77,7 @@ func TestManyRuns(t *testing.T) {
 	h = open()
 	poll(h)
 	check(h, "after a restart")
-	h.o.Stored = func(context.Context) (int, error) { return protocol.MaxRunsOfHost - 2, nil }
+	h.o.Stored = func(context.Context) (int, error) { return protocol.MaxRunsOfMachine - 2, nil }
 	pgtest.Do(t, url, `INSERT INTO concerto.runs (id, program, ir, start) SELECT 'more' || i, 'main.conc', repeat('0', 64), '{}' FROM generate_series(1, 5) i`)
 	for _, r := range h.spool.Runs() {
 		h.spool.Ack(r.ID, 1)

@@ -13,13 +13,13 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/servertest"
 )
 
-// TestSeedHost plays a host of protocol 1. Events are acknowledged up to a missing one, and beyond
-// it once the missing event arrives. Repeated events are acknowledged again. The host receives no
-// messages of newer protocols.
-func TestSeedHost(t *testing.T) {
+// TestSeedMachine plays a machine of protocol 1. Events are acknowledged up to a missing one, and
+// beyond it once the missing event arrives. Repeated events are acknowledged again. The machine
+// receives no messages of newer protocols.
+func TestSeedMachine(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
-	h := r.Host("host_a")
+	h := r.Machine("host_a")
 	a := r.App(servertest.Viewer, "")
 	h.Begin("run_a")
 	h.Send(protocol.RunOutput, "run_a", 3, servertest.Output("three"))
@@ -39,7 +39,7 @@ func TestSeedHost(t *testing.T) {
 	h.Send(protocol.Heartbeat, "", 0, "{}")
 	h.Send("run.novelty", "run_a", 5, `{"x":1}`)
 	e := a.Next("run.novelty")
-	if e.Seq != 5 || e.HostID != "host_a" || string(e.Data) != `{"x":1}` {
+	if e.Seq != 5 || e.MachineID != "host_a" || string(e.Data) != `{"x":1}` {
 		t.Errorf("event of an unknown type = %s, want it unchanged", e.Append(nil))
 	}
 	// The first event of run_b is missing, so nothing is acknowledged.
@@ -63,14 +63,14 @@ func TestFrames(t *testing.T) {
 		"UTF-8":  {websocket.MessageText, []byte("{\"type\":\"\xff\"}"), protocol.CloseInvalidUTF8},
 		"long":   {websocket.MessageText, []byte(`{"type":"run.output","x":"` + strings.Repeat("x", protocol.MaxFrame) + `"}`), protocol.CloseTooBig},
 	} {
-		for what, p := range map[string]*servertest.Peer{"host": r.Host("host_x"), "app": r.App(servertest.Viewer, "")} {
+		for what, p := range map[string]*servertest.Peer{"host": r.Machine("host_x"), "app": r.App(servertest.Viewer, "")} {
 			_ = p.Write(row.kind, row.frame) // the connection may close during the write
 			if code := p.Closed(); code != row.code {
 				t.Errorf("%s, %s: close code = %d, want %d", name, what, code, row.code)
 			}
 		}
 	}
-	p := r.Host("host_x")
+	p := r.Machine("host_x")
 	bad := []string{"x", "[]", `{"ts":"2025-01-01T00:00:00Z"}`, `{"type":"run.output","ts":"2025-01-01T00:00:00Z","seq":9007199254740992}`,
 		strings.Repeat(`{"a":`, 65) + "1" + strings.Repeat("}", 65)}
 	for i := range protocol.MaxBadMessages {
@@ -98,62 +98,62 @@ func TestFrames(t *testing.T) {
 		t.Errorf("close code after too many invalid frames = %d, want a policy violation", code)
 	}
 	if p, status := servertest.TryDial(t, r.URL+"/ws/host?host_id=host_x&host_token=wrong"); p != nil || status != 401 {
-		t.Errorf("status of a host with a wrong token = %d, want 401", status)
+		t.Errorf("status of a machine with a wrong token = %d, want 401", status)
 	}
 	if p, status := servertest.TryDial(t, r.URL+"/ws/host?host_id=a/b&host_token=x"); p != nil || status != 400 {
-		t.Errorf("status of an invalid host id = %d, want 400", status)
+		t.Errorf("status of an invalid machine id = %d, want 400", status)
 	}
 	if p, status := servertest.TryDial(t, r.URL+"/ws/app"); p != nil || status != 401 {
 		t.Errorf("status of an app without a token = %d, want 401", status)
 	}
 }
 
-// TestOwner checks that a run belongs to the first host that sends events of it, and that a
-// connection may only send events of its own host.
+// TestOwner checks that a run belongs to the first machine that sends events of it, and that a
+// connection may only send events of its own machine.
 func TestOwner(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
-	a, b := r.Host("host_a"), r.Host("host_b")
+	a, b := r.Machine("host_a"), r.Machine("host_b")
 	a.Begin("run_a")
 	b.Send(protocol.RunOutput, "run_a", 2, servertest.Output("mine"))
 	if d := b.NextError(); d.Code != protocol.NotOwner || d.RunID != "run_a" {
-		t.Errorf("error of an event of another host's run = %+v, want not_owner", d)
+		t.Errorf("error of an event of another machine's run = %+v, want not_owner", d)
 	}
 	b.Send(protocol.RunOutput, "run_a", 0, servertest.Output("mine"))
 	if d := b.NextError(); d.Code != protocol.NotOwner {
-		t.Errorf("error of an unstored event of another host's run = %+v, want not_owner", d)
+		t.Errorf("error of an unstored event of another machine's run = %+v, want not_owner", d)
 	}
 	e := protocol.New(protocol.RunOutput, r.Clock.Now(), protocol.Output{Stream: "stdout", Text: "x"})
-	e.HostID, e.RunID, e.Seq = "host_a", "run_a", 2
+	e.MachineID, e.RunID, e.Seq = "host_a", "run_a", 2
 	b.Raw(e.Append(nil))
-	if d := b.NextError(); d.Code != protocol.HostMismatch {
-		t.Errorf("error of a frame with another host id = %+v, want host_mismatch", d)
+	if d := b.NextError(); d.Code != protocol.MachineMismatch {
+		t.Errorf("error of a frame with another machine id = %+v, want host_mismatch", d)
 	}
 	b.Send(protocol.RunSendInput, "run_a", 0, `{"input_id":"i","text":"x"}`)
 	if d := b.NextError(); d.Code != protocol.UnknownType {
-		t.Errorf("error of a command sent by a host = %+v, want unknown_type", d)
+		t.Errorf("error of a command sent by a machine = %+v, want unknown_type", d)
 	}
 	b.Begin("run_b") // the connection is still open
 }
 
-// TestTakeOver opens two connections for one host. The newer one wins: events that the older one
+// TestTakeOver opens two connections for one machine. The newer one wins: events that the older one
 // still sends are not stored, and closing the older one does not affect the newer one.
 func TestTakeOver(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
-	older := r.Host("host_a")
+	older := r.Machine("host_a")
 	older.Begin("run_a")
-	newer := r.Host("host_a")
+	newer := r.Machine("host_a")
 	newer.Send(protocol.RunOutput, "run_a", 2, servertest.Output("two"))
 	newer.Acked("run_a", 2)
 	if code := older.Closed(); code != protocol.CloseSuperseded {
 		t.Errorf("close code of the older connection = %d, want superseded", code)
 	}
 	if status, body := r.Do(servertest.Viewer, "GET", "/hosts", nil); status != 200 || !strings.Contains(string(body), `"online":true`) {
-		t.Errorf("hosts = %d %s, want an online host", status, body)
+		t.Errorf("machines = %d %s, want an online machine", status, body)
 	}
 	// A connection that sends no hello is accepted after HelloTimeout.
-	third := r.Host("host_a")
+	third := r.Machine("host_a")
 	third.Ping()
 	r.Advance(protocol.HelloTimeout)
 	if code := newer.Closed(); code != protocol.CloseSuperseded {
@@ -167,7 +167,8 @@ func hello(instance string, epoch int64, runs ...protocol.RunAt) protocol.HelloD
 	return protocol.HelloData{Instance: instance, Epoch: &epoch, Runs: runs}
 }
 
-// TestEpochs checks that a copy of a host's state is refused while the host itself is connected.
+// TestEpochs checks that a copy of a machine's state is refused while the machine itself is
+// connected.
 func TestEpochs(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -176,14 +177,14 @@ func TestEpochs(t *testing.T) {
 		t.Errorf("welcome = %+v", w)
 	}
 	first.Begin("run_a")
-	copied := r.Host("host_a")
+	copied := r.Machine("host_a")
 	h := hello("two", 100)
 	h.Protocol, h.Agent = 2, "x/1"
 	copied.Send(protocol.Hello, "", 0, h)
 	if code := copied.Closed(); code != protocol.CloseSuperseded {
 		t.Errorf("close code of a copy of the state = %d, want superseded", code)
 	}
-	stale := r.Host("host_a")
+	stale := r.Machine("host_a")
 	h = hello("three", 99)
 	h.Protocol, h.Agent = 2, "x/1"
 	stale.Send(protocol.Hello, "", 0, h)
@@ -192,7 +193,7 @@ func TestEpochs(t *testing.T) {
 	}
 	first.Send(protocol.RunOutput, "run_a", 2, servertest.Output("x"))
 	first.Acked("run_a", 2)
-	// The same process reconnects. Then a later process of the host connects.
+	// The same process reconnects. Then a later process of the machine connects.
 	second, w := r.Hello("host_a", hello("one", 100, protocol.RunAt{RunID: "run_a", LastSeq: 2}))
 	if code := first.Closed(); code != protocol.CloseSuperseded || w.Runs["run_a"] != 2 {
 		t.Errorf("after the reconnection: close code %d, welcome %+v; want superseded and run_a", code, w)
@@ -203,7 +204,7 @@ func TestEpochs(t *testing.T) {
 	}
 	// The new process does not know run_a, so the run is lost until its next event.
 	if _, body := r.Do(servertest.Viewer, "GET", "/runs/run_a", nil); !strings.Contains(string(body), `"status":"lost"`) {
-		t.Errorf("run without its host = %s, want status lost", body)
+		t.Errorf("run without its machine = %s, want status lost", body)
 	}
 	later.Send(protocol.RunOutput, "run_a", 3, servertest.Output("x"))
 	later.Acked("run_a", 3)
@@ -212,19 +213,19 @@ func TestEpochs(t *testing.T) {
 	}
 	later.Close()
 	later.Closed() // the close code depends on which side closes first
-	stale = r.Host("host_a")
+	stale = r.Machine("host_a")
 	stale.Send(protocol.Hello, "", 0, h)
 	if code := stale.Closed(); code != protocol.CloseStaleEpoch {
 		t.Errorf("close code of an older epoch without a connection = %d, want stale_epoch", code)
 	}
 }
 
-// TestHostSkipped sends an event of protocol 1 after a missing one. After a minute the server
+// TestMachineSkipped sends an event of protocol 1 after a missing one. After a minute the server
 // writes a gap. The missing event is still stored if it arrives later.
-func TestHostSkipped(t *testing.T) {
+func TestMachineSkipped(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
-	h := r.Host("host_a")
+	h := r.Machine("host_a")
 	a := r.App(servertest.Viewer, "")
 	h.Begin("run_a")
 	h.Send(protocol.RunOutput, "run_a", 7, servertest.Output("seven"))
@@ -263,7 +264,7 @@ func TestHostSkipped(t *testing.T) {
 func TestSilence(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
-	h, a := r.Host("host_a"), r.App(servertest.Viewer, "")
+	h, a := r.Machine("host_a"), r.App(servertest.Viewer, "")
 	h.Ping()
 	a.Ping()
 	for range 4 { // peers that answer pings stay connected
@@ -271,7 +272,7 @@ func TestSilence(t *testing.T) {
 		h.Ping()
 		a.Ping()
 	}
-	deaf := []*servertest.SilentPeer{r.SilentHost("host_b"), r.SilentApp(servertest.Viewer)} // peers that do not answer pings
+	deaf := []*servertest.SilentPeer{r.SilentMachine("host_b"), r.SilentApp(servertest.Viewer)} // peers that do not answer pings
 	r.Advance(protocol.DeadAfter + time.Second)
 	for _, d := range deaf {
 		if code := d.ReadToEnd(); code != -1 {
@@ -280,14 +281,14 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// TestFlood checks that a host is read no faster than its limit, and that no event is lost.
+// TestFlood checks that a machine is read no faster than its limit, and that no event is lost.
 func TestFlood(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
-	h := r.Host("host_a")
+	h := r.Machine("host_a")
 	a := r.App(servertest.Viewer, "")
 	h.Begin("run_a")
-	const n = protocol.HostBurst + 500
+	const n = protocol.MachineBurst + 500
 	go func() {
 		for seq := int64(2); seq <= n; seq++ {
 			e := protocol.Envelope{Type: protocol.RunOutput, TS: "2025-01-01T00:00:00Z", RunID: "run_a", Seq: seq, Data: []byte(servertest.Output(fmt.Sprint(seq)))}
@@ -296,14 +297,14 @@ func TestFlood(t *testing.T) {
 			}
 		}
 	}()
-	a.Seqs("run_a", protocol.HostBurst)
-	if run, err := r.Store.Run(t.Context(), "run_a"); err != nil || run.Prefix > protocol.HostBurst+1 { // the clock advances a little for each read
+	a.Seqs("run_a", protocol.MachineBurst)
+	if run, err := r.Store.Run(t.Context(), "run_a"); err != nil || run.Prefix > protocol.MachineBurst+1 { // the clock advances a little for each read
 		t.Errorf("prefix after the burst = %d, %v", run.Prefix, err)
 	}
 	for range 11 {
 		r.Advance(time.Second / 100)
 	}
-	if got := a.Seqs("run_a", n-protocol.HostBurst); got[len(got)-1] != n {
+	if got := a.Seqs("run_a", n-protocol.MachineBurst); got[len(got)-1] != n {
 		t.Errorf("last sequence number = %d", got[len(got)-1])
 	}
 }
@@ -314,28 +315,28 @@ func TestBacklog(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
 	a := r.App(servertest.Viewer, "")
-	const backlog = 2 * protocol.HostBurst
+	const backlog = 2 * protocol.MachineBurst
 	h, _ := r.Hello("host_a", protocol.HelloData{Runs: []protocol.RunAt{{RunID: "run_a", LastSeq: backlog}}})
 	go func() {
-		for seq := int64(1); seq <= backlog+protocol.HostBurst+500; seq++ {
+		for seq := int64(1); seq <= backlog+protocol.MachineBurst+500; seq++ {
 			e := protocol.Envelope{Type: protocol.RunOutput, TS: "2025-01-01T00:00:00Z", RunID: "run_a", Seq: seq, Data: []byte(servertest.Output(fmt.Sprint(seq)))}
 			if h.Write(websocket.MessageText, e.Append(nil)) != nil {
 				return
 			}
 		}
 	}()
-	a.Seqs("run_a", backlog+protocol.HostBurst)
-	if run, err := r.Store.Run(t.Context(), "run_a"); err != nil || run.Prefix > backlog+protocol.HostBurst+1 {
+	a.Seqs("run_a", backlog+protocol.MachineBurst)
+	if run, err := r.Store.Run(t.Context(), "run_a"); err != nil || run.Prefix > backlog+protocol.MachineBurst+1 {
 		t.Errorf("prefix after the backlog and a burst = %d, %v", run.Prefix, err)
 	}
 }
 
-// TestStoreFails makes the store fail. The server does not acknowledge the events, and the host
+// TestStoreFails makes the store fail. The server does not acknowledge the events, and the machine
 // must send them again.
 func TestStoreFails(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
-	h := r.Host("host_a")
+	h := r.Machine("host_a")
 	h.Begin("run_a")
 	a := r.App(servertest.Viewer, "")
 	r.Break()
@@ -344,7 +345,7 @@ func TestStoreFails(t *testing.T) {
 		t.Errorf("close code after a failed commit = %d, want an internal error", code)
 	}
 	r.Repair()
-	second := r.Host("host_a")
+	second := r.Machine("host_a")
 	second.Send(protocol.RunOutput, "run_a", 2, servertest.Output("kept"))
 	second.Acked("run_a", 2)
 	if e := a.Next(protocol.RunOutput); !strings.Contains(string(e.Data), "kept") {
@@ -357,12 +358,12 @@ func TestStoreFails(t *testing.T) {
 func TestShutdown(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
-	h, a := r.Host("host_a"), r.App(servertest.Viewer, "")
+	h, a := r.Machine("host_a"), r.App(servertest.Viewer, "")
 	h.Begin("run_a")
 	a.Seqs("run_a", 1)
 	r.Restart()
 	if code := h.Closed(); code != protocol.CloseRestart {
-		t.Errorf("close code of the host = %d, want restart", code)
+		t.Errorf("close code of the machine = %d, want restart", code)
 	}
 	if code := a.Closed(); code != protocol.CloseRestart {
 		t.Errorf("close code of the app = %d, want restart", code)
@@ -373,13 +374,13 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
-// TestHello checks the welcome of a new host: its list of runs is empty but present, and the
+// TestHello checks the welcome of a new machine: its list of runs is empty but present, and the
 // protocol is the server's. Frames of an unknown type are refused, but do not count as invalid
 // frames.
 func TestHello(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
-	h := r.Host("host_a")
+	h := r.Machine("host_a")
 	h.Send(protocol.Hello, "", 0, protocol.HelloData{Protocol: 7, Agent: "test/1"})
 	if w := h.Next(protocol.Welcome); !strings.Contains(string(w.Data), `"runs":{}`) || !strings.Contains(string(w.Data), `"protocol":2,`) {
 		t.Errorf("welcome = %s, want an empty list of runs and protocol 2", w.Data)

@@ -9,17 +9,17 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/httpguard"
 )
 
-// proving is the state of the authentication of a host by its key. Only the goroutine that reads
-// the host's connection uses it.
+// proving is the state of the authentication of a machine by its key. Only the goroutine that reads
+// the machine's connection uses it.
 type proving struct {
-	waits     auth.Proof // the pending proof; nil after success, and for a host with a token
+	waits     auth.Proof // the pending proof; nil after success, and for a machine with a token
 	signature string     // the server's signature, which the welcome contains
 }
 
-// keySocket accepts a host that proves its key. The server sends a challenge as the first frame,
-// and refuses every frame of the host other than the response to the challenge.
+// keySocket accepts a machine that proves its key. The server sends a challenge as the first frame,
+// and refuses every frame of the machine other than the response to the challenge.
 func (s *Server) keySocket(w http.ResponseWriter, r *http.Request, id string) {
-	proof, err := s.config.Auth.HostByKey(r.Context(), id, r)
+	proof, err := s.config.Auth.MachineByKey(r.Context(), id, r)
 	if err != nil {
 		httpguard.Fail(w, s.failed(err, protocol.Unauthorized))
 		return
@@ -28,22 +28,22 @@ func (s *Server) keySocket(w http.ResponseWriter, r *http.Request, id string) {
 	if x == nil {
 		return
 	}
-	h := newHost(x, id)
+	h := newMachine(x, id)
 	h.proof.waits = proof
 	x.peer = h
-	h.stopWait = s.clock.After(protocol.ProofTimeout, func() { h.socket.close(protocol.CloseUnauthorized, "the host did not prove its key in time") })
+	h.stopWait = s.clock.After(protocol.ProofTimeout, func() { h.socket.close(protocol.CloseUnauthorized, "the machine did not prove its key in time") })
 	x.start(h)
 	h.socket.send(protocol.Challenge, nil, proof.Challenge())
 }
 
-// prove handles the frame that proves a host's key.
-func (h *host) prove(e *protocol.Envelope) {
+// prove handles the frame that proves a machine's key.
+func (h *machine) prove(e *protocol.Envelope) {
 	h.stopWait()
 	if h.socket.closed.Load() {
 		return
 	}
 	if e.Type != protocol.ChallengeResponse {
-		h.socket.close(protocol.CloseUnauthorized, "the first frame of a host with a key must be auth.response")
+		h.socket.close(protocol.CloseUnauthorized, "the first frame of a machine with a key must be auth.response")
 		return
 	}
 	d, err := protocol.Decode[protocol.ChallengeAnswer](e)

@@ -9,7 +9,7 @@ const (
 	StatusAwaitingInput    Status = "awaiting_input"
 	StatusAwaitingApproval Status = "awaiting_approval"
 	StatusExited           Status = "exited"
-	StatusLost             Status = "lost" // its host is connected and does not know it
+	StatusLost             Status = "lost" // its machine is connected and does not know it
 )
 
 // Step is a transition of a state machine: event On changes state From to state To.
@@ -18,15 +18,15 @@ type Step struct{ From, On, To string }
 // None is the state before the first event.
 const None = ""
 
-// Machine is a state machine. Transitions that are not in Steps are invalid.
-type Machine struct {
+// StateMachine is a state machine. Transitions that are not in Steps are invalid.
+type StateMachine struct {
 	Name  string
 	Steps []Step
 }
 
 // Next returns the state that follows from after the event on. If the transition is invalid, ok is
 // false and to is from.
-func (m *Machine) Next(from, on string) (to string, ok bool) {
+func (m *StateMachine) Next(from, on string) (to string, ok bool) {
 	for _, s := range m.Steps {
 		if s.From == from && s.On == on {
 			return s.To, true
@@ -36,7 +36,7 @@ func (m *Machine) Next(from, on string) (to string, ok bool) {
 }
 
 // States returns the states of the machine in the order in which its steps mention them.
-func (m *Machine) States() []string {
+func (m *StateMachine) States() []string {
 	var all []string
 	seen := map[string]bool{None: true}
 	for _, s := range m.Steps {
@@ -51,7 +51,7 @@ func (m *Machine) States() []string {
 }
 
 // IsFinal reports whether a state has no outgoing transitions.
-func (m *Machine) IsFinal(state string) bool {
+func (m *StateMachine) IsFinal(state string) bool {
 	for _, s := range m.Steps {
 		if s.From == state {
 			return false
@@ -61,7 +61,7 @@ func (m *Machine) IsFinal(state string) bool {
 }
 
 // RunMachine is the state machine of runs.
-var RunMachine = Machine{"run", []Step{
+var RunMachine = StateMachine{"run", []Step{
 	{None, "started", "running"},
 	{"running", "waits", "awaiting_input"}, {"awaiting_input", "input", "running"},
 	{"running", "asks", "awaiting_approval"}, {"awaiting_input", "asks", "awaiting_approval"},
@@ -72,7 +72,7 @@ var RunMachine = Machine{"run", []Step{
 }}
 
 // InputMachine is the state machine of inputs and stops.
-var InputMachine = Machine{"input", []Step{
+var InputMachine = StateMachine{"input", []Step{
 	{None, "accepted", string(InputAccepted)},
 	{string(InputAccepted), string(OutcomeSent), string(InputSent)},
 	{string(InputAccepted), string(OutcomeExpired), string(InputExpired)},
@@ -103,7 +103,7 @@ const (
 	OutcomeApplied  Outcome = "applied"
 	OutcomeRejected Outcome = "rejected"
 	OutcomeExpired  Outcome = "expired"
-	OutcomeUnknown  Outcome = "unknown" // the host may have received the command
+	OutcomeUnknown  Outcome = "unknown" // the machine may have received the command
 )
 
 // After returns the state that follows from s after an outcome. If the transition is invalid, ok is
@@ -117,7 +117,7 @@ func (s InputState) After(on Outcome) (to InputState, ok bool) {
 func (s InputState) IsFinal() bool { return InputMachine.IsFinal(string(s)) }
 
 // RequestMachine is the state machine of requests.
-var RequestMachine = Machine{"request", []Step{
+var RequestMachine = StateMachine{"request", []Step{
 	{None, "asked", "open"},
 	{"open", "decided", "decided"},
 	{"decided", "applied", "resolved"}, {"decided", "rejected", "open"},
@@ -128,14 +128,14 @@ var RequestMachine = Machine{"request", []Step{
 }}
 
 // RPCMachine is the state machine of RPCs.
-var RPCMachine = Machine{"rpc", []Step{
+var RPCMachine = StateMachine{"rpc", []Step{
 	{None, "asked", "asked"},
 	{"asked", "begun", "running"}, {"asked", "gated", "waiting"}, {"waiting", "approved", "running"},
 	{"waiting", "denied", "denied"}, {"waiting", "expired", "expired"}, {"waiting", "withdrawn", "withdrawn"},
 	{"running", "answered", "answered"}, {"running", "failed", "failed"},
-	{"asked", "host lost", "asked"}, {"running", "host lost", "asked"},
-	{"asked", "host lost, gated", "indeterminate"}, {"running", "host lost, gated", "indeterminate"},
+	{"asked", "machine lost", "asked"}, {"running", "machine lost", "asked"},
+	{"asked", "machine lost, gated", "indeterminate"}, {"running", "machine lost, gated", "indeterminate"},
 }}
 
-// Machines lists all state machines.
-var Machines = []*Machine{&RunMachine, &InputMachine, &RequestMachine, &RPCMachine}
+// StateMachines lists all state machines.
+var StateMachines = []*StateMachine{&RunMachine, &InputMachine, &RequestMachine, &RPCMachine}

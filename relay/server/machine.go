@@ -15,9 +15,9 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// host is one connection from a host. A host may have several connections, of which only the newest
-// owns the host.
-type host struct {
+// machine is one connection from a machine. There may be several, of which only the newest owns the
+// machine.
+type machine struct {
 	srv      *Server
 	socket   *socket
 	id       string
@@ -26,8 +26,8 @@ type host struct {
 	stopWait func() bool
 	violated map[protocol.Code]bool // codes of the violations that are in the audit log
 	proof    proving
-	// hasCredentials reports whether the credentials by which the host was authenticated are still
-	// valid.
+	// hasCredentials reports whether the credentials by which the machine was authenticated are
+	// still valid.
 	hasCredentials func(context.Context) (bool, error)
 
 	starting sync.Mutex
@@ -35,23 +35,23 @@ type host struct {
 
 	life connState
 
-	ready gate // opens when commands can be sent to the host
+	ready gate // opens when commands can be sent to the machine
 	acks  acks
 	holes holes
 
 	delivery delivery
 }
 
-// connState identifies this connection among the connections of its host.
+// connState identifies this connection among the connections of its machine.
 type connState struct {
 	mu       sync.Mutex
-	owner    bool // whether this connection owns the host
+	owner    bool // whether this connection owns the machine
 	gen      int64
-	epoch    int64 // epoch of the host's state; 0 if the host sent none
+	epoch    int64 // epoch of the machine's state; 0 if the machine sent none
 	instance string
 }
 
-// delivery is the state of sending commands to a host.
+// delivery is the state of sending commands to a machine.
 type delivery struct {
 	sending sync.Mutex // held while commands are being sent
 	// older holds the numbers of unfinished commands that older connections sent. It is nil before
@@ -61,8 +61,8 @@ type delivery struct {
 	owes    atomic.Bool // another server must send the payload of some commands in older
 }
 
-func newHost(x *socket, id string) *host {
-	h := &host{srv: x.srv, socket: x, id: id, first: true, violated: map[protocol.Code]bool{}, intake: newIntake()}
+func newMachine(x *socket, id string) *machine {
+	h := &machine{srv: x.srv, socket: x, id: id, first: true, violated: map[protocol.Code]bool{}, intake: newIntake()}
 	h.acks.of = map[string]*ack{}
 	h.holes.of = map[string]*hole{}
 	return h
@@ -74,7 +74,7 @@ func (l *connState) helloEpoch() (int64, string) {
 	return l.epoch, l.instance
 }
 
-// begin makes this connection the owner of the host.
+// begin makes this connection the owner of the machine.
 func (l *connState) begin(gen, epoch int64, instance string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -87,7 +87,7 @@ func (l *connState) isOwner() bool {
 	return l.owner
 }
 
-// generation returns the number that identifies this connection among those of its host.
+// generation returns the number that identifies this connection among those of its machine.
 func (l *connState) generation() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -95,23 +95,23 @@ func (l *connState) generation() int64 {
 }
 
 // isReady reports whether commands can be sent.
-func (h *host) isReady() bool {
+func (h *machine) isReady() bool {
 	h.ready.mu.Lock()
 	defer h.ready.mu.Unlock()
 	return h.ready.open
 }
 
-// acceptLegacy accepts a connection that has sent no hello within HelloTimeout. The host then
+// acceptLegacy accepts a connection that has sent no hello within HelloTimeout. The machine then
 // speaks protocol 1.
-func (h *host) acceptLegacy() {
+func (h *machine) acceptLegacy() {
 	if !h.isReady() && !h.socket.closed.Load() {
 		h.begin(nil)
 	}
 }
 
-// begin makes the connection take over the host, so that commands can be sent. hello is nil if the
-// host has sent none.
-func (h *host) begin(hello *protocol.HelloData) {
+// begin makes the connection take over the machine, so that commands can be sent. hello is nil if
+// the machine has sent none.
+func (h *machine) begin(hello *protocol.HelloData) {
 	h.starting.Lock()
 	defer h.starting.Unlock()
 	if h.begun && hello == nil {
@@ -137,7 +137,7 @@ func (h *host) begin(hello *protocol.HelloData) {
 	h.srv.calls.resend(h.srv, h)
 }
 
-// gate delays functions until commands can be sent to a host.
+// gate delays functions until commands can be sent to a machine.
 type gate struct {
 	mu       sync.Mutex
 	open     bool
@@ -150,7 +150,7 @@ const maxDeferred = 256
 // whenReady defers the call of do until the connection is ready or closed, and returns true. If the
 // connection is already ready or closed, it returns false and does not call do. It returns a
 // Failure if the gate already holds too many functions.
-func (h *host) whenReady(do func()) (bool, *Failure) {
+func (h *machine) whenReady(do func()) (bool, *Failure) {
 	g := &h.ready
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -158,7 +158,7 @@ func (h *host) whenReady(do func()) (bool, *Failure) {
 	case g.open || h.socket.closed.Load():
 		return false, nil
 	case len(g.deferred) >= maxDeferred:
-		return false, &Failure{Code: protocol.RateLimited, Why: "too many requests wait for host " + h.id, After: protocol.HelloTimeout}
+		return false, &Failure{Code: protocol.RateLimited, Why: "too many requests wait for machine " + h.id, After: protocol.HelloTimeout}
 	}
 	g.deferred = append(g.deferred, do)
 	return true, nil
@@ -181,8 +181,8 @@ func (g *gate) release(opens bool) {
 }
 
 // sendWelcome answers a hello with a welcome. Before it sends the welcome, it marks as lost the
-// runs that the host no longer knows.
-func (h *host) sendWelcome(hello *protocol.HelloData) bool {
+// runs that the machine no longer knows.
+func (h *machine) sendWelcome(hello *protocol.HelloData) bool {
 	w := h.srv.welcome(hello.Protocol)
 	var runs []string
 	for _, r := range hello.Runs {
@@ -198,8 +198,8 @@ func (h *host) sendWelcome(hello *protocol.HelloData) bool {
 		return false
 	}
 	if auth.IsHostName(hello.Name) {
-		if err := h.srv.store.NameHost(h.srv.ctx, h.id, hello.Name, true, 0); err != nil {
-			h.srv.failed(err, protocol.Internal) // not fatal: the host's id remains its name
+		if err := h.srv.store.NameMachine(h.srv.ctx, h.id, hello.Name, true, 0); err != nil {
+			h.srv.failed(err, protocol.Internal) // not fatal: the machine's id remains its name
 		}
 	}
 	w.Signature = h.proof.signature
@@ -208,7 +208,7 @@ func (h *host) sendWelcome(hello *protocol.HelloData) bool {
 	return true
 }
 
-func (h *host) handle(e *protocol.Envelope) {
+func (h *machine) handle(e *protocol.Envelope) {
 	if h.proof.waits != nil {
 		h.prove(e)
 		return
@@ -228,15 +228,15 @@ func (h *host) handle(e *protocol.Envelope) {
 	if h.socket.closed.Load() {
 		return
 	}
-	if e.HostID != "" && e.HostID != h.id {
-		h.recordViolation(e, refuse(protocol.HostMismatch, "this connection belongs to host %s", h.id))
+	if e.MachineID != "" && e.MachineID != h.id {
+		h.recordViolation(e, refuse(protocol.MachineMismatch, "this connection belongs to machine %s", h.id))
 		return
 	}
-	e.HostID = h.id
+	e.MachineID = h.id
 	h.dispatch(e)
 }
 
-func (h *host) hello(e *protocol.Envelope, first bool) {
+func (h *machine) hello(e *protocol.Envelope, first bool) {
 	why := protocol.Check(e)
 	d, err := protocol.Decode[protocol.HelloData](e)
 	switch {
@@ -252,7 +252,7 @@ func (h *host) hello(e *protocol.Envelope, first bool) {
 }
 
 // dispatch handles a frame.
-func (h *host) dispatch(e *protocol.Envelope) {
+func (h *machine) dispatch(e *protocol.Envelope) {
 	m := protocol.Find(e.Type)
 	if e.Enc == nil { // the server cannot read encrypted data
 		if why := protocol.Check(e); why != nil {
@@ -267,7 +267,7 @@ func (h *host) dispatch(e *protocol.Envelope) {
 	case e.Type == protocol.CommandResult:
 		h.handleResult(e)
 	case m != nil && m.Kind != protocol.Event:
-		h.socket.refuse(e, refuse(protocol.UnknownType, "hosts may not send %s", e.Type))
+		h.socket.refuse(e, refuse(protocol.UnknownType, "machines may not send %s", e.Type))
 	case m == nil && e.RunID == "":
 		h.socket.refuse(e, refuse(protocol.UnknownType, "unknown message type %q", e.Type))
 	case e.RunID == "":
@@ -280,10 +280,10 @@ func (h *host) dispatch(e *protocol.Envelope) {
 }
 
 // live forwards an event without a sequence number, which is not stored.
-func (h *host) live(e *protocol.Envelope) {
+func (h *machine) live(e *protocol.Envelope) {
 	r, err := h.srv.store.Run(h.srv.ctx, e.RunID)
-	if err == nil && r.HostID != h.id {
-		h.recordViolation(e, refuse(protocol.NotOwner, "run %s belongs to another host", e.RunID))
+	if err == nil && r.MachineID != h.id {
+		h.recordViolation(e, refuse(protocol.NotOwner, "run %s belongs to another machine", e.RunID))
 		return
 	}
 	frame := e.Append(nil)
@@ -292,18 +292,18 @@ func (h *host) live(e *protocol.Envelope) {
 }
 
 // storeEvent passes an event to the store's writer. The writer calls handleWritten with the result.
-func (h *host) storeEvent(e *protocol.Envelope) {
+func (h *machine) storeEvent(e *protocol.Envelope) {
 	h.throttle(e)
 	var compact bytes.Buffer
 	if json.Compact(&compact, e.Data) == nil { // the store expects compact JSON
 		e.Data = compact.Bytes()
 	}
-	in := store.Incoming{HostID: h.id, Gen: h.life.generation(), Envelope: e, At: h.srv.now(), AnyStart: !h.socket.speaks2()}
+	in := store.Incoming{MachineID: h.id, Gen: h.life.generation(), Envelope: e, At: h.srv.now(), AnyStart: !h.socket.speaks2()}
 	h.srv.writer.Write(h.srv.ctx, in, func(w store.Written) { h.handleWritten(e, w) })
 }
 
-// throttle delays reading from a host that exceeds its rate limit.
-func (h *host) throttle(e *protocol.Envelope) {
+// throttle delays reading from a machine that exceeds its rate limit.
+func (h *machine) throttle(e *protocol.Envelope) {
 	for {
 		wait := h.intake.take(e, h.srv.clock.Now())
 		if wait == 0 {
@@ -321,19 +321,19 @@ func (h *host) throttle(e *protocol.Envelope) {
 }
 
 // handleWritten handles the result of storing an event. It is called on the writer's goroutine.
-func (h *host) handleWritten(e *protocol.Envelope, w store.Written) {
+func (h *machine) handleWritten(e *protocol.Envelope, w store.Written) {
 	switch {
 	case w.Err != nil && h.srv.ctx.Err() != nil:
 		h.socket.close(protocol.CloseRestart, "the server is restarting")
 	case w.Err != nil:
-		h.srv.log.Error("could not store events", slog.String("host", h.id), slog.Any("error", w.Err))
+		h.srv.log.Error("could not store events", slog.String("machine", h.id), slog.Any("error", w.Err))
 		h.socket.close(protocol.CloseInternal, "the events were not stored: send them again")
-	case w.Stale: // another connection owns the host, or the host has a new key
-		h.socket.close(protocol.CloseSuperseded, "another connection of this host has taken over, or it was paired again")
+	case w.Stale: // another connection owns the machine, or the machine has a new key
+		h.socket.close(protocol.CloseSuperseded, "another connection of this machine has taken over, or it was paired again")
 	case w.Refused == protocol.RateLimited:
-		h.socket.refuse(e, refuse(w.Refused, "this host has too many runs"))
+		h.socket.refuse(e, refuse(w.Refused, "this machine has too many runs"))
 	case w.Refused == protocol.NotOwner:
-		h.socket.refuse(e, refuse(w.Refused, "run %s belongs to another host", e.RunID))
+		h.socket.refuse(e, refuse(w.Refused, "run %s belongs to another machine", e.RunID))
 	case w.Refused != "":
 		h.socket.refuse(e, refuse(w.Refused, "another event of run %s has seq %d", e.RunID, e.Seq))
 	default:
@@ -344,9 +344,9 @@ func (h *host) handleWritten(e *protocol.Envelope, w store.Written) {
 	}
 }
 
-// recordViolation refuses a frame that the host may not send, and records the violation in the
+// recordViolation refuses a frame that the machine may not send, and records the violation in the
 // audit log.
-func (h *host) recordViolation(e *protocol.Envelope, f *Failure) {
+func (h *machine) recordViolation(e *protocol.Envelope, f *Failure) {
 	if !h.violated[f.Code] { // one record per code and connection, so that a flood does not fill the audit log
 		h.violated[f.Code] = true
 		r := audit.Record{Kind: "host_violation", Run: e.RunID, Actor: audit.Actor{Type: "host", Name: h.id}, Subject: mustJSON(map[string]string{"host": h.id}),
@@ -355,11 +355,11 @@ func (h *host) recordViolation(e *protocol.Envelope, f *Failure) {
 			h.srv.failed(err, protocol.Internal)
 		}
 	}
-	h.srv.log.Warn("a host sent a message that is not allowed", slog.String("host", h.id), slog.String("code", string(f.Code)), slog.String("run", e.RunID))
+	h.srv.log.Warn("a machine sent a message that is not allowed", slog.String("machine", h.id), slog.String("code", string(f.Code)), slog.String("run", e.RunID))
 	h.socket.refuse(e, f)
 }
 
-func (h *host) writeMore() bool {
+func (h *machine) writeMore() bool {
 	acked := h.acks.send(h)
 	if h.delivery.waiting.Swap(false) {
 		h.deliver()
@@ -368,12 +368,12 @@ func (h *host) writeMore() bool {
 	return acked
 }
 
-func (h *host) closed() {
+func (h *machine) closed() {
 	h.stopWait()
 	h.acks.stop()
 	h.ready.release(false)
-	if !h.srv.hosts.remove(h) {
-		return // another connection owns the host
+	if !h.srv.machines.remove(h) {
+		return // another connection owns the machine
 	}
 	if h.srv.ctx.Err() != nil {
 		return
@@ -381,10 +381,10 @@ func (h *host) closed() {
 	if err := h.srv.store.Disconnected(h.srv.ctx, h.id, h.life.generation(), h.srv.now()); err != nil {
 		h.srv.failed(err, protocol.Internal)
 	}
-	h.srv.calls.hostLost(h.srv, h)
+	h.srv.calls.machineLost(h.srv, h)
 }
 
-func (h *host) checkTimeouts(now time.Time) {
+func (h *machine) checkTimeouts(now time.Time) {
 	if !h.socket.speaks2() {
 		h.holes.sweep(h, now)
 	}

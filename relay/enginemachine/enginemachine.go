@@ -1,11 +1,11 @@
-// Package enginehost presents an engine, a database with durable runs, to the relay's server as one
-// host (spec/37-engine.md). Each run of the engine is a run of this host. The answers of users
-// become answers in the engine. The compatibility promise does not cover this API.
+// Package enginemachine presents an engine, a database with durable runs, to the relay's server as
+// one machine (spec/37-engine.md). Each run of the engine is a run of this machine. The answers of
+// users become answers in the engine. The compatibility promise does not cover this API.
 //
-// The host reads what has changed once per second, and commits it as events to a spool, with the
+// The machine reads what has changed once per second, and commits it as events to a spool, with the
 // number of the output line up to which it has read. So a restart repeats no event. From there on
 // the events take the path of hostd: package link sends them to the server and receives commands.
-package enginehost
+package enginemachine
 
 import (
 	"context"
@@ -24,22 +24,22 @@ import (
 	"github.com/concerto-lang/concerto/relay/hostd/spool"
 )
 
-// Options configures a Host.
+// Options configures a Machine.
 type Options struct {
 	Engine *postgres.Engine
-	ID     string // the engine's id, which is also that of the host
-	Name   string // name of the host
+	ID     string // the engine's id, which is also that of the machine
+	Name   string // name of the machine
 	Spool  string // path of the spool's database
 	Server string // URL of the relay's server
-	Token  string // authenticates the host
-	// Stored returns the number of this host's runs that the server has stored; nil means none.
+	Token  string // authenticates the machine
+	// Stored returns the number of this machine's runs that the server has stored; nil means none.
 	Stored  func(ctx context.Context) (int, error)
 	Version string
 	Log     *slog.Logger
 }
 
-// Host presents an engine as a host.
-type Host struct {
+// Machine presents an engine as a machine.
+type Machine struct {
 	o        Options
 	spool    *spool.Spool
 	requests *approvals.Registry
@@ -79,8 +79,8 @@ const (
 )
 
 // Open opens the spool and restores the runs and requests in it.
-func Open(ctx context.Context, o Options) (_ *Host, err error) {
-	h := &Host{o: o, runs: map[string]*run{}, instance: newInstance()}
+func Open(ctx context.Context, o Options) (_ *Machine, err error) {
+	h := &Machine{o: o, runs: map[string]*run{}, instance: newInstance()}
 	if h.redact, err = redact.New("", nil); err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func Open(ctx context.Context, o Options) (_ *Host, err error) {
 
 // restore loads the runs in the spool that have not ended. The first poll attaches to their open
 // requests.
-func (h *Host) restore(ctx context.Context) error {
+func (h *Machine) restore(ctx context.Context) error {
 	for _, stored := range h.spool.Runs() {
 		if stored.Ended {
 			continue
@@ -130,14 +130,14 @@ func (h *Host) restore(ctx context.Context) error {
 }
 
 // Close closes the spool. Run must have returned.
-func (h *Host) Close() error { return h.spool.Close() }
+func (h *Machine) Close() error { return h.spool.Close() }
 
-// pollInterval is the interval at which the host reads what has changed in the engine.
+// pollInterval is the interval at which the machine reads what has changed in the engine.
 const pollInterval = time.Second
 
 // Run follows the engine until ctx is done or the spool is damaged. While the engine cannot be
-// read, the host is offline.
-func (h *Host) Run(ctx context.Context) error {
+// read, the machine is offline.
+func (h *Machine) Run(ctx context.Context) error {
 	defer h.disconnect()
 	for failures := 0; ; {
 		err := h.poll(ctx)
@@ -172,7 +172,7 @@ func (h *Host) Run(ctx context.Context) error {
 	}
 }
 
-func (h *Host) setError(err error) {
+func (h *Machine) setError(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.err = err
@@ -185,11 +185,11 @@ type connection struct {
 }
 
 // connect starts the link to the server, unless it is running.
-func (h *Host) connect(ctx context.Context) error {
+func (h *Machine) connect(ctx context.Context) error {
 	if h.online != nil {
 		return nil
 	}
-	l, err := link.New(link.Options{Name: h.o.Name, URL: h.o.Server, HostID: h.o.ID, Token: func() (string, error) { return h.o.Token, nil },
+	l, err := link.New(link.Options{Name: h.o.Name, URL: h.o.Server, MachineID: h.o.ID, Token: func() (string, error) { return h.o.Token, nil },
 		Agent: "concerto-relay/" + h.o.Version, Instance: h.instance, Features: []string{"questions"}, Spool: h.spool, Commands: commands{h}, Log: h.o.Log})
 	if err != nil {
 		return err
@@ -205,7 +205,7 @@ func (h *Host) connect(ctx context.Context) error {
 }
 
 // disconnect stops the link to the server, if it is running.
-func (h *Host) disconnect() {
+func (h *Machine) disconnect() {
 	if h.online != nil {
 		h.online.stop()
 		<-h.online.done
@@ -214,7 +214,7 @@ func (h *Host) disconnect() {
 }
 
 // find returns a run that has not ended, or nil.
-func (h *Host) find(id string) *run {
+func (h *Machine) find(id string) *run {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.runs[id]

@@ -1,4 +1,4 @@
-package enginehost
+package enginemachine
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 )
 
 // commands performs the commands that users send through the server.
-type commands struct{ *Host }
+type commands struct{ *Machine }
 
 // outcomeOf converts the result of a command to the outcome that the server receives.
 func outcomeOf(err error) link.Outcome {
@@ -44,7 +44,7 @@ func (c commands) Stop(_ context.Context, id string, _ protocol.Stop) link.Outco
 	return outcomeOf(c.stop(id))
 }
 
-func (h *Host) stop(id string) error {
+func (h *Machine) stop(id string) error {
 	r := h.find(id)
 	if r == nil {
 		return approvals.Errorf(protocol.RunHasExited, "run %s has ended", id)
@@ -80,7 +80,7 @@ func (c commands) RPC(_ context.Context, e *protocol.Envelope) (string, protocol
 	case "rpc.host.info":
 		result = c.info()
 	case "rpc.host.doctor":
-		result = protocol.HostDoctor{HostInfo: c.info(), Deps: []protocol.Dep{c.health()}}
+		result = protocol.MachineDoctor{MachineInfo: c.info(), Deps: []protocol.Dep{c.health()}}
 	case "rpc.run.stop":
 		result, err = protocol.StopRunResult{Signal: "term"}, c.stop(e.RunID)
 	default:
@@ -99,12 +99,12 @@ func (c commands) RPC(_ context.Context, e *protocol.Envelope) (string, protocol
 	return e.RunID, r
 }
 
-func (h *Host) info() protocol.HostInfo {
-	return protocol.HostInfo{HostID: h.o.ID, PID: int64(os.Getpid()), OS: runtime.GOOS, Arch: runtime.GOARCH, Version: h.o.Version, Tools: []protocol.ToolInfo{}}
+func (h *Machine) info() protocol.MachineInfo {
+	return protocol.MachineInfo{MachineID: h.o.ID, PID: int64(os.Getpid()), OS: runtime.GOOS, Arch: runtime.GOARCH, Version: h.o.Version, Tools: []protocol.ToolInfo{}}
 }
 
 // health reports whether the engine can be read.
-func (h *Host) health() protocol.Dep {
+func (h *Machine) health() protocol.Dep {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.err != nil {

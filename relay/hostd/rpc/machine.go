@@ -16,11 +16,11 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// tools contains the agents for which a host reports which of them are installed.
+// tools contains the agents for which a machine reports which of them are installed.
 var tools = []string{"aider", "claude", "codex", "concerto", "cursor-agent", "gemini", "goose", "iflow", "opencode"}
 
-func (d *Dispatcher) info() protocol.HostInfo {
-	out := protocol.HostInfo{HostID: d.o.HostID, PID: int64(os.Getpid()), OS: runtime.GOOS, Arch: runtime.GOARCH, Version: d.o.Version}
+func (d *Dispatcher) info() protocol.MachineInfo {
+	out := protocol.MachineInfo{MachineID: d.o.MachineID, PID: int64(os.Getpid()), OS: runtime.GOOS, Arch: runtime.GOARCH, Version: d.o.Version}
 	for _, tool := range tools {
 		seen := protocol.ToolInfo{Tool: tool, Bin: tool}
 		if path, err := procgroup.Find(tool, "", d.o.Environ); err == nil {
@@ -31,17 +31,19 @@ func (d *Dispatcher) info() protocol.HostInfo {
 	return out
 }
 
-func (d *Dispatcher) doctor(ctx context.Context) protocol.HostDoctor {
-	return protocol.HostDoctor{HostInfo: d.info(), Deps: append([]protocol.Dep{}, d.o.Doctor(ctx)...)}
+func (d *Dispatcher) doctor(ctx context.Context) protocol.MachineDoctor {
+	return protocol.MachineDoctor{MachineInfo: d.info(), Deps: append([]protocol.Dep{}, d.o.Doctor(ctx)...)}
 }
 
-func hostInfo(_ context.Context, d *Dispatcher, _ *call, _ *Run) (any, error) { return d.info(), nil }
+func machineInfo(_ context.Context, d *Dispatcher, _ *call, _ *Run) (any, error) {
+	return d.info(), nil
+}
 
-func hostDoctor(ctx context.Context, d *Dispatcher, _ *call, _ *Run) (any, error) {
+func machineDoctor(ctx context.Context, d *Dispatcher, _ *call, _ *Run) (any, error) {
 	return d.doctor(ctx), nil
 }
 
-// limits returns the limits of the host in JSON.
+// limits returns the limits of the machine in JSON.
 func limits() json.RawMessage {
 	return mustMarshal(map[string]int64{
 		"frame_bytes": protocol.MaxFrame, "read_bytes": 1 << 20, "write_bytes": 1 << 20, "stream_bytes": maxStream, "open_requests": protocol.MaxOpenRequests,
@@ -49,10 +51,10 @@ func limits() json.RawMessage {
 	})
 }
 
-func hostCapabilities(ctx context.Context, d *Dispatcher, _ *call, _ *Run) (any, error) {
-	out := protocol.HostCapabilities{HostDoctor: d.doctor(ctx), Features: append([]string{}, d.o.Features...), Limits: limits(), LocalSocket: d.o.Socket}
+func machineCapabilities(ctx context.Context, d *Dispatcher, _ *call, _ *Run) (any, error) {
+	out := protocol.MachineCapabilities{MachineDoctor: d.doctor(ctx), Features: append([]string{}, d.o.Features...), Limits: limits(), LocalSocket: d.o.Socket}
 	for i := range protocol.Messages {
-		if m := &protocol.Messages[i]; m.Kind == protocol.RPC && (d.o.RemoteExec || !changesHost(m)) {
+		if m := &protocol.Messages[i]; m.Kind == protocol.RPC && (d.o.RemoteExec || !changesMachine(m)) {
 			out.SupportedRPC = append(out.SupportedRPC, m.Type)
 		}
 	}
