@@ -18,11 +18,11 @@ import (
 )
 
 func (a *app) approveCommand() *cobra.Command {
-	return a.decideCommand("approve", "Approve a request of a run, or answer it")
+	return a.decideCommand(protocol.DecisionApprove, "Approve a request of a run, or answer it")
 }
 
 func (a *app) denyCommand() *cobra.Command {
-	return a.decideCommand("deny", "Deny a request of a run")
+	return a.decideCommand(protocol.DecisionDeny, "Deny a request of a run")
 }
 
 func (a *app) decideCommand(name, short string) *cobra.Command {
@@ -50,7 +50,7 @@ A server stores a decision for a machine that is offline. The command waits for 
 			switch {
 			case d.wait < 0:
 				return a.invalidSetting("wait", "write a time such as 30s; 0s does not wait", "the time is negative")
-			case name == "deny" && answer != "":
+			case name == protocol.DecisionDeny && answer != "":
 				return usage("use --text for the reason", "--answer is not allowed with deny: a denial has no answer")
 			}
 			if err := a.answer(&d.DecideRequest, answer); err != nil {
@@ -74,17 +74,17 @@ A server stores a decision for a machine that is offline. The command waits for 
 }
 
 // decideHelp contains the help text that only one of the two commands has, by command name.
-var decideHelp = map[string]string{"approve": `
+var decideHelp = map[string]string{protocol.DecisionApprove: `
 
 An answer is JSON. If the request has one question, it is the value; if it has several, it is an
 object with a value for the id of each question.`}
 
 // decideExamples contains the examples that only one of the two commands has, by command name.
 var decideExamples = map[string]string{
-	"approve": `  concerto-relay approve run_4vd4sd65dabx q2 --answer '"main"'
+	protocol.DecisionApprove: `  concerto-relay approve run_4vd4sd65dabx q2 --answer '"main"'
   concerto-relay approve run_4vd4sd65dabx q3 --answer '{"name": "x", "sure": true}'
 `,
-	"deny": `  concerto-relay deny run_4vd4sd65dabx q1 --text "not on a Friday"
+	protocol.DecisionDeny: `  concerto-relay deny run_4vd4sd65dabx q1 --text "not on a Friday"
 `,
 }
 
@@ -112,7 +112,7 @@ func (a *app) decideLocal(ctx context.Context, e *endpoint, d *decision) error {
 		return a.printEnvelope(protocol.CommandState, d.run, protocol.State{ID: d.request, Kind: "decision", RunID: d.run, State: made.State})
 	}
 	d.done = decisionText(made.Decision, made.Answer)
-	return a.printDecided(d, made.State)
+	return a.printDecided(d, string(made.State))
 }
 
 func (a *app) printDecided(d *decision, state string) error {

@@ -80,7 +80,7 @@ func (a *app) decideRemote(ctx context.Context, e *endpoint, d *decision) error 
 // begin sends the decision on each new connection. Sending it again is safe: the server does not
 // change the decision and responds with its current state.
 func (x *remoteDecision) begin(ctx context.Context) error {
-	typ := map[string]string{"approve": protocol.RunApprove, "deny": protocol.RunDeny}[x.DecideRequest.Decision]
+	typ := map[string]string{protocol.DecisionApprove: protocol.RunApprove, protocol.DecisionDeny: protocol.RunDeny}[x.DecideRequest.Decision]
 	d := protocol.Decide{RequestID: x.request, Actor: "cli", ArgsSHA256: x.ArgsSHA256, Answer: x.Answer, Answers: x.Answers, Text: x.Text, Scope: x.Scope}
 	return x.link.Send(ctx, typ, x.run, decideID, d)
 }
@@ -121,7 +121,7 @@ func (x *remoteDecision) handleState(e *protocol.Envelope, s *protocol.State) er
 		}
 	}
 	x.state = *s
-	if x.wait == 0 || protocol.InputMachine.IsFinal(s.State) {
+	if x.wait == 0 || s.State.IsFinal() {
 		return errOutcome
 	}
 	return nil
@@ -132,7 +132,7 @@ func (x *remoteDecision) handleState(e *protocol.Envelope, s *protocol.State) er
 func (x *remoteDecision) reportOffline() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.state.State == "accepted" && x.wait > 0 {
+	if x.state.State == protocol.InputAccepted && x.wait > 0 {
 		fmt.Fprintf(x.stderr, "machine %s is not connected: the server stores the decision for it; waiting for %v\n", displayText(x.machine, 64), x.wait)
 	}
 }
@@ -141,13 +141,13 @@ func (x *remoteDecision) reportOffline() {
 // returns an error with the reason.
 func (x *remoteDecision) outcome() error {
 	switch x.state.State {
-	case "applied", "sent":
-		return x.printDecision(x.state.State)
-	case "accepted":
+	case protocol.InputApplied, protocol.InputSent:
+		return x.printDecision(string(x.state.State))
+	case protocol.InputAccepted:
 		return x.printDecision(fmt.Sprintf("accepted; machine %s receives it when it is connected", displayText(x.machine, 64)))
-	case "rejected":
+	case protocol.InputRejected:
 		return fmt.Errorf("machine %s rejected the decision, and the request is still open: %s", displayText(x.machine, 64), displayText(x.state.Error, mostArgs))
-	case "expired":
+	case protocol.InputExpired:
 		return fmt.Errorf("the decision expired before machine %s received it: %s", displayText(x.machine, 64), displayText(x.state.Error, mostArgs))
 	}
 	return fmt.Errorf("it is unknown whether the decision took effect (%s): check the run before you decide again", x.state.State)
@@ -163,9 +163,9 @@ func (x *remoteDecision) printDecision(state string) error {
 // reportTimeout returns an error with the state of the decision when the time of --wait has passed.
 func (x *remoteDecision) reportTimeout() error {
 	switch wait := x.wait.Round(time.Millisecond); x.state.State {
-	case "accepted":
+	case protocol.InputAccepted:
 		return fmt.Errorf("machine %s is not connected: the server stores the decision, which takes effect if the machine reconnects within %d h and before the request expires; deciding again is not needed", displayText(x.machine, 64), protocol.DecisionTTL/time.Hour)
-	case "sent":
+	case protocol.InputSent:
 		return fmt.Errorf("machine %s received the decision and did not report the outcome within %v; `concerto-relay runs%s` shows whether the request is still open", displayText(x.machine, 64), wait, x.endpoint.flags)
 	default:
 		return fmt.Errorf("%s did not confirm the decision: repeating the same command is safe", x.endpoint.name)

@@ -260,7 +260,7 @@ echo '{"type":"result","text":"done it"}'
 		if refused != nil || e.Type != protocol.CommandState || json.Unmarshal(e.Data, &state) != nil || state.ID != q {
 			t.Fatalf("invalid state (%v): %s", refused, line)
 		}
-		types = append(types, state.State)
+		types = append(types, string(state.State))
 	}
 	if got := strings.Join(types, " "); got != "accepted sent applied" {
 		t.Errorf("states of the decision = %s, want accepted sent applied", got)

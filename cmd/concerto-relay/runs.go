@@ -179,11 +179,11 @@ func requestLines(q *protocol.PermissionRequested, run, flags string, maxCells i
 // answerForm returns the form of the JSON answer that a request requires, or "" if approving the
 // request needs no answer.
 func answerForm(q *protocol.PermissionRequested) string {
-	if len(q.Questions) == 0 || !q.IsQuestion() || q.IsSecret() && q.From != nil && q.From.Kind == "pty" {
+	if len(q.Questions) == 0 || !q.IsQuestion() || q.IsSecret() && q.From != nil && q.From.Kind == protocol.FromTerminal {
 		return ""
 	}
 	if one := &q.Questions[0]; len(q.Questions) == 1 && one.ID == protocol.WholeAnswer {
-		if one.Kind == "confirm" {
+		if one.Kind == protocol.KindConfirm {
 			return ""
 		}
 		return formOf(one)
@@ -203,13 +203,13 @@ func formOf(q *protocol.Question) string {
 	}
 	all := strings.Join(values, " | ")
 	switch {
-	case q.Kind == "confirm":
+	case q.Kind == protocol.KindConfirm:
 		return "true | false"
-	case q.Kind == "multi":
+	case q.Kind == protocol.KindMulti:
 		return "[" + all + "]"
 	case len(values) > 0:
 		return all
-	case q.Kind == "text":
+	case q.Kind == protocol.KindText:
 		return `"…"`
 	}
 	return "…"

@@ -279,7 +279,7 @@ func (s *remoteSession) state(c *protocol.State) error {
 		return nil
 	}
 	switch c.State {
-	case "rejected", "expired", "indeterminate":
+	case protocol.InputRejected, protocol.InputExpired, protocol.InputIndeterminate:
 		s.x.note("could not stop the run: %s %s", c.State, c.Error)
 	}
 	return nil

@@ -154,18 +154,18 @@ func decisionText(decision string, answer json.RawMessage) string {
 func (x *attachment) showListen(l *protocol.Listen) error {
 	what := ""
 	switch l.Phase {
-	case "start":
+	case protocol.PhaseStart:
 		what = "begins"
-	case "message":
+	case protocol.PhaseMessage:
 		what = displayText(l.MessageType+" "+textOf(l.Value), mostValue)
-	case "reply":
+	case protocol.PhaseReply:
 		what = "is answered: " + displayText(textOf(l.Value), mostValue)
 		if l.Error != "" {
 			what = "is answered: error: " + displayText(l.Error, mostValue)
 		}
-	case "complete":
+	case protocol.PhaseComplete:
 		what = "is done"
-	case "error":
+	case protocol.PhaseError:
 		what = "failed: " + displayText(l.Error, mostValue)
 	}
 	if l.DurationMS != nil {

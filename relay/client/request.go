@@ -113,13 +113,13 @@ func splitDiff(payload json.RawMessage) (rest json.RawMessage, diff string) {
 
 // setReason sets which kind of answer the request expects.
 func (q *request) setReason() {
-	q.Reason = "prompt"
+	q.Reason = protocol.ReasonPrompt
 	switch first := q.Questions[0]; {
 	case len(q.Questions) > 1:
-	case first.Kind == kindConfirm:
-		q.Reason = "permission"
-	case first.Kind == kindChoice || first.Kind == kindMulti:
-		q.Reason = "choice"
+	case first.Kind == protocol.KindConfirm:
+		q.Reason = protocol.ReasonPermission
+	case first.Kind == protocol.KindChoice || first.Kind == protocol.KindMulti:
+		q.Reason = protocol.ReasonChoice
 	}
 }
 
@@ -181,7 +181,7 @@ const (
 // approval fills in an approval, whose first line of the prompt is its title.
 func (q *request) approval(m *approval, message json.RawMessage) {
 	v := view.Of(message, q.read)
-	q.Reason, q.OpTool = "permission", m.Tool
+	q.Reason, q.OpTool = protocol.ReasonPermission, m.Tool
 	if utf8.RuneCountInString(v.Text) > maxPrompt { // the prompt must not hide a part of it
 		v.Fields = append(v.Fields, view.Field{Name: "text", JSON: jsonwrite.Text(nil, v.Text)})
 		v.Text = ""
@@ -266,7 +266,7 @@ func hostQuestions(message json.RawMessage) (all []protocol.Question, prompt str
 	for i := range each {
 		q := each[i].question()
 		if q.ID = each[i].name(); len(each) == 1 {
-			q.ID = wholeAnswer
+			q.ID = protocol.WholeAnswer
 		} else if q.ID == "" {
 			q.ID = "q" + strconv.Itoa(i+1)
 		}
@@ -292,13 +292,13 @@ func (q *hostQuestion) name() string {
 }
 
 func (q *hostQuestion) question() protocol.Question {
-	out := protocol.Question{Question: q.Question, Header: q.Header, Kind: kindText, Required: true}
+	out := protocol.Question{Question: q.Question, Header: q.Header, Kind: protocol.KindText, Required: true}
 	if len(q.Options) == 0 {
 		return out
 	}
 	out.AllowOther = true
-	if out.Kind = kindChoice; q.Multi {
-		out.Kind = kindMulti
+	if out.Kind = protocol.KindChoice; q.Multi {
+		out.Kind = protocol.KindMulti
 	}
 	for _, text := range q.Options {
 		o := struct{ Label, Description string }{}

@@ -23,9 +23,9 @@ func outcomeOf(err error) link.Outcome {
 	case err == nil:
 		return link.Applied
 	case errors.As(err, &why) && why.Code == protocol.Expired:
-		return link.Outcome{State: "expired", Error: err.Error()}
+		return link.Outcome{State: protocol.InputExpired, Error: err.Error()}
 	}
-	return link.Outcome{State: "rejected", Error: err.Error()}
+	return link.Outcome{State: protocol.InputRejected, Error: err.Error()}
 }
 
 // Input refuses an input, because runs of an engine read none.
@@ -77,11 +77,11 @@ func (c commands) RPC(_ context.Context, e *protocol.Envelope) (string, protocol
 	var result any
 	var err error
 	switch e.Type {
-	case "rpc.host.info":
+	case protocol.RPCMachineInfo:
 		result = c.info()
-	case "rpc.host.doctor":
+	case protocol.RPCMachineDoctor:
 		result = protocol.MachineDoctor{MachineInfo: c.info(), Deps: []protocol.Dep{c.health()}}
-	case "rpc.run.stop":
+	case protocol.RPCStopRun:
 		result, err = protocol.StopRunResult{Signal: "term"}, c.stop(e.RunID)
 	default:
 		err = approvals.Errorf(protocol.UnknownType, "an engine does not support %s", e.Type)

@@ -84,12 +84,12 @@ func (h *Machine) commit(ctx context.Context, r *run, mark postgres.Mark, row *p
 
 // end commits the end of a run.
 func (h *Machine) end(ctx context.Context, r *run, row *postgres.Row) error {
-	e := protocol.Exited{ExitCode: -1, Reason: "exited"}
+	e := protocol.Exited{ExitCode: -1, Reason: protocol.ExitedItself}
 	if row.Exit != nil {
 		e.ExitCode = int64(*row.Exit)
 	}
 	if row.Stopping {
-		e.Reason = "stopped"
+		e.Reason = protocol.ExitedStopped
 	}
 	at := time.Time{}
 	if row.Ended != nil {
@@ -102,7 +102,7 @@ func (h *Machine) end(ctx context.Context, r *run, row *postgres.Row) error {
 func (h *Machine) endRemoved(ctx context.Context, r *run) error {
 	return h.commitEnd(ctx, r,
 		spool.Event{Type: protocol.RunMeta, Data: protocol.Meta{Labels: map[string]string{"run": r.Run, "state": "removed"}}},
-		spool.Event{Type: protocol.RunExited, Data: protocol.Exited{ExitCode: -1, Reason: "lost"}})
+		spool.Event{Type: protocol.RunExited, Data: protocol.Exited{ExitCode: -1, Reason: protocol.ExitedLost}})
 }
 
 func (h *Machine) commitEnd(ctx context.Context, r *run, events ...spool.Event) error {

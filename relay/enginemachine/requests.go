@@ -73,11 +73,11 @@ func requestOf(q *journal.Question) protocol.PermissionRequested {
 
 // unknownRequest returns the request for a question about the outcome of an effect.
 func unknownRequest(q *journal.Question) protocol.PermissionRequested {
-	all := protocol.Question{ID: protocol.WholeAnswer, Question: "outcome: " + q.Type, Kind: "choice", Required: true, AllowOther: true}
+	all := protocol.Question{ID: protocol.WholeAnswer, Question: "outcome: " + q.Type, Kind: protocol.KindChoice, Required: true, AllowOther: true}
 	for _, option := range []string{"retry", "fail", "done"} {
 		all.Options = append(all.Options, protocol.Option{Value: json.RawMessage(`"` + option + `"`), Label: option})
 	}
-	return protocol.PermissionRequested{RequestID: q.ID, Reason: "choice", Prompt: "the outcome of an effect is unknown", OpArgs: client.Shorten(q.Payload),
+	return protocol.PermissionRequested{RequestID: q.ID, Reason: protocol.ReasonChoice, Prompt: "the outcome of an effect is unknown", OpArgs: client.Shorten(q.Payload),
 		Questions: []protocol.Question{all}, From: &protocol.Origin{Kind: protocol.FromEmit, Channel: q.Channel}}
 }
 

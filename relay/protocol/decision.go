@@ -9,17 +9,20 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
-// Recorded forms of a person's decision.
+// The outcomes of a request: the forms in which a person's decision is recorded, and the reasons for
+// which it was closed without one.
 const (
-	DecisionApprove = "approve"
-	DecisionDeny    = "deny"
-	DecisionAnswer  = "answer"
+	DecisionApprove   = "approve"
+	DecisionDeny      = "deny"
+	DecisionAnswer    = "answer"
+	DecisionWithdrawn = "withdrawn"
+	DecisionExpired   = "expired"
 )
 
 // IsQuestion reports whether a request expects an answer. All other requests are approved or
 // denied.
 func (q *PermissionRequested) IsQuestion() bool {
-	if q.From != nil && q.From.Kind != "pty" {
+	if q.From != nil && q.From.Kind != FromTerminal {
 		return q.From.WantsValue()
 	}
 	return len(q.Questions) > 0
@@ -61,7 +64,7 @@ func (q *PermissionRequested) plain(yes bool) json.RawMessage {
 	if len(q.Questions) != 1 || q.Questions[0].ID != WholeAnswer || q.From == nil || !q.From.WantsValue() {
 		return nil
 	}
-	value, ok := map[string][2]string{"confirm": {"false", "true"}, "text": {`"no"`, `"yes"`}}[q.Questions[0].Kind]
+	value, ok := map[string][2]string{KindConfirm: {"false", "true"}, KindText: {`"no"`, `"yes"`}}[q.Questions[0].Kind]
 	switch {
 	case !ok:
 		return nil

@@ -57,20 +57,20 @@ type Ack struct {
 
 // State is the data of command.state.
 type State struct {
-	ID    string `json:"id" is:"required" doc:"the input_id or request_id"`
-	Kind  string `json:"kind" is:"required enum=input|decision|stop"`
-	RunID string `json:"run_id" is:"required"`
-	State string `json:"state" is:"required enum=accepted|sent|applied|rejected|expired|indeterminate"`
-	Error string `json:"error,omitempty"`
-	By    string `json:"by,omitempty"`
+	ID    string     `json:"id" is:"required" doc:"the input_id or request_id"`
+	Kind  string     `json:"kind" is:"required enum=input|decision|stop"`
+	RunID string     `json:"run_id" is:"required"`
+	State InputState `json:"state" is:"required enum=accepted|sent|applied|rejected|expired|indeterminate"`
+	Error string     `json:"error,omitempty"`
+	By    string     `json:"by,omitempty"`
 }
 
 // CommandDone is the data of command.result.
 type CommandDone struct {
-	ID    string `json:"id" is:"required id"`
-	Kind  string `json:"kind" is:"required enum=input|decision|stop"`
-	State string `json:"state" is:"required enum=applied|rejected|expired|indeterminate"`
-	Error string `json:"error,omitempty"`
+	ID    string     `json:"id" is:"required id"`
+	Kind  string     `json:"kind" is:"required enum=input|decision|stop"`
+	State InputState `json:"state" is:"required enum=applied|rejected|expired|indeterminate"`
+	Error string     `json:"error,omitempty"`
 }
 
 // CommandAcked is the data of command.ack.

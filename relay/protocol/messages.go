@@ -41,7 +41,21 @@ const (
 	Challenge         = "auth.challenge"
 	ChallengeResponse = "auth.response"
 
-	RPCResponse = "rpc.response"
+	RPCReadFile            = "rpc.fs.read"
+	RPCListDir             = "rpc.fs.list"
+	RPCSearch              = "rpc.fs.search"
+	RPCWriteFile           = "rpc.fs.write"
+	RPCBash                = "rpc.bash"
+	RPCGitStatus           = "rpc.git.status"
+	RPCGitDiff             = "rpc.git.diff"
+	RPCStartRun            = "rpc.run.start"
+	RPCStopRun             = "rpc.run.stop"
+	RPCListRuns            = "rpc.runs.list"
+	RPCMachineInfo         = "rpc.host.info"
+	RPCMachineDoctor       = "rpc.host.doctor"
+	RPCMachineCapabilities = "rpc.host.capabilities"
+	RPCTailLog             = "rpc.host.logs.tail"
+	RPCResponse            = "rpc.response"
 )
 
 // Messages lists all message types.
@@ -85,19 +99,19 @@ var Messages = []Message{
 	{Type: Challenge, Kind: Exchange, From: []Peer{Server}, Data: ChallengeData{}, Since: 2, Doc: "Requests a proof of the machine's key."},
 	{Type: ChallengeResponse, Kind: Exchange, From: []Peer{Machine}, Data: ChallengeAnswer{}, Since: 2, Doc: "The proof."},
 
-	{Type: "rpc.fs.read", Kind: RPC, From: []Peer{App}, Data: ReadFile{}, Result: ReadFileResult{}, Since: 1, Doc: "Reads a text file below the run's directory."},
-	{Type: "rpc.fs.list", Kind: RPC, From: []Peer{App}, Data: ListDir{}, Result: ListDirResult{}, Since: 1, Doc: "Lists a directory below the run's."},
-	{Type: "rpc.fs.search", Kind: RPC, From: []Peer{App}, Data: Search{}, Result: SearchResult{}, Since: 1, Doc: "Searches below the run's directory with ripgrep."},
-	{Type: "rpc.fs.write", Kind: RPC, From: []Peer{App}, Data: WriteFile{}, Result: WriteFileResult{}, Since: 1, Gated: true, Doc: "Writes a file below the run's directory."},
-	{Type: "rpc.bash", Kind: RPC, From: []Peer{App}, Data: Bash{}, Result: BashResult{}, Since: 1, Gated: true, Doc: "Runs a command of bash in the run's directory."},
-	{Type: "rpc.git.status", Kind: RPC, From: []Peer{App}, Data: Git{}, Result: GitResult{}, Since: 1, Doc: "Returns git's status of the run's directory."},
-	{Type: "rpc.git.diff", Kind: RPC, From: []Peer{App}, Data: Git{}, Result: GitResult{}, Since: 1, Doc: "Returns git's diff of the run's directory."},
-	{Type: "rpc.run.start", Kind: RPC, From: []Peer{App}, Data: StartRun{}, Result: StartRunResult{}, OfMachine: true, Since: 1, Doc: "Starts a run on a machine."},
-	{Type: "rpc.run.stop", Kind: RPC, From: []Peer{App}, Data: StopRun{}, Result: StopRunResult{}, Since: 1, Doc: "Stops a run, and returns."},
-	{Type: "rpc.runs.list", Kind: RPC, From: []Peer{App}, Data: ListRuns{}, Result: ListRunsResult{}, Since: 1, Doc: "Lists the runs of a machine."},
-	{Type: "rpc.host.info", Kind: RPC, From: []Peer{App}, Data: MachineRequest{}, Result: MachineInfo{}, OfMachine: true, Since: 1, Doc: "Describes a machine."},
-	{Type: "rpc.host.doctor", Kind: RPC, From: []Peer{App}, Data: MachineRequest{}, Result: MachineDoctor{}, OfMachine: true, Since: 1, Doc: "Describes a machine and its problems."},
-	{Type: "rpc.host.capabilities", Kind: RPC, From: []Peer{App}, Data: MachineRequest{}, Result: MachineCapabilities{}, OfMachine: true, Since: 1, Doc: "Lists the capabilities of a machine."},
-	{Type: "rpc.host.logs.tail", Kind: RPC, From: []Peer{App}, Data: TailLog{}, Result: LogTail{}, OfMachine: true, Since: 1, Doc: "Returns the end of the machine's log."},
+	{Type: RPCReadFile, Kind: RPC, From: []Peer{App}, Data: ReadFile{}, Result: ReadFileResult{}, Since: 1, Doc: "Reads a text file below the run's directory."},
+	{Type: RPCListDir, Kind: RPC, From: []Peer{App}, Data: ListDir{}, Result: ListDirResult{}, Since: 1, Doc: "Lists a directory below the run's."},
+	{Type: RPCSearch, Kind: RPC, From: []Peer{App}, Data: Search{}, Result: SearchResult{}, Since: 1, Doc: "Searches below the run's directory with ripgrep."},
+	{Type: RPCWriteFile, Kind: RPC, From: []Peer{App}, Data: WriteFile{}, Result: WriteFileResult{}, Since: 1, Gated: true, Doc: "Writes a file below the run's directory."},
+	{Type: RPCBash, Kind: RPC, From: []Peer{App}, Data: Bash{}, Result: BashResult{}, Since: 1, Gated: true, Doc: "Runs a command of bash in the run's directory."},
+	{Type: RPCGitStatus, Kind: RPC, From: []Peer{App}, Data: Git{}, Result: GitResult{}, Since: 1, Doc: "Returns git's status of the run's directory."},
+	{Type: RPCGitDiff, Kind: RPC, From: []Peer{App}, Data: Git{}, Result: GitResult{}, Since: 1, Doc: "Returns git's diff of the run's directory."},
+	{Type: RPCStartRun, Kind: RPC, From: []Peer{App}, Data: StartRun{}, Result: StartRunResult{}, OfMachine: true, Since: 1, Doc: "Starts a run on a machine."},
+	{Type: RPCStopRun, Kind: RPC, From: []Peer{App}, Data: StopRun{}, Result: StopRunResult{}, Since: 1, Doc: "Stops a run, and returns."},
+	{Type: RPCListRuns, Kind: RPC, From: []Peer{App}, Data: ListRuns{}, Result: ListRunsResult{}, Since: 1, Doc: "Lists the runs of a machine."},
+	{Type: RPCMachineInfo, Kind: RPC, From: []Peer{App}, Data: MachineRequest{}, Result: MachineInfo{}, OfMachine: true, Since: 1, Doc: "Describes a machine."},
+	{Type: RPCMachineDoctor, Kind: RPC, From: []Peer{App}, Data: MachineRequest{}, Result: MachineDoctor{}, OfMachine: true, Since: 1, Doc: "Describes a machine and its problems."},
+	{Type: RPCMachineCapabilities, Kind: RPC, From: []Peer{App}, Data: MachineRequest{}, Result: MachineCapabilities{}, OfMachine: true, Since: 1, Doc: "Lists the capabilities of a machine."},
+	{Type: RPCTailLog, Kind: RPC, From: []Peer{App}, Data: TailLog{}, Result: LogTail{}, OfMachine: true, Since: 1, Doc: "Returns the end of the machine's log."},
 	{Type: RPCResponse, Kind: Exchange, From: []Peer{Machine, Server}, Data: Response{}, Since: 1, Doc: "The response to an RPC, sent only to its sender."},
 }

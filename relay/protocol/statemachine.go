@@ -62,13 +62,13 @@ func (m *StateMachine) IsFinal(state string) bool {
 
 // RunMachine is the state machine of runs.
 var RunMachine = StateMachine{"run", []Step{
-	{None, "started", "running"},
-	{"running", "waits", "awaiting_input"}, {"awaiting_input", "input", "running"},
-	{"running", "asks", "awaiting_approval"}, {"awaiting_input", "asks", "awaiting_approval"},
-	{"awaiting_approval", "resolved", "running"}, {"awaiting_approval", "resolved while it waits", "awaiting_input"},
-	{"running", "exited", "exited"}, {"awaiting_input", "exited", "exited"}, {"awaiting_approval", "exited", "exited"}, {"lost", "exited", "exited"},
-	{"running", "absent", "lost"}, {"awaiting_input", "absent", "lost"}, {"awaiting_approval", "absent", "lost"},
-	{"lost", "event", "running"}, {"lost", "event while it waits", "awaiting_input"}, {"lost", "event while it asks", "awaiting_approval"},
+	{None, "started", string(StatusRunning)},
+	{string(StatusRunning), "waits", string(StatusAwaitingInput)}, {string(StatusAwaitingInput), "input", string(StatusRunning)},
+	{string(StatusRunning), "asks", string(StatusAwaitingApproval)}, {string(StatusAwaitingInput), "asks", string(StatusAwaitingApproval)},
+	{string(StatusAwaitingApproval), "resolved", string(StatusRunning)}, {string(StatusAwaitingApproval), "resolved while it waits", string(StatusAwaitingInput)},
+	{string(StatusRunning), "exited", string(StatusExited)}, {string(StatusAwaitingInput), "exited", string(StatusExited)}, {string(StatusAwaitingApproval), "exited", string(StatusExited)}, {string(StatusLost), "exited", string(StatusExited)},
+	{string(StatusRunning), "absent", string(StatusLost)}, {string(StatusAwaitingInput), "absent", string(StatusLost)}, {string(StatusAwaitingApproval), "absent", string(StatusLost)},
+	{string(StatusLost), "event", string(StatusRunning)}, {string(StatusLost), "event while it waits", string(StatusAwaitingInput)}, {string(StatusLost), "event while it asks", string(StatusAwaitingApproval)},
 }}
 
 // InputMachine is the state machine of inputs and stops.
@@ -116,26 +116,69 @@ func (s InputState) After(on Outcome) (to InputState, ok bool) {
 // IsFinal reports whether s has no outgoing transitions.
 func (s InputState) IsFinal() bool { return InputMachine.IsFinal(string(s)) }
 
+// RequestState is a state of RequestMachine.
+type RequestState string
+
+// The states of requests.
+const (
+	RequestOpen      RequestState = "open"
+	RequestDecided   RequestState = "decided" // the machine has not applied the decision
+	RequestResolved  RequestState = "resolved"
+	RequestWithdrawn RequestState = "withdrawn"
+	RequestExpired   RequestState = "expired"
+)
+
 // RequestMachine is the state machine of requests.
 var RequestMachine = StateMachine{"request", []Step{
-	{None, "asked", "open"},
-	{"open", "decided", "decided"},
-	{"decided", "applied", "resolved"}, {"decided", "rejected", "open"},
-	{"open", "withdrawn", "withdrawn"}, {"decided", "withdrawn", "withdrawn"},
-	{"open", "expired", "expired"}, {"decided", "expired", "expired"},
-	{"open", "resolved elsewhere", "resolved"},
-	{"open", "run exited", "withdrawn"}, {"decided", "run exited", "withdrawn"},
+	{None, "asked", string(RequestOpen)},
+	{string(RequestOpen), "decided", string(RequestDecided)},
+	{string(RequestDecided), "applied", string(RequestResolved)}, {string(RequestDecided), "rejected", string(RequestOpen)},
+	{string(RequestOpen), "withdrawn", string(RequestWithdrawn)}, {string(RequestDecided), "withdrawn", string(RequestWithdrawn)},
+	{string(RequestOpen), "expired", string(RequestExpired)}, {string(RequestDecided), "expired", string(RequestExpired)},
+	{string(RequestOpen), "resolved elsewhere", string(RequestResolved)},
+	{string(RequestOpen), "run exited", string(RequestWithdrawn)}, {string(RequestDecided), "run exited", string(RequestWithdrawn)},
 }}
+
+// CallState is a state of RPCMachine.
+type CallState string
+
+// The states of RPCs whose end is open.
+const (
+	CallAsked   CallState = "asked"
+	CallRunning CallState = "running"
+	CallWaiting CallState = "waiting" // for an approval
+)
+
+// CallEvent is an event of RPCMachine.
+type CallEvent string
+
+// The events of RPCs that the server observes.
+const (
+	CallBegun            CallEvent = "begun"
+	CallGated            CallEvent = "gated"
+	CallApproved         CallEvent = "approved"
+	CallAnswered         CallEvent = "answered"
+	CallMachineLost      CallEvent = "machine lost"
+	CallMachineLostGated CallEvent = "machine lost, gated"
+)
 
 // RPCMachine is the state machine of RPCs.
 var RPCMachine = StateMachine{"rpc", []Step{
-	{None, "asked", "asked"},
-	{"asked", "begun", "running"}, {"asked", "gated", "waiting"}, {"waiting", "approved", "running"},
-	{"waiting", "denied", "denied"}, {"waiting", "expired", "expired"}, {"waiting", "withdrawn", "withdrawn"},
-	{"running", "answered", "answered"}, {"running", "failed", "failed"},
-	{"asked", "machine lost", "asked"}, {"running", "machine lost", "asked"},
-	{"asked", "machine lost, gated", "indeterminate"}, {"running", "machine lost, gated", "indeterminate"},
+	{None, "asked", string(CallAsked)},
+	{string(CallAsked), string(CallBegun), string(CallRunning)}, {string(CallAsked), string(CallGated), string(CallWaiting)},
+	{string(CallWaiting), string(CallApproved), string(CallRunning)}, {string(CallWaiting), "denied", "denied"},
+	{string(CallWaiting), "expired", "expired"}, {string(CallWaiting), "withdrawn", "withdrawn"},
+	{string(CallRunning), string(CallAnswered), "answered"}, {string(CallRunning), "failed", "failed"},
+	{string(CallAsked), string(CallMachineLost), string(CallAsked)}, {string(CallRunning), string(CallMachineLost), string(CallAsked)},
+	{string(CallAsked), string(CallMachineLostGated), "indeterminate"}, {string(CallRunning), string(CallMachineLostGated), "indeterminate"},
 }}
+
+// After returns the state that follows from s after an event. If the transition is invalid, ok is
+// false and to is s.
+func (s CallState) After(on CallEvent) (to CallState, ok bool) {
+	next, ok := RPCMachine.Next(string(s), string(on))
+	return CallState(next), ok
+}
 
 // StateMachines lists all state machines.
 var StateMachines = []*StateMachine{&RunMachine, &InputMachine, &RequestMachine, &RPCMachine}

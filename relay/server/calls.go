@@ -9,8 +9,8 @@ import (
 
 // step applies a transition to a call. It does nothing if the transition is invalid in the call's
 // state.
-func step(c *store.Call, on string) {
-	if to, ok := protocol.RPCMachine.Next(c.State, on); ok {
+func step(c *store.Call, on protocol.CallEvent) {
+	if to, ok := c.State.After(on); ok {
 		c.State = to
 	}
 }
@@ -77,7 +77,7 @@ func (cs *calls) handleAnswer(s *Server, h *machine, e *protocol.Envelope) {
 	starts, by := false, ""
 	if waiting {
 		c.answered = true
-		starts, by = c.row.Type == "rpc.run.start", c.row.By
+		starts, by = c.row.Type == protocol.RPCStartRun, c.row.By
 	}
 	cs.mu.Unlock()
 	if !waiting {
@@ -90,8 +90,8 @@ func (cs *calls) handleAnswer(s *Server, h *machine, e *protocol.Envelope) {
 		out.Data = withMember(e.Data, "error_code", protocol.Internal)
 	}
 	s.moveCall(request, func(c *store.Call) {
-		step(c, "begun")
-		step(c, "answered")
+		step(c, protocol.CallBegun)
+		step(c, protocol.CallAnswered)
 		c.Answer = string(out.Append(nil))
 	})
 	if starts {
@@ -139,14 +139,14 @@ func (cs *calls) observe(s *Server, all []store.Incoming) {
 		if !follows {
 			continue
 		}
-		asked, approved := e.Type == protocol.RunPermissionRequested, store.Text(e.Data, "decision") == "approve"
+		asked, approved := e.Type == protocol.RunPermissionRequested, store.Text(e.Data, "decision") == protocol.DecisionApprove
 		cs.enqueue(s, func() {
 			s.moveCall(request, func(c *store.Call) {
 				switch ends := s.now() + protocol.RPCTimeout.Milliseconds(); {
 				case asked:
-					step(c, "gated")
+					step(c, protocol.CallGated)
 				case approved:
-					step(c, "approved")
+					step(c, protocol.CallApproved)
 					c.Ends = ends + c.ExtendMS
 				default:
 					c.Ends = ends // not approved: the machine must answer within RPCTimeout
@@ -190,8 +190,8 @@ func (cs *calls) machineLost(s *Server, h *machine) {
 // answerIndeterminate answers a gated call whose machine is lost with an error, because its result
 // is unknown. It does nothing if the call still waits for its approval.
 func (s *Server) answerIndeterminate(c *store.Call) {
-	if c.Gated && c.Gen != 0 && c.State != "waiting" {
-		step(c, "machine lost, gated")
+	if c.Gated && c.Gen != 0 && c.State != protocol.CallWaiting {
+		step(c, protocol.CallMachineLostGated)
 		s.setAnswer(c, protocol.RPCCode(protocol.Internal), "indeterminate: the machine was lost while it did this")
 	}
 }
@@ -220,7 +220,7 @@ func (cs *calls) resend(s *Server, h *machine) {
 				return
 			}
 			if c.Gen != 0 && !c.Gated {
-				step(c, "machine lost")
+				step(c, protocol.CallMachineLost)
 			}
 			push, c.Gen = !c.Gated || c.Gen == 0, gen
 		})

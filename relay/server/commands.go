@@ -17,7 +17,7 @@ import (
 )
 
 func stateOf(c *store.Command, why string) protocol.State {
-	return protocol.State{ID: c.ID, Kind: c.Kind, RunID: c.RunID, State: string(c.State), Error: why, By: c.By}
+	return protocol.State{ID: c.ID, Kind: c.Kind, RunID: c.RunID, State: c.State, Error: why, By: c.By}
 }
 
 // payload is the stored form of a command until it is final.

@@ -148,7 +148,7 @@ func (h *machine) handleResult(e *protocol.Envelope) {
 }
 
 func (h *machine) recordResult(run string, d *protocol.CommandDone) (*store.Command, bool, error) {
-	why, state := d.Error, protocol.InputState(d.State)
+	why, state := d.Error, d.State
 	if why == "" && state == protocol.InputExpired {
 		why = string(protocol.Expired)
 	}

@@ -101,7 +101,7 @@ func TestClocks(t *testing.T) {
 			e.RunID = run
 			a.Raw(e.Append(nil))
 		}
-		state := func(id, want string) {
+		state := func(id string, want protocol.InputState) {
 			t.Helper()
 			e := a.Next(protocol.CommandState)
 			if d, err := protocol.Decode[protocol.State](&e); err != nil || d.ID != id || d.State != want {

@@ -161,7 +161,7 @@ func (s *Server) await(w http.ResponseWriter, r *http.Request, c *call) {
 	answer, state := c.answer, c.row.State
 	s.calls.mu.Unlock()
 	if answer == nil {
-		httpguard.Answer(w, http.StatusAccepted, map[string]string{"state": state, "request_id": c.row.ID})
+		httpguard.Answer(w, http.StatusAccepted, map[string]string{"state": string(state), "request_id": c.row.ID})
 		return
 	}
 	httpguard.Answer(w, http.StatusOK, json.RawMessage(answer.Append(nil)))

@@ -250,7 +250,7 @@ func (w *trio) commands() {
 	h.Send(protocol.RunPermissionRequested, "run_a", 2, asked)
 	h.Acked("run_a", 2)
 	a, b := w.two.HelloApp(servertest.Operator, ""), w.three.HelloApp("operator:adam", "")
-	is := func(p *servertest.Peer, id, kind, by string, states ...string) {
+	is := func(p *servertest.Peer, id, kind, by string, states ...protocol.InputState) {
 		w.Helper()
 		for _, s := range states {
 			isState(p, protocol.State{ID: id, Kind: kind, State: s, By: by})

@@ -206,10 +206,10 @@ func (s *Server) newCall(ctx context.Context, who *auth.Identity, e *protocol.En
 	if f != nil {
 		return nil, nil, f
 	}
-	c := &store.Call{ID: request, Type: e.Type, Session: who.ID, By: who.Name, Gated: m.Gated, State: "asked", At: s.now()}
+	c := &store.Call{ID: request, Type: e.Type, Session: who.ID, By: who.Name, Gated: m.Gated, State: protocol.CallAsked, At: s.now()}
 	c.Machine = store.Text(e.Data, "host_id")
-	if !m.OfMachine && (e.Type != "rpc.runs.list" || c.Machine == "") {
-		if e.RunID == "" && e.Type != "rpc.runs.list" {
+	if !m.OfMachine && (e.Type != protocol.RPCListRuns || c.Machine == "") {
+		if e.RunID == "" && e.Type != protocol.RPCListRuns {
 			return nil, nil, refuse(protocol.UnknownRun, "%s requires run_id", e.Type)
 		}
 		r, err := s.visible(ctx, who.Sees, e.RunID)
@@ -227,7 +227,7 @@ func (s *Server) newCall(ctx context.Context, who *auth.Identity, e *protocol.En
 		return nil, nil, f
 	}
 	c.SHA256 = hashOf([]any{c.Type, c.Run, c.Machine, e.Data})
-	if e.Type == "rpc.bash" {
+	if e.Type == protocol.RPCBash {
 		longer := 120 * time.Second
 		if d, err := protocol.Decode[protocol.Bash](e); err == nil && d.TimeoutS != nil {
 			longer = time.Duration(*d.TimeoutS) * time.Second

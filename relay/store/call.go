@@ -16,12 +16,12 @@ import (
 // Call is an RPC to a machine. Requests with the same id are performed once and get the same
 // answer, even if the server that received the first one has stopped.
 type Call struct {
-	ID       string `json:"-"`
-	State    string `json:"-"` // state of protocol.RPCMachine
-	Machine  string `json:"-"`
-	Gen      int64  `json:"-"` // generation of the machine's connection that sent the call; 0 if it was not sent
-	Answer   string `json:"-"` // the rpc.response in JSON; "" while there is none
-	At, Ends int64  `json:"-"` // in Unix ms: time of the last change; deadline, or 0 if there is none
+	ID       string             `json:"-"`
+	State    protocol.CallState `json:"-"`
+	Machine  string             `json:"-"`
+	Gen      int64              `json:"-"` // generation of the machine's connection that sent the call; 0 if it was not sent
+	Answer   string             `json:"-"` // the rpc.response in JSON; "" while there is none
+	At, Ends int64              `json:"-"` // in Unix ms: time of the last change; deadline, or 0 if there is none
 
 	Type     string `json:"type"`
 	Run      string `json:"run,omitempty"`

@@ -158,8 +158,8 @@ func (s *Store) decide(ctx context.Context, tx database, c *Command) error {
 	if err != nil {
 		return s.wrapError("read a request", err)
 	}
-	if q.State != "open" {
-		was := RecordedDecision{Decision: q.State}
+	if q.State != protocol.RequestOpen {
+		was := RecordedDecision{Decision: string(q.State)}
 		err := tx.QueryRowContext(ctx, `SELECT decision, by_name, at, answer FROM decisions WHERE run_id = $1 AND request_id = $2`, c.RunID, c.ID).Scan(&was.Decision, &was.By, &was.At, &was.Answer)
 		if errors.Is(err, sql.ErrNoRows) {
 			was, err = s.resolvedBy(ctx, tx, q)
@@ -187,7 +187,7 @@ func (s *Store) decide(ctx context.Context, tx database, c *Command) error {
 // resolvedBy returns the outcome of a request that the machine closed without a decision from the
 // relay.
 func (s *Store) resolvedBy(ctx context.Context, tx database, q *Request) (RecordedDecision, error) {
-	was := RecordedDecision{Decision: q.State}
+	was := RecordedDecision{Decision: string(q.State)}
 	rows, err := tx.QueryContext(ctx, `SELECT data_json, recv_at FROM events WHERE run_id = $1 AND seq > $2 AND type = 'run.permission_resolved' ORDER BY seq`, q.RunID, q.Seq)
 	if err != nil {
 		return was, err

@@ -31,7 +31,7 @@ type HistoryEntry struct {
 }
 
 // HistoryDecisions lists the values of HistoryEntry.Decision.
-var HistoryDecisions = []string{protocol.DecisionApprove, protocol.DecisionDeny, protocol.DecisionAnswer, "expired", "withdrawn"}
+var HistoryDecisions = []string{protocol.DecisionApprove, protocol.DecisionDeny, protocol.DecisionAnswer, protocol.DecisionExpired, protocol.DecisionWithdrawn}
 
 // HistoryQuery selects decisions. The zero value selects all of them, and Runs those of some runs.
 // Before and BeforeN are the position after which a page begins: the At and the N of the last entry
@@ -161,7 +161,7 @@ func (b *batch) chronicle(r *openRun, e *Event, changes []requestChange) error {
 		if err != nil {
 			return b.s.wrapError("read a request", err)
 		}
-		all = append(all, closed(&r.Run, e, q, c.state))
+		all = append(all, closed(&r.Run, e, q, string(c.state)))
 	}
 	if e.Type == protocol.RunDecision {
 		if entry := decided(&r.Run, e); entry != nil {
@@ -184,7 +184,7 @@ func (e *HistoryEntry) clean() {
 	}
 	e.RequestID = strings.ReplaceAll(e.RequestID, "\x00", "\ufffd")
 	if !slices.Contains(HistoryDecisions, e.Decision) {
-		e.Decision = "withdrawn"
+		e.Decision = protocol.DecisionWithdrawn
 	}
 }
 
@@ -226,7 +226,7 @@ func (h historyTable) fill() error {
 			if err != nil {
 				return h.s.wrapError("read a request", err)
 			}
-			if err := h.add(closed(&x.run, &x.e, q, q.State)); err != nil {
+			if err := h.add(closed(&x.run, &x.e, q, string(q.State))); err != nil {
 				return err
 			}
 		}

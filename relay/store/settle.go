@@ -90,7 +90,7 @@ func (b *batch) markResolved(run, id, decision, answer string) error {
 		return b.end(c, protocol.OutcomeRejected, protocol.AlreadyDecided)
 	case decision == stored || decision == "" || stored == protocol.DecisionAnswer && (decision == protocol.DecisionApprove || decision == protocol.DecisionDeny):
 		return b.end(c, protocol.OutcomeApplied, "") // older machines report an answer as an approval
-	case decision == "expired" || decision == "withdrawn":
+	case decision == protocol.DecisionExpired || decision == protocol.DecisionWithdrawn:
 		return b.end(c, protocol.OutcomeRejected, protocol.Expired)
 	}
 	return b.end(c, protocol.OutcomeRejected, protocol.AlreadyDecided)

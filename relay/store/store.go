@@ -268,5 +268,5 @@ type Request struct {
 	RunID, ID string
 	Seq       int64
 	Data      json.RawMessage // data of the run.permission_requested
-	State     string          // state of protocol.RequestMachine
+	State     protocol.RequestState
 }

@@ -66,8 +66,8 @@ const (
 	Approve   = protocol.DecisionApprove
 	Deny      = protocol.DecisionDeny
 	Answer    = protocol.DecisionAnswer // an approval with an answer to a question
-	Withdrawn = "withdrawn"
-	Expired   = "expired"
+	Withdrawn = protocol.DecisionWithdrawn
+	Expired   = protocol.DecisionExpired
 )
 
 // Decision is the outcome of a request. It is either the decision of a user, or describes why the

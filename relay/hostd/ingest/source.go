@@ -113,7 +113,7 @@ func (s *Sources) Restore(ctx context.Context) error {
 		s.mu.Lock()
 		s.runs[r.id], s.logs[r.id] = r, r.log
 		s.mu.Unlock()
-		r.stopTimer = s.o.After(s.o.ReconnectTimeout, func() { r.end(protocol.Exited{ExitCode: -1, Reason: "lost"}) })
+		r.stopTimer = s.o.After(s.o.ReconnectTimeout, func() { r.end(protocol.Exited{ExitCode: -1, Reason: protocol.ExitedLost}) })
 	}
 	return nil
 }

@@ -27,10 +27,13 @@ import (
 
 // Outcome is the result of a command. State is applied, rejected, expired or indeterminate. Error
 // is the reason if State is not applied.
-type Outcome struct{ State, Error string }
+type Outcome struct {
+	State protocol.InputState
+	Error string
+}
 
 // Applied is the outcome of a successful command.
-var Applied = Outcome{State: "applied"}
+var Applied = Outcome{State: protocol.InputApplied}
 
 // Commands performs commands for the runs of a machine. The commands of a run arrive one after
 // another. The same command may arrive again with the same id, and must then have the same result.

@@ -92,7 +92,7 @@ var commands = map[string]Right{
 	protocol.RunSendInput: Input, protocol.RunSendKeys: Input, protocol.RunResize: Input,
 	protocol.RunStop: Stop, protocol.RunApprove: Decide, protocol.RunDeny: Decide,
 	protocol.RunSubscribe: Read, protocol.RunUnsubscribe: Read, protocol.Hello: Self,
-	"rpc.runs.list": AskMachine, "rpc.run.stop": Stop,
+	protocol.RPCListRuns: AskMachine, protocol.RPCStopRun: Stop,
 }
 
 // OfMessage returns the right that an app needs to send a type of message. The second result is

@@ -122,7 +122,7 @@ func (p *Push) notifyRequests(ctx context.Context, run *store.Run, first bool) e
 		is[q.ID] = true
 		n, noted := was[q.ID]
 		switch {
-		case q.State != "open" || noted && (n.Sent || !first):
+		case q.State != protocol.RequestOpen || noted && (n.Sent || !first):
 			continue
 		case !noted:
 			if fresh, err := p.c.Store.ClaimNotice(ctx, run.ID, q.ID); err != nil || !fresh {

@@ -271,7 +271,7 @@ func calls(t *testing.T, open Opener) {
 	record := audit.Record{Kind: "rpc", Actor: audit.Actor{Type: "user", Name: "eve"}}
 	add := func(c store.Call) (*store.Call, bool) {
 		t.Helper()
-		c.Machine, c.State, c.Type, c.SHA256, c.Frame = "host_a", "asked", "rpc.bash", "s", []byte(`{"a":1}`)
+		c.Machine, c.State, c.Type, c.SHA256, c.Frame = "host_a", "asked", protocol.RPCBash, "s", []byte(`{"a":1}`)
 		out, fresh, err := f.AddCall(ctx, c, record)
 		if err != nil {
 			t.Fatal(err)
@@ -318,7 +318,7 @@ func calls(t *testing.T, open Opener) {
 			t.Errorf("answered call = %+v, %v; want the first answer and no frame", c, err)
 		}
 	}
-	if c, err := f.Call(ctx, "c1"); err != nil || c.State != "answered" || c.At != 50 || c.Type != "rpc.bash" {
+	if c, err := f.Call(ctx, "c1"); err != nil || c.State != "answered" || c.At != 50 || c.Type != protocol.RPCBash {
 		t.Errorf("stored call = %+v, %v; want answered at 50", c, err)
 	}
 	if _, err := f.MoveCall(ctx, "no", 1, func(*store.Call) {}); !errors.Is(err, store.ErrUnknown) {

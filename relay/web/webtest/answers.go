@@ -64,25 +64,25 @@ func Answer(machine *servertest.Peer) {
 // answerOf returns a machine's answer to an RPC, or nil if the machine does not support the RPC.
 func answerOf(typ, at, q string) any {
 	switch typ {
-	case "rpc.fs.list":
+	case protocol.RPCListDir:
 		return listed(at)
-	case "rpc.fs.read":
+	case protocol.RPCReadFile:
 		text, ok := sampleFiles[at]
 		if !ok {
 			return nil
 		}
 		return protocol.ReadFileResult{Path: at, Content: text, Size: int64(len(text)), SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(text)))}
-	case "rpc.fs.search":
+	case protocol.RPCSearch:
 		return found(q)
-	case "rpc.git.status":
+	case protocol.RPCGitStatus:
 		return protocol.GitResult{Stdout: "On branch fix/tax-rounding\nChanges not staged for commit:\n\tmodified:   checkout/total.go\n"}
-	case "rpc.git.diff":
+	case protocol.RPCGitDiff:
 		return protocol.GitResult{Stdout: "diff --git a/checkout/total.go b/checkout/total.go\nindex 83db48f..bf2a9c1 100644\n" + sampleDiff}
-	case "rpc.host.info":
+	case protocol.RPCMachineInfo:
 		return health.MachineInfo
-	case "rpc.host.doctor":
+	case protocol.RPCMachineDoctor:
 		return health
-	case "rpc.host.logs.tail":
+	case protocol.RPCTailLog:
 		return protocol.LogTail{Path: "/home/ann/.local/state/concerto/hostd.log", Text: "09:12:03 connected to http://127.0.0.1:8787 as desk\n09:12:04 run_claude: claude, in /home/ann/shop\n09:14:40 run_claude: asks (bash), sent to the server as 41\n"}
 	}
 	return nil

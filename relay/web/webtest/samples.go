@@ -53,8 +53,8 @@ func (r *Relay) Samples() {
 
 	messages := Begin(ci, "run_ndjson", Data{"tool": "reviewer", "source": "ndjson", "command": "python3 review.py", "cwd": "/srv/review", "title": "review of #481"})
 	messages.Write("reading 14 files\n")
-	messages.Send(protocol.ToolCall, Data{"request_id": "t1", "tool": "rpc.fs.read", "actor": "web", "args": Data{"path": "checkout/total.go"}})
-	messages.Send(protocol.ToolResult, Data{"request_id": "t1", "tool": "rpc.fs.read", "actor": "web", "ok": true, "duration_ms": 3, "result": Data{"path": "checkout/total.go", "bytes": 1840}})
+	messages.Send(protocol.ToolCall, Data{"request_id": "t1", "tool": protocol.RPCReadFile, "actor": "web", "args": Data{"path": "checkout/total.go"}})
+	messages.Send(protocol.ToolResult, Data{"request_id": "t1", "tool": protocol.RPCReadFile, "actor": "web", "ok": true, "duration_ms": 3, "result": Data{"path": "checkout/total.go", "bytes": 1840}})
 	messages.Write("two remarks so far\n")
 	messages.Stored()
 
@@ -74,7 +74,7 @@ func (r *Relay) Samples() {
 	pty.Write("\x1b[1mI read checkout/total.go.\x1b[0m Taxes are rounded for each item, which loses cents.\r\n\r\nI will round once, at the end, and add a test.\r\n")
 	pty.Send(protocol.RunInput, Data{"actor": "web", "input_id": "i1", "text_redacted": "yes, and keep the old name of the function\n", "text_sha256": strings.Repeat("0", 64), "by": "ann"})
 	pty.Write("\x1b[32m✓\x1b[0m Understood. The name stays.\r\n")
-	pty.Ask("w1", Data{"prompt": "Write checkout/total.go", "op_tool": "rpc.fs.write", "op_args": Data{"path": "checkout/total.go", "bytes": 1912, "content_preview": "package checkout\n\n…", "content_truncated": true},
+	pty.Ask("w1", Data{"prompt": "Write checkout/total.go", "op_tool": protocol.RPCWriteFile, "op_args": Data{"path": "checkout/total.go", "bytes": 1912, "content_preview": "package checkout\n\n…", "content_truncated": true},
 		"op_args_summary": "checkout/total.go, 1912 bytes", "args_sha256": "3f9a1c77" + strings.Repeat("ab", 28), "risk": "low", "diff": sampleDiff, "from": Data{"kind": "rpc"}})
 	pty.Ask("b1", Data{"prompt": "Run a command", "op_tool": "bash", "op_args": Data{"cmd": "git push --force-with-lease origin fix/tax-rounding && gh pr create --fill"}, "op_args_summary": "git push --force-with-lease origin fix/tax-rou…",
 		"args_sha256": "c41d00e9" + strings.Repeat("cd", 28), "risk": "high", "approve_text": "y\n", "deny_text": "n\n", "from": Data{"kind": "pty"}})
