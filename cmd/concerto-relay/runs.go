@@ -163,56 +163,17 @@ func (a *app) listRuns(all []json.RawMessage, flags string) error {
 func requestLines(q *protocol.PermissionRequested, run, flags string, maxCells int) (asks, command string) {
 	asks, answer := requestText(q.Prompt, maxCells), ""
 	if q.Redacted {
-		asks += " (secrets are redacted)"
+		asks += protocol.RedactedNote
 	}
 	if q.ApproveText != "" && len(q.Questions) == 0 {
 		asks += fmt.Sprintf("  (approving types %s, denying %s)", requestText(q.ApproveText, 40), requestText(q.DenyText, 40))
 	}
 	// The run, which is not trusted, defines the form. The form stays out of the command, because
 	// users paste the command into a shell.
-	if form := answerForm(q); form != "" {
+	if form := q.AnswerForm(); form != "" {
 		asks, answer = asks+"  answer: "+displayText(form, 200), " --answer JSON"
 	}
 	return asks, fmt.Sprintf("concerto-relay approve %s %s%s%s", run, shellWord(displayText(q.RequestID, 64)), answer, flags)
-}
-
-// answerForm returns the form of the JSON answer that a request requires, or "" if approving the
-// request needs no answer.
-func answerForm(q *protocol.PermissionRequested) string {
-	if len(q.Questions) == 0 || !q.IsQuestion() || q.IsSecret() && q.From != nil && q.From.Kind == protocol.FromTerminal {
-		return ""
-	}
-	if one := &q.Questions[0]; len(q.Questions) == 1 && one.ID == protocol.WholeAnswer {
-		if one.Kind == protocol.KindConfirm {
-			return ""
-		}
-		return formOf(one)
-	}
-	var members []string
-	for i := range q.Questions {
-		members = append(members, fmt.Sprintf("%q: %s", q.Questions[i].ID, formOf(&q.Questions[i])))
-	}
-	return "{" + strings.Join(members, ", ") + "}"
-}
-
-// formOf returns the form of a question's answer as an example or a list of choices.
-func formOf(q *protocol.Question) string {
-	var values []string
-	for _, o := range q.Options {
-		values = append(values, string(o.Value))
-	}
-	all := strings.Join(values, " | ")
-	switch {
-	case q.Kind == protocol.KindConfirm:
-		return "true | false"
-	case q.Kind == protocol.KindMulti:
-		return "[" + all + "]"
-	case len(values) > 0:
-		return all
-	case q.Kind == protocol.KindText:
-		return `"…"`
-	}
-	return "…"
 }
 
 // displayText returns an untrusted text as one line without control characters, cut to a width of
