@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/concerto-lang/concerto/internal/relaycli/connect"
+	"github.com/concerto-lang/concerto/internal/relaycli/console"
+	"github.com/concerto-lang/concerto/internal/relaycli/runs"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
@@ -144,10 +147,10 @@ func (h *machine) approve(run, id string, args ...string) {
 
 func (h *machine) stop(run string) {
 	h.t.Helper()
-	a := &app{environ: h.command().Env, dir: h.dir, places: map[string]string{}}
-	e, err := a.endpointOf(&target{socket: filepath.Join(h.dir, "s")})
+	a := &console.Console{Environ: h.command().Env, Dir: h.dir, Places: map[string]string{}}
+	e, err := connect.EndpointOf(a, &connect.Target{Socket: filepath.Join(h.dir, "s")})
 	if err == nil {
-		err = e.call(h.t.Context(), "POST", runPath(run)+"/stop", protocol.Stop{}, nil)
+		err = e.Call(h.t.Context(), "POST", runs.RunPath(run)+"/stop", protocol.Stop{}, nil)
 	}
 	if err != nil {
 		h.t.Fatal(err)

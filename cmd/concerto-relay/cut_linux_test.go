@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/concerto-lang/concerto/internal/relaycli/connect"
+	"github.com/concerto-lang/concerto/internal/relaycli/console"
+	"github.com/concerto-lang/concerto/internal/relaycli/runs"
 	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 	"github.com/concerto-lang/concerto/relay/hostd/spool"
 	"github.com/concerto-lang/concerto/relay/protocol"
@@ -59,12 +62,12 @@ func TestInterruptedCommandsGetFinalStates(t *testing.T) {
 
 // bash sends a shell command to hostd through the machine of a run, and waits for the result.
 func (h *machine) bash(run, id, cmd string) error {
-	a := &app{environ: h.command().Env, dir: h.dir, places: map[string]string{}}
-	e, err := a.endpointOf(&target{socket: filepath.Join(h.dir, "s")})
+	a := &console.Console{Environ: h.command().Env, Dir: h.dir, Places: map[string]string{}}
+	e, err := connect.EndpointOf(a, &connect.Target{Socket: filepath.Join(h.dir, "s")})
 	if err != nil {
 		return err
 	}
-	return e.call(context.Background(), http.MethodPost, runPath(run)+"/bash", map[string]string{"request_id": id, "cmd": cmd}, nil)
+	return e.Call(context.Background(), http.MethodPost, runs.RunPath(run)+"/bash", map[string]string{"request_id": id, "cmd": cmd}, nil)
 }
 
 // spooledEvents reads a run's events from the spool, without its output and with N for each

@@ -16,6 +16,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/concerto-lang/concerto/internal/relaycli/connect"
+	"github.com/concerto-lang/concerto/internal/relaycli/console"
+	"github.com/concerto-lang/concerto/internal/relaycli/runs"
 	"github.com/concerto-lang/concerto/relay/hostd/spool"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
@@ -335,15 +338,15 @@ func TestHostdKilled(t *testing.T) {
 }
 
 func (h *machine) post(run, id, text string) error {
-	a := &app{environ: h.command().Env, dir: h.dir, places: map[string]string{}}
-	e, err := a.endpointOf(&target{socket: filepath.Join(h.dir, "s")})
+	a := &console.Console{Environ: h.command().Env, Dir: h.dir, Places: map[string]string{}}
+	e, err := connect.EndpointOf(a, &connect.Target{Socket: filepath.Join(h.dir, "s")})
 	if err != nil {
 		return err
 	}
 	var body struct {
 		State string `json:"state"`
 	}
-	if err := e.call(context.Background(), "POST", runPath(run)+"/input", protocol.SendInput{InputID: id, Text: text}, &body); err != nil {
+	if err := e.Call(context.Background(), "POST", runs.RunPath(run)+"/input", protocol.SendInput{InputID: id, Text: text}, &body); err != nil {
 		return err
 	}
 	if body.State != "applied" {

@@ -45,7 +45,7 @@ var Layers = []Layer{
 	{"evals", "results of evals, their statistics, and decisions compared with recorded runs", "internal/eval"},
 	{"api", "the public package", "."},
 	{"editor", "analysis, language server, debugger, REPL, playground", "internal/editor internal/playground"},
-	{"commands", "the command line", "sdk internal/cli cmd"},
+	{"commands", "the command line", "sdk internal/cli internal/relaycli cmd"},
 }
 
 // LayerOf returns the index of a package's layer in Layers, or len(Layers) for a program or a
@@ -341,6 +341,13 @@ var Policy = []Rule{
 	{Package: "internal/eval/runner", Imports: "internal/data/secret internal/engine internal/eval/dataset internal/eval/result internal/process/userfile internal/record/tape"},
 	{Package: "internal/cli/tests/evals", Imports: "ir internal/data/value sema internal/engine/driver internal/eval/dataset internal/eval/runner internal/process/lockfile runtime/world/permit internal/cli/interrupt internal/cli/program internal/cli/runs/locate internal/compile/manifest internal/engine internal/eval/policy internal/record/journal/rundir internal/term/screen internal/cli/console internal/compile/diag internal/eval/result internal/eval/stats internal/eval/summary internal/process/userfile internal/term/cmdline internal/term/terminal internal/text/suggest"},
 	{Package: "internal/cli/tools", Imports: "internal/engine/live internal/term/cmdline internal/cli/console internal/cli/interrupt internal/cli/program internal/compile/diag internal/compile/format internal/compile/manifest internal/data/secret internal/engine internal/text/source runtime/mcp runtime/mcp/mcpport runtime/tool internal/engine/driver runtime/world/emit"},
+	{Package: "internal/relaycli/console", Imports: "internal/process/userfile internal/term/cmdline internal/term/terminal internal/text/suggest internal/text/tomlkeys internal/text/utf8cut relay/protocol relay/server/httpguard"},
+	{Package: "internal/relaycli/connect", Imports: "internal/process/userfile internal/relaycli/console relay/protocol"},
+	{Package: "internal/relaycli/manage", Imports: "internal/process/lockfile internal/process/userfile internal/record/audit internal/relaycli/connect internal/relaycli/console internal/term/cmdline relay/server relay/server/accounts relay/server/auth relay/server/httpguard relay/server/pair relay/store relay/store/postgres relay/store/sqlite"},
+	{Package: "internal/relaycli/daemon", Imports: "internal/process/procgroup/systems internal/process/userfile internal/relaycli/connect internal/relaycli/console internal/relaycli/manage internal/term/cmdline relay/hostd relay/hostd/doctor relay/hostd/hostlog relay/hostd/install relay/hostd/pair relay/hostd/redact relay/protocol relay/ptyholder"},
+	{Package: "internal/relaycli/serve", Imports: "internal/record/journal/postgres internal/relaycli/connect internal/relaycli/console internal/relaycli/daemon internal/relaycli/manage internal/term/cmdline relay/enginemachine relay/hostd relay/nats relay/server relay/server/accounts relay/server/auth relay/server/httpguard relay/server/pair relay/server/push relay/store relay/web"},
+	{Package: "internal/relaycli/runs", Imports: "internal/data/effect internal/data/hostmsg internal/relaycli/connect internal/relaycli/console internal/term/cmdline internal/term/terminal relay/client relay/hostd/socket relay/hostrun relay/protocol relay/server/auth"},
+	{Package: "internal/relaycli", Imports: "internal/process/procgroup internal/relaycli/connect internal/relaycli/console internal/relaycli/daemon internal/relaycli/manage internal/relaycli/runs internal/relaycli/serve internal/term/cmdline relay/protocol relay/server/httpguard"},
 	{Package: "internal/cli", Imports: "internal/cli/project/doctor internal/cli/project/deps internal/engine/driver internal/cli/work internal/term/cmdline internal/cli/console internal/cli/editors internal/process/heap internal/cli/hosts/guards internal/cli/help internal/cli/hosts internal/cli/project internal/cli/runner internal/cli/runs internal/cli/serve internal/cli/tests internal/cli/tests/evals internal/cli/tools internal/process/guard internal/process/procgroup internal/process/sandbox/inside runtime/world/logs internal/cli/engines"},
 	// Programs may import any of the packages above.
 	{Package: "internal/cli/help/gen", Imports: "internal/process/procgroup/systems stdlib"},
@@ -364,7 +371,7 @@ var Policy = []Rule{
 	{Package: "internal/release/run", Imports: "internal/release"},
 	{Package: "cmd/concerto-playground", Imports: "internal/playground/session internal/playground/workbench"},
 	{Package: "cmd/concerto", Imports: "internal/cli"},
-	{Package: "cmd/concerto-relay", Imports: "internal/text/tomlkeys internal/process/procgroup/systems internal/record/journal/postgres relay/enginemachine internal/term/cmdline internal/record/audit internal/data/effect internal/data/hostmsg internal/process/lockfile internal/process/procgroup relay/client internal/text/suggest internal/term/terminal relay/hostd relay/hostd/doctor relay/hostd/hostlog relay/hostd/install relay/hostd/pair relay/hostd/redact relay/ptyholder relay/hostd/socket relay/hostrun relay/nats relay/protocol relay/server/auth relay/server/httpguard relay/store relay/store/postgres relay/store/sqlite relay/server relay/server/pair relay/server/accounts relay/server/push relay/web internal/process/userfile internal/text/utf8cut"},
+	{Package: "cmd/concerto-relay", Imports: "internal/relaycli"},
 	{Package: "bench", Imports: "internal/text/source internal/process/cputime parser sema codegen ir internal/compile/optimize stdlib"},
 	{Package: "bench/caller"},
 	{Package: "bench/runs", Imports: "internal/data/effect vm stdlib internal/engine/driver"},
