@@ -27,7 +27,7 @@ func root(a *console.Console) *cobra.Command {
 		Example:           "  concerto-relay serve\n  concerto-relay run -- claude",
 		SilenceErrors:     true,
 		SilenceUsage:      true,
-		Args:              a.NewUnknown,
+		Args:              a.UnknownCommand,
 		RunE:              func(c *cobra.Command, _ []string) error { return printVersion(a, c, asked) },
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return a.Settings(c) },
 	}

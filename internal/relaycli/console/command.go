@@ -14,14 +14,14 @@ import (
 
 // Group adds subcommands to a command that does nothing by itself.
 func (a *Console) Group(c *cobra.Command, all ...*cobra.Command) *cobra.Command {
-	c.Args = a.NewUnknown
+	c.Args = a.UnknownCommand
 	c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 	c.AddCommand(all...)
 	return c
 }
 
-// NewUnknown returns an error if args is not empty: its first element is no subcommand of c.
-func (a *Console) NewUnknown(c *cobra.Command, args []string) error {
+// UnknownCommand returns an error if args is not empty: its first element is no subcommand of c.
+func (a *Console) UnknownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}

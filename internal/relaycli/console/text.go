@@ -109,8 +109,8 @@ func (a *Console) PrintJSON(v any) error {
 	return err
 }
 
-// JsonLines writes each value as one line of JSON.
-func JsonLines[T any](w io.Writer, all []T) error {
+// JSONLines writes each value as one line of JSON.
+func JSONLines[T any](w io.Writer, all []T) error {
 	out := json.NewEncoder(w)
 	for _, v := range all {
 		if err := out.Encode(v); err != nil {

@@ -91,7 +91,7 @@ func listDecisions(ctx context.Context, a *console.Console, p manager, q *decisi
 			break
 		}
 		if format == "ndjson" {
-			if err := console.JsonLines(a.Stdout, all); err != nil {
+			if err := console.JSONLines(a.Stdout, all); err != nil {
 				return err
 			}
 			all = nil
@@ -99,7 +99,7 @@ func listDecisions(ctx context.Context, a *console.Console, p manager, q *decisi
 	}
 	switch format {
 	case "ndjson":
-		return console.JsonLines(a.Stdout, all)
+		return console.JSONLines(a.Stdout, all)
 	case "json":
 		return json.NewEncoder(a.Stdout).Encode(all)
 	}

@@ -122,7 +122,7 @@ func tokenListCommand(a *console.Console, w *managerFlags) *cobra.Command {
 					return err
 				}
 				if !format.IsText() {
-					return console.JsonLines(a.Stdout, all)
+					return console.JSONLines(a.Stdout, all)
 				}
 				rows := [][]string{{"ID", "KIND", "NAME", "USER", "ROLE", "RUNS", "EXPIRES"}}
 				for _, t := range all {

@@ -68,7 +68,7 @@ func userListCommand(a *console.Console, w *managerFlags) *cobra.Command {
 					return err
 				}
 				if !format.IsText() {
-					return console.JsonLines(a.Stdout, all)
+					return console.JSONLines(a.Stdout, all)
 				}
 				rows := [][]string{{"NAME", "ROLE"}}
 				for _, u := range all {
