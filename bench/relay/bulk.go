@@ -44,7 +44,7 @@ func (l *lab) fill(n int) (*spool.Spool, error) {
 // send sends the spool to a server. It returns the time until the server has acknowledged all
 // events.
 func (l *lab) send(s *spool.Spool, n int) (time.Duration, error) {
-	k, err := link.New(link.Options{URL: l.url, HostID: "host_spool", Token: func() (string, error) { return "secret", nil }, Agent: "bench/1", Instance: "one", Spool: s})
+	k, err := link.New(link.Options{URL: l.url, MachineID: "host_spool", Token: func() (string, error) { return "secret", nil }, Agent: "bench/1", Instance: "one", Spool: s})
 	if err != nil {
 		return 0, err
 	}

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/concerto-lang/concerto/internal/relaycli/connect"
+	"github.com/concerto-lang/concerto/internal/relaycli/console"
+	"github.com/concerto-lang/concerto/internal/relaycli/runs"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
@@ -32,7 +35,7 @@ echo '{"type":"result","text":"done it"}'
 `
 
 // request waits for a request of the run that contains text, and returns it.
-func (h *host) request(run, text string) protocol.PermissionRequested {
+func (h *machine) request(run, text string) protocol.PermissionRequested {
 	h.t.Helper()
 	e := h.until(run, protocol.RunPermissionRequested, text)
 	q, err := protocol.Decode[protocol.PermissionRequested](&e)
@@ -47,7 +50,7 @@ func (h *host) request(run, text string) protocol.PermissionRequested {
 // while the question was open. The run exits with the host's exit code.
 func TestRunNDJSON(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newMachine(t)
 	script := filepath.Join(h.dir, "host")
 	if err := os.WriteFile(script, []byte(asksAll), 0o700); err != nil {
 		t.Fatal(err)
@@ -127,7 +130,7 @@ func TestRunNDJSON(t *testing.T) {
 
 // approve approves a request. After a restart of hostd, it repeats the command until the run has
 // reconnected.
-func (h *host) approve(run, id string, args ...string) {
+func (h *machine) approve(run, id string, args ...string) {
 	h.t.Helper()
 	for range 100 {
 		c := h.command(append([]string{"approve", run, id}, args...)...)
@@ -142,12 +145,12 @@ func (h *host) approve(run, id string, args ...string) {
 	h.t.Fatal("the run did not reconnect")
 }
 
-func (h *host) stop(run string) {
+func (h *machine) stop(run string) {
 	h.t.Helper()
-	a := &app{environ: h.command().Env, dir: h.dir, places: map[string]string{}}
-	e, err := a.endpointOf(&target{socket: filepath.Join(h.dir, "s")})
+	a := &console.Console{Environ: h.command().Env, Dir: h.dir, Places: map[string]string{}}
+	e, err := connect.EndpointOf(a, &connect.Target{Socket: filepath.Join(h.dir, "s")})
 	if err == nil {
-		err = e.call(h.t.Context(), "POST", runPath(run)+"/stop", protocol.Stop{}, nil)
+		err = e.Call(h.t.Context(), "POST", runs.RunPath(run)+"/stop", protocol.Stop{}, nil)
 	}
 	if err != nil {
 		h.t.Fatal(err)
@@ -166,7 +169,7 @@ func TestRunACP(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := newHost(t)
+	h := newMachine(t)
 	h.start()
 	run := strings.TrimSpace(h.do(0, "run", "--detach", "--acp", "--tool", "coder", "--", exe, "replay", wire))
 	q := h.request(run, "Which task should coder do?")

@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/concerto-lang/concerto/internal/relaycli/connect"
+	"github.com/concerto-lang/concerto/internal/relaycli/console"
+	"github.com/concerto-lang/concerto/internal/relaycli/runs"
 	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 	"github.com/concerto-lang/concerto/relay/hostd/spool"
 	"github.com/concerto-lang/concerto/relay/protocol"
@@ -17,12 +20,12 @@ import (
 
 var took = regexp.MustCompile(`"duration_ms":\d+`)
 
-// TestInterruptedCommandsGetFinalStates kills hostd while a host waits for two commands. After the
-// restart, each command must have one final state: the command without an approval was withdrawn,
-// and the result of the approved one, which had begun, is unknown.
+// TestInterruptedCommandsGetFinalStates kills hostd while a machine waits for two commands. After
+// the restart, each command must have one final state: the command without an approval was
+// withdrawn, and the result of the approved one, which had begun, is unknown.
 func TestInterruptedCommandsGetFinalStates(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newMachine(t)
 	h.start()
 	run := h.detached("read x")
 	asked := make(chan error, 2)
@@ -57,19 +60,19 @@ func TestInterruptedCommandsGetFinalStates(t *testing.T) {
 	}
 }
 
-// bash sends a shell command to hostd through the host of a run, and waits for the result.
-func (h *host) bash(run, id, cmd string) error {
-	a := &app{environ: h.command().Env, dir: h.dir, places: map[string]string{}}
-	e, err := a.endpointOf(&target{socket: filepath.Join(h.dir, "s")})
+// bash sends a shell command to hostd through the machine of a run, and waits for the result.
+func (h *machine) bash(run, id, cmd string) error {
+	a := &console.Console{Environ: h.command().Env, Dir: h.dir, Places: map[string]string{}}
+	e, err := connect.EndpointOf(a, &connect.Target{Socket: filepath.Join(h.dir, "s")})
 	if err != nil {
 		return err
 	}
-	return e.call(context.Background(), http.MethodPost, runPath(run)+"/bash", map[string]string{"request_id": id, "cmd": cmd}, nil)
+	return e.Call(context.Background(), http.MethodPost, runs.RunPath(run)+"/bash", map[string]string{"request_id": id, "cmd": cmd}, nil)
 }
 
 // spooledEvents reads a run's events from the spool, without its output and with N for each
 // duration. hostd must not be running.
-func (h *host) spooledEvents(run string) (all []string) {
+func (h *machine) spooledEvents(run string) (all []string) {
 	h.t.Helper()
 	s, err := spool.Open(context.Background(), filepath.Join(h.dir, "state", "spool.db"), spool.Options{})
 	if err != nil {

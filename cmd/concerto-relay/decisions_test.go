@@ -22,16 +22,16 @@ func decided(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.AddHost(t.Context(), store.Host{ID: "host_a", TokenHash: "x"}); err != nil {
+	if _, err := s.AddMachine(t.Context(), store.Machine{ID: "host_a", TokenHash: "x"}); err != nil {
 		t.Fatal(err)
 	}
-	gen, err := s.TakeOver(t.Context(), store.Takeover{Host: "host_a", At: 1})
+	gen, err := s.TakeOver(t.Context(), store.Takeover{Machine: "host_a", At: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var all []store.Incoming
 	add := func(run string, seq int64, typ, data string) {
-		all = append(all, store.Incoming{HostID: "host_a", Gen: gen, At: 1_700_000_000_000 + int64(len(all))*1000,
+		all = append(all, store.Incoming{MachineID: "host_a", Gen: gen, At: 1_700_000_000_000 + int64(len(all))*1000,
 			Envelope: &protocol.Envelope{Type: typ, TS: "2025-01-01T00:00:00Z", RunID: run, Seq: seq, Data: json.RawMessage(data)}})
 	}
 	add("run_a", 1, protocol.RunStarted, `{"tool":"claude","cwd":"/w","command":"claude"}`)
@@ -83,7 +83,7 @@ func TestDecisions(t *testing.T) {
 			t.Errorf("%v: %d decisions as ndjson, want 131", where, got)
 		}
 		var all []server.HistoryRow
-		if err := json.Unmarshal([]byte(list("--limit", "120", "--by", "ann", "--format", "json")), &all); err != nil || len(all) != 120 || all[119].Line != "make 1" || all[0].HostID != "host_a" || all[0].At != "2023-11-14T22:17:39.000Z" {
+		if err := json.Unmarshal([]byte(list("--limit", "120", "--by", "ann", "--format", "json")), &all); err != nil || len(all) != 120 || all[119].Line != "make 1" || all[0].MachineID != "host_a" || all[0].At != "2023-11-14T22:17:39.000Z" {
 			t.Errorf("%v: decisions of ann = %d %+v, %v", where, len(all), all, err)
 		}
 		for want, args := range map[int][]string{10: {"--by", "bob"}, 1: {"--decision", "deny"}, 0: {"--host", "other"}, 130: {"--run", "run_a", "--limit", "1000"}} {

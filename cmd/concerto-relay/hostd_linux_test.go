@@ -16,12 +16,15 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/concerto-lang/concerto/internal/relaycli/connect"
+	"github.com/concerto-lang/concerto/internal/relaycli/console"
+	"github.com/concerto-lang/concerto/internal/relaycli/runs"
 	"github.com/concerto-lang/concerto/relay/hostd/spool"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// host is a directory with the state of a hostd, which tests start and kill.
-type host struct {
+// machine is a directory with the state of a hostd, which tests start and kill.
+type machine struct {
 	t     *testing.T
 	dir   string
 	flags []string
@@ -30,12 +33,12 @@ type host struct {
 	log   io.Writer // receives what hostd logs once it serves
 }
 
-func newHost(t *testing.T, flags ...string) *host {
+func newMachine(t *testing.T, flags ...string) *machine {
 	dir, err := os.MkdirTemp("", "hostd") // the length of a socket's path is limited, and t.TempDir returns long paths
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &host{t: t, dir: dir, flags: flags, log: io.Discard}
+	h := &machine{t: t, dir: dir, flags: flags, log: io.Discard}
 	t.Cleanup(func() {
 		h.kill()
 		for _, r := range h.pids() {
@@ -48,7 +51,7 @@ func newHost(t *testing.T, flags ...string) *host {
 
 // pids returns the ids of the processes that hold runs, of a separate hostd or of a server with
 // --with-hostd.
-func (h *host) pids() (all []int) {
+func (h *machine) pids() (all []int) {
 	own, _ := filepath.Glob(filepath.Join(h.dir, "state", "runs", "*", "run.json"))
 	server, _ := filepath.Glob(filepath.Join(h.dir, ".local", "state", "concerto", "hostd", "runs", "*", "run.json"))
 	for _, file := range append(own, server...) {
@@ -63,8 +66,8 @@ func (h *host) pids() (all []int) {
 	return all
 }
 
-// command returns the command with these arguments and the environment of this host.
-func (h *host) command(args ...string) *exec.Cmd {
+// command returns the command with these arguments and the environment of this machine.
+func (h *machine) command(args ...string) *exec.Cmd {
 	exe, err := os.Executable()
 	if err != nil {
 		h.t.Fatal(err)
@@ -80,7 +83,7 @@ func (h *host) command(args ...string) *exec.Cmd {
 }
 
 // start starts hostd and waits until it accepts requests.
-func (h *host) start() {
+func (h *machine) start() {
 	h.t.Helper()
 	ready := filepath.Join(h.dir, "ready")
 	if err := os.Remove(ready); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -106,7 +109,7 @@ func (h *host) start() {
 }
 
 // kill kills hostd with SIGKILL.
-func (h *host) kill() {
+func (h *machine) kill() {
 	if h.hostd != nil {
 		_ = h.hostd.Process.Kill()
 		_ = h.hostd.Wait()
@@ -115,7 +118,7 @@ func (h *host) kill() {
 }
 
 // do runs a command until it exits, checks that its exit code is want, and returns its output.
-func (h *host) do(want int, args ...string) string {
+func (h *machine) do(want int, args ...string) string {
 	h.t.Helper()
 	c := h.command(args...)
 	var out, errs bytes.Buffer
@@ -130,14 +133,14 @@ func (h *host) do(want int, args ...string) string {
 	return out.String()
 }
 
-func (h *host) detached(cmd string) string {
+func (h *machine) detached(cmd string) string {
 	h.t.Helper()
 	return strings.TrimSpace(h.do(0, "run", "--detach", "--title", "a test", "--", cmd))
 }
 
 // until follows a run until it has an event of this type whose data contains text, and returns the
 // event.
-func (h *host) until(run, typ, text string) protocol.Envelope {
+func (h *machine) until(run, typ, text string) protocol.Envelope {
 	h.t.Helper()
 	c := h.command("attach", run, "--format", "ndjson")
 	out, err := c.StdoutPipe()
@@ -178,7 +181,7 @@ func (h *host) until(run, typ, text string) protocol.Envelope {
 // must reject invalid settings.
 func TestHostd(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newMachine(t)
 	if out := h.do(2, "runs"); !strings.Contains(out, "no hostd serves") {
 		t.Errorf("output of runs without hostd = %s, want \"no hostd serves\"", out)
 	}
@@ -267,7 +270,7 @@ func TestHostd(t *testing.T) {
 // processes of its runs must not.
 func TestNohup(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newMachine(t)
 	h.nohup = true
 	h.start()
 	if err := h.hostd.Process.Signal(syscall.SIGHUP); err != nil {
@@ -289,7 +292,7 @@ func TestHostdKilled(t *testing.T) {
 	if testing.Short() {
 		rounds = 2
 	}
-	h := newHost(t)
+	h := newMachine(t)
 	h.start()
 	run := h.detached(`stty -echo; for i in $(seq 4000); do echo "line $i"; done; while read x; do echo "got $x"; [ "$x" = end ] && exit; done`)
 	h.until(run, protocol.RunOutput, "line 1") // stty has run, so input is not echoed
@@ -334,16 +337,16 @@ func TestHostdKilled(t *testing.T) {
 	h.checkEvents(run, want.String(), rounds+1)
 }
 
-func (h *host) post(run, id, text string) error {
-	a := &app{environ: h.command().Env, dir: h.dir, places: map[string]string{}}
-	e, err := a.endpointOf(&target{socket: filepath.Join(h.dir, "s")})
+func (h *machine) post(run, id, text string) error {
+	a := &console.Console{Environ: h.command().Env, Dir: h.dir, Places: map[string]string{}}
+	e, err := connect.EndpointOf(a, &connect.Target{Socket: filepath.Join(h.dir, "s")})
 	if err != nil {
 		return err
 	}
 	var body struct {
 		State string `json:"state"`
 	}
-	if err := e.call(context.Background(), "POST", runPath(run)+"/input", protocol.SendInput{InputID: id, Text: text}, &body); err != nil {
+	if err := e.Call(context.Background(), "POST", runs.RunPath(run)+"/input", protocol.SendInput{InputID: id, Text: text}, &body); err != nil {
 		return err
 	}
 	if body.State != "applied" {
@@ -354,7 +357,7 @@ func (h *host) post(run, id, text string) error {
 
 // checkEvents reads a run's events from the spool. The output in them must be equal to output, and
 // the number of inputs to inputs.
-func (h *host) checkEvents(run, output string, inputs int) {
+func (h *machine) checkEvents(run, output string, inputs int) {
 	h.t.Helper()
 	s, err := spool.Open(context.Background(), filepath.Join(h.dir, "state", "spool.db"), spool.Options{})
 	if err != nil {
@@ -396,7 +399,7 @@ func (h *host) checkEvents(run, output string, inputs int) {
 // recorded. The user who started the first run may decide.
 func TestNestedRunsCannotDecide(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newMachine(t)
 	h.start()
 	defer h.kill()
 	exe, err := os.Executable()

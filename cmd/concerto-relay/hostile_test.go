@@ -13,17 +13,17 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/servertest"
 )
 
-// testServer is a running server with an owner, access tokens, and a host. The host has the run
-// run_a with the open request q.
+// testServer is a running server with an owner, access tokens, and a machine. The machine has the
+// run run_a with the open request q.
 type testServer struct {
 	*daemon
-	owner  string
-	host   *servertest.Peer
-	tokens map[string]string
-	ids    map[string]string
+	owner   string
+	machine *servertest.Peer
+	tokens  map[string]string
+	ids     map[string]string
 }
 
-func serveWithHost(t *testing.T) *testServer {
+func serveWithHostd(t *testing.T) *testServer {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "password"), []byte("correct horse\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -37,10 +37,10 @@ func serveWithHost(t *testing.T) *testServer {
 		}
 		s.tokens[name], s.ids[name] = made.Token, made.ID
 	}
-	s.host = servertest.Dial(t, s.url+"/ws/host?host_id=host_a&host_token=s3cret")
-	s.host.Send(protocol.RunStarted, "run_a", 1, `{"tool":"codex","cwd":"/w","command":"codex"}`)
-	s.host.Send(protocol.RunPermissionRequested, "run_a", 2, `{"request_id":"q","reason":"permission","prompt":"?","approve_text":"y\n","deny_text":"n\n"}`)
-	s.host.Acked("run_a", 2)
+	s.machine = servertest.Dial(t, s.url+"/ws/host?host_id=host_a&host_token=s3cret")
+	s.machine.Send(protocol.RunStarted, "run_a", 1, `{"tool":"codex","cwd":"/w","command":"codex"}`)
+	s.machine.Send(protocol.RunPermissionRequested, "run_a", 2, `{"request_id":"q","reason":"permission","prompt":"?","approve_text":"y\n","deny_text":"n\n"}`)
+	s.machine.Acked("run_a", 2)
 	return s
 }
 
@@ -90,7 +90,7 @@ func has(all []audit.Line, kind, text string) bool {
 // run that does not exist.
 func TestHostileUsers(t *testing.T) {
 	t.Parallel()
-	s := serveWithHost(t)
+	s := serveWithHostd(t)
 	input := `{"input_id":"i1","text":"rm -rf /\n"}`
 	decide := `{"decision":"approve"}`
 	for _, path := range []string{"/runs/run_a/input", "/runs/run_a/stop", "/runs/run_a/permissions/q"} {
@@ -143,15 +143,15 @@ func TestHostileUsers(t *testing.T) {
 		}
 	}
 	if !has(all, "run_started", `"run":"run_a"`) || !has(all, "host_tofu", `"host":"host_a"`) {
-		t.Error("the audit log does not record the host and its run")
+		t.Error("the audit log does not record the machine and its run")
 	}
 }
 
 // TestEndedCredentials checks that the server closes connections when their token is revoked or
-// their host is removed, and that a ticket opens only one connection.
+// their machine is removed, and that a ticket opens only one connection.
 func TestEndedCredentials(t *testing.T) {
 	t.Parallel()
-	s := serveWithHost(t)
+	s := serveWithHostd(t)
 	var ticket struct{ Ticket string }
 	if code := s.ask("POST", "/auth/ticket", s.tokens["viewer"], "", &ticket); code != 200 {
 		t.Fatal(code)
@@ -177,8 +177,8 @@ func TestEndedCredentials(t *testing.T) {
 	if code := s.ask("DELETE", "/hosts/host_a", s.owner, "", nil); code != 204 {
 		t.Fatal(code)
 	}
-	if code := s.host.Closed(); code != protocol.CloseUnauthorized {
-		t.Errorf("close code of the removed host = %d, want unauthorized", code)
+	if code := s.machine.Closed(); code != protocol.CloseUnauthorized {
+		t.Errorf("close code of the removed machine = %d, want unauthorized", code)
 	}
 	second := servertest.Dial(t, s.url+"/ws/host?host_id=host_a&host_token=other")
 	second.Send(protocol.RunOutput, "run_a", 3, `{"stream":"stdout","text":"x"}`)

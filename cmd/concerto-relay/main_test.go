@@ -13,6 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli"
 	"github.com/concerto-lang/concerto/internal/record/hostreplay"
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
+	"github.com/concerto-lang/concerto/internal/relaycli"
 )
 
 // asCommand is an environment variable. If it is set, the test program acts as concerto-relay,
@@ -25,14 +26,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "replay" {
 		replay(os.Args[2])
 	}
-	call := func() {
-		dir, err := os.Getwd()
-		if err != nil {
-			panic(err)
-		}
-		a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ(), dir: dir}
-		os.Exit(a.main(append([]string{filepath.Base(os.Args[0])}, os.Args[1:]...)))
-	}
+	call := func() { os.Exit(relaycli.Main(release)) }
 	if os.Getenv(asCommand) != "" || len(os.Args) > 1 && os.Args[1] == "shim" { // hostd starts its own program
 		call()
 	}

@@ -15,17 +15,17 @@ import (
 // pairing is a running command pair, which waits for an owner's confirmation. The exported fields
 // are decoded from the command's output.
 type pairing struct {
-	h          *host
+	h          *machine
 	cmd        *exec.Cmd
 	out        *bufio.Reader
 	Code, Link string
 	Print      string `json:"fingerprint"`
 	ExpiresIn  int64  `json:"expires_in"`
-	HostID     string `json:"host_id"`
+	MachineID  string `json:"host_id"`
 }
 
 // pair starts the command pair and reads the code that it prints.
-func (h *host) pair(args ...string) *pairing {
+func (h *machine) pair(args ...string) *pairing {
 	h.t.Helper()
 	p := &pairing{h: h, cmd: h.command(append([]string{"pair", "--format", "ndjson", "--state", "state"}, args...)...)}
 	p.cmd.Stderr = os.Stderr
@@ -53,40 +53,40 @@ func (p *pairing) read() {
 	}
 }
 
-// wait waits until the command reports that the machine is paired, and returns the host's id.
+// wait waits until the command reports that the machine is paired, and returns the machine's id.
 func (p *pairing) wait() string {
 	p.h.t.Helper()
 	p.read()
 	if err := p.cmd.Wait(); err != nil {
 		p.h.t.Fatal(err)
 	}
-	return p.HostID
+	return p.MachineID
 }
 
-type hostSeen struct {
+type machineSeen struct {
 	ID, Name, Auth string
 	Online         bool
 }
 
-// hosts requests the server's list of hosts until want returns true for it.
-func (d *daemon) hosts(token string, want func([]hostSeen) bool) []hostSeen {
+// machines requests the server's list of machines until want returns true for it.
+func (d *daemon) machines(token string, want func([]machineSeen) bool) []machineSeen {
 	d.Helper()
 	for end := time.Now().Add(2 * time.Minute); ; {
-		var all []hostSeen
+		var all []machineSeen
 		d.ask("GET", "/hosts", token, "", &all)
 		if want(all) {
 			return all
 		}
 		if time.Now().After(end) {
-			d.Fatalf("timeout: the server's hosts are %+v", all)
+			d.Fatalf("timeout: the server's machines are %+v", all)
 		}
 		time.Sleep(20 * time.Millisecond) // polls again
 	}
 }
 
-// TestPair pairs a machine whose host is already connected by a token: the host retains its id and
-// runs, and reconnects with its key. It also pairs a new machine before its hostd starts: hostd
-// then connects to the server without further settings.
+// TestPair pairs a machine that is already connected by a token: it retains its
+// id and runs, and reconnects with its key. It also pairs a new machine before its hostd starts:
+// hostd then connects to the server without further settings.
 func TestPair(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -100,11 +100,11 @@ func TestPair(t *testing.T) {
 	}
 	over := []string{"--server", d.url, "--token-file", "token"}
 
-	h := newHost(t, "--server", d.url)
+	h := newMachine(t, "--server", d.url)
 	h.start()
-	was := d.hosts(token, func(all []hostSeen) bool { return len(all) == 1 && all[0].Online })[0]
+	was := d.machines(token, func(all []machineSeen) bool { return len(all) == 1 && all[0].Online })[0]
 	if was.Auth != "token" {
-		t.Errorf("host before the pairing = %+v, want it to authenticate by token", was)
+		t.Errorf("machine before the pairing = %+v, want it to authenticate by token", was)
 	}
 	p := h.pair("--server", d.url, "--name", "desk")
 	if p.Link != d.url+"/#/hosts/pair?code="+p.Code || !regexp.MustCompile(`^SHA256:.{43}$`).MatchString(p.Print) || p.ExpiresIn != 600 {
@@ -114,10 +114,10 @@ func TestPair(t *testing.T) {
 		t.Error(got)
 	}
 	if id := p.wait(); id != was.ID {
-		t.Errorf("id of the paired host = %s, want %s", id, was.ID)
+		t.Errorf("id of the paired machine = %s, want %s", id, was.ID)
 	}
-	d.hosts(token, func(all []hostSeen) bool {
-		return len(all) == 1 && all[0] == hostSeen{was.ID, "desk", "key", true}
+	d.machines(token, func(all []machineSeen) bool {
+		return len(all) == 1 && all[0] == machineSeen{was.ID, "desk", "key", true}
 	})
 	if info, err := os.Stat(filepath.Join(h.dir, "state", "host-key")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("key file = %v, error = %v; want mode 0600", info, err)
@@ -135,9 +135,9 @@ func TestPair(t *testing.T) {
 	}
 	h.kill()
 	h.start() // hostd must use the key, although a token is set too
-	d.hosts(token, func(all []hostSeen) bool { return all[0].Online })
+	d.machines(token, func(all []machineSeen) bool { return all[0].Online })
 
-	fresh := newHost(t)
+	fresh := newMachine(t)
 	p = fresh.pair("--server", strings.Replace(d.url, "http", "ws", 1))
 	run(t, dir, "", "pair", "confirm", strings.ToLower(p.Code), "--db", "sqlite:relay.db")
 	id := p.wait()
@@ -145,7 +145,7 @@ func TestPair(t *testing.T) {
 		t.Error(id)
 	}
 	fresh.start()
-	d.hosts(token, func(all []hostSeen) bool {
+	d.machines(token, func(all []machineSeen) bool {
 		return len(all) == 2 && all[0].Auth == "key" && all[1].Auth == "key" && all[0].Online && all[1].Online
 	})
 	d.stop()

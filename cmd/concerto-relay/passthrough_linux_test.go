@@ -14,7 +14,7 @@ import (
 // names of tools. A link must execute the tool of its name, when the shell searches for it, and
 // when links to a second relay follow on PATH. If PATH has no such tool, the error must say so.
 func TestRelayLinksRunTools(t *testing.T) {
-	h := newHost(t)
+	h := newMachine(t)
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -48,8 +48,8 @@ func TestRelayLinksRunTools(t *testing.T) {
 	}
 }
 
-// copyProgram copies the executable file exe to name in the host's directory.
-func (h *host) copyProgram(exe, name string) {
+// copyProgram copies the executable file exe to name in the machine's directory.
+func (h *machine) copyProgram(exe, name string) {
 	h.t.Helper()
 	from, err := os.Open(exe)
 	if err != nil {
@@ -68,8 +68,8 @@ func (h *host) copyProgram(exe, name string) {
 	}
 }
 
-// writeExecutable creates an executable file in the host's directory.
-func (h *host) writeExecutable(name, text string) {
+// writeExecutable creates an executable file in the machine's directory.
+func (h *machine) writeExecutable(name, text string) {
 	h.t.Helper()
 	if err := os.WriteFile(filepath.Join(h.dir, name), []byte(text), 0o700); err != nil {
 		h.t.Fatal(err)

@@ -37,7 +37,7 @@ func TestPromptReachesBrowser(t *testing.T) {
 	if code := d.ask("POST", "/push/subscriptions", token, b.JSON(), nil); code != 204 {
 		t.Fatalf("subscription: status = %d, want 204", code)
 	}
-	h := newHost(t, "--server", d.url)
+	h := newMachine(t, "--server", d.url)
 	h.start()
 	id := strings.TrimSpace(h.do(0, "run", "--detach", "--title", "the release", "--", `printf 'Go on? [y/N] '; read answer; echo "said $answer"`))
 	n, _ := b.Next()

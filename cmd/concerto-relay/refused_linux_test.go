@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/relay/powercut"
+	"github.com/concerto-lang/concerto/internal/testkit/powercut"
 )
 
 // TestHostdRefused starts hostd with settings that cannot work. hostd must report what is wrong and
@@ -14,7 +14,7 @@ import (
 // own.
 func TestHostdRefused(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newMachine(t)
 	h.start()
 	put := func(name, text string) {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(h.dir, name)), 0o700); err != nil {
@@ -56,7 +56,7 @@ func TestHostdRefused(t *testing.T) {
 	}
 }
 
-func (h *host) text(name string) string {
+func (h *machine) text(name string) string {
 	text, err := os.ReadFile(filepath.Join(h.dir, name))
 	if err != nil {
 		h.t.Fatal(err)

@@ -12,14 +12,14 @@ import (
 
 	"github.com/creack/pty"
 
-	"github.com/concerto-lang/concerto/relay/faultproxy"
+	"github.com/concerto-lang/concerto/internal/testkit/faultproxy"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// remoteServer is a server with one host. Clients connect to the server through a proxy, which can
-// break connections.
+// remoteServer is a server with one machine. Clients connect to the server through a proxy, which
+// can break connections.
 type remoteServer struct {
-	*host
+	*machine
 	server *daemon
 	proxy  *faultproxy.Proxy
 	target string
@@ -29,10 +29,10 @@ type remoteServer struct {
 
 func newRemote(t *testing.T) *remoteServer {
 	t.Helper()
-	h := newHost(t)
+	h := newMachine(t)
 	hash := run(t, h.dir, "correct horse\n", "token", "hash-password")
 	d := start(t, h.dir, []string{"XDG_CONFIG_HOME=" + h.dir, "ADMIN_USERNAME=ann", "ADMIN_PASSWORD_HASH=" + hash})
-	r := &remoteServer{host: h, server: d, target: strings.TrimPrefix(d.url, "http://")}
+	r := &remoteServer{machine: h, server: d, target: strings.TrimPrefix(d.url, "http://")}
 	var err error
 	if r.proxy, err = faultproxy.New(r.target, func(faultproxy.Frame) faultproxy.Fault { return faultproxy.Pass }); err != nil {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ type screen struct {
 	over bool
 }
 
-func (h *host) screen(args ...string) *screen {
+func (h *machine) screen(args ...string) *screen {
 	h.t.Helper()
 	s := &screen{t: h.t, cmd: h.command(args...)}
 	s.more = sync.NewCond(&s.mu)
@@ -212,8 +212,9 @@ func TestAttachServer(t *testing.T) {
 	}
 }
 
-// TestDecideServer decides requests through a server. The command succeeds only if the host reports
-// that it has applied the decision. Otherwise the command prints the outcome and the reason.
+// TestDecideServer decides requests through a server. The command succeeds only if the machine
+// reports that it has applied the decision. Otherwise the command prints the outcome and the
+// reason.
 func TestDecideServer(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
@@ -244,7 +245,7 @@ echo '{"type":"result","text":"done it"}'
 		{r.viewer, []string{"approve", id, q}, "forbidden"},
 		{r.at, []string{"approve", id, "q77"}, "unknown_request"},
 		{r.at, []string{"approve", "run_no", q}, "unknown_run"},
-		{r.at, []string{"approve", id, q, "--answer", `{"nope":1}`}, "host desk rejected the decision, and the request is still open: invalid_answer: "},
+		{r.at, []string{"approve", id, q, "--answer", `{"nope":1}`}, "machine desk rejected the decision, and the request is still open: invalid_answer: "},
 		{r.at, []string{"approve", id, q, "--args-sha256", strings.Repeat("0", 64)}, "args_changed"},
 	} {
 		if out := decide(1, c.flags, c.args...); !strings.Contains(out, c.want) {
@@ -259,7 +260,7 @@ echo '{"type":"result","text":"done it"}'
 		if refused != nil || e.Type != protocol.CommandState || json.Unmarshal(e.Data, &state) != nil || state.ID != q {
 			t.Fatalf("invalid state (%v): %s", refused, line)
 		}
-		types = append(types, state.State)
+		types = append(types, string(state.State))
 	}
 	if got := strings.Join(types, " "); got != "accepted sent applied" {
 		t.Errorf("states of the decision = %s, want accepted sent applied", got)
@@ -284,8 +285,8 @@ echo '{"type":"result","text":"done it"}'
 	}
 }
 
-// TestDecideOffline decides a request while its host is not connected. The command reports that the
-// server has stored the decision. When the host reconnects, it applies the decision.
+// TestDecideOffline decides a request while its machine is not connected. The command reports that
+// the server has stored the decision. When the machine reconnects, it applies the decision.
 func TestDecideOffline(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
@@ -299,20 +300,20 @@ func TestDecideOffline(t *testing.T) {
 		r.server.ask("GET", "/runs", token, "", &list)
 	}
 	r.kill()
-	var hosts []struct{ Online bool }
-	for len(hosts) == 0 || hosts[0].Online {
-		r.server.ask("GET", "/hosts", token, "", &hosts)
+	var machines []struct{ Online bool }
+	for len(machines) == 0 || machines[0].Online {
+		r.server.ask("GET", "/hosts", token, "", &machines)
 	}
 	waited := r.do(1, append([]string{"approve", id, q, "--wait", "50ms"}, r.at...)...)
-	if !strings.Contains(waited, "host desk is not connected: the server stores the decision, which takes effect if the host reconnects within 24 h") {
+	if !strings.Contains(waited, "machine desk is not connected: the server stores the decision, which takes effect if the machine reconnects within 24 h") {
 		t.Errorf("output of approve with --wait 50ms = %s", waited)
 	}
-	if out := r.do(0, append([]string{"approve", id, q, "--wait", "0s"}, r.at...)...); out != "approved "+q+": accepted; host desk receives it when it is connected\n" {
+	if out := r.do(0, append([]string{"approve", id, q, "--wait", "0s"}, r.at...)...); out != "approved "+q+": accepted; machine desk receives it when it is connected\n" {
 		t.Errorf("output of approve with --wait 0s = %s", out)
 	}
 	s := r.screen(append([]string{"attach", id}, r.at...)...)
 	s.typeText("x")
-	s.waitFor("could not send the input: host desk is not connected (host_offline)", 1)
+	s.waitFor("could not send the input: machine desk is not connected (host_offline)", 1)
 	r.start()
 	if out := r.do(4, append([]string{"attach", id}, r.at...)...); !strings.Contains(out, "said y") {
 		t.Errorf("output of the run = %q", out)

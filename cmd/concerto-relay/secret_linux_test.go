@@ -22,7 +22,7 @@ import (
 )
 
 // TestSecretsLeaveNoTrace types passwords at prompts without echo, as an input and as an answer,
-// also while the host is offline. Neither a password nor a hash of it may be in a file, event,
+// also while the machine is offline. Neither a password nor a hash of it may be in a file, event,
 // message, audit record or log of the server and hostd. After a restart of the server a waiting
 // password is lost, and its prompt is still open.
 func TestSecretsLeaveNoTrace(t *testing.T) {
@@ -34,7 +34,7 @@ func TestSecretsLeaveNoTrace(t *testing.T) {
 	admin := []string{"--admin", "ann", "--admin-password-file", "password", "--tofu", "on"}
 	d := start(t, dir, nil, admin...)
 	token := d.login("ann", "correct horse")
-	h := newHost(t, "--server", d.url)
+	h := newMachine(t, "--server", d.url)
 	log, err := os.Create(filepath.Join(h.dir, "hostd.log"))
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +43,7 @@ func TestSecretsLeaveNoTrace(t *testing.T) {
 	h.log = log
 	h.start()
 	run := h.detached(`stty -echo; for q in First Second Third; do printf "$q: "; read -r p; echo; echo "$q: ${#p} characters"; done; read x`)
-	h.startDetached(d, token, run) // the server knows the run as soon as its host has reported it
+	h.startDetached(d, token, run) // the server knows the run as soon as its machine has reported it
 	after := 0
 	await := func(typ, text string) (id string) {
 		t.Helper()
@@ -143,7 +143,7 @@ func TestSecretsLeaveNoTrace(t *testing.T) {
 			}
 		}
 	}
-	search("while commands wait for the host")
+	search("while commands wait for the machine")
 	if err := d.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}

@@ -178,9 +178,9 @@ func TestServeEngine(t *testing.T) {
 	e.serve("c1")
 
 	e.until("one", protocol.RunMeta, `"why":"no worker online for queue default"`)
-	hosts := e.d.hosts(e.tokens["ann"], func(all []hostSeen) bool { return len(all) == 1 && all[0].Online })
-	if hosts[0].Name != "engine1" {
-		t.Errorf("name of the host = %q, want that of the database", hosts[0].Name)
+	machines := e.d.machines(e.tokens["ann"], func(all []machineSeen) bool { return len(all) == 1 && all[0].Online })
+	if machines[0].Name != "engine1" {
+		t.Errorf("name of the machine = %q, want that of the database", machines[0].Name)
 	}
 	stop := e.worker()
 	one, asked := e.until("one", protocol.RunPermissionRequested, "")
@@ -224,7 +224,7 @@ func TestServeEngine(t *testing.T) {
 	admin := server("postgres")
 	pgtest.Do(t, admin, "ALTER ROLE c1 NOLOGIN")
 	pgtest.Do(t, admin, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'c1'")
-	e.d.hosts(e.tokens["ann"], func(all []hostSeen) bool { return !all[0].Online })
+	e.d.machines(e.tokens["ann"], func(all []machineSeen) bool { return !all[0].Online })
 	e.concerto(0, "submit", "--id", "four", "ask.conc")
 	pgtest.Do(t, admin, "ALTER ROLE c1 LOGIN")
 	four, _ := e.until("four", protocol.RunPermissionRequested, "")

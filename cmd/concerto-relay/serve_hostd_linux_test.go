@@ -14,12 +14,12 @@ import (
 )
 
 // TestServeWithHostd runs the server and this machine's hostd in one process. Each uses its own
-// table of relay.toml. The server accepts this host, although --tofu off makes it refuse all
+// table of relay.toml. The server accepts this machine, although --tofu off makes it refuse all
 // others. One signal stops both. After a restart, both list the run again, which continued while
 // they were stopped.
 func TestServeWithHostd(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newMachine(t)
 	if err := os.MkdirAll(filepath.Join(h.dir, "concerto"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -46,18 +46,18 @@ func TestServeWithHostd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var hosts []struct {
+	var machines []struct {
 		ID     string
 		Online bool
 	}
-	if code := d.ask("GET", "/hosts", token, "", &hosts); code != 200 || len(hosts) != 1 || hosts[0].ID != "desk" {
-		t.Errorf("response to GET /hosts = %d %+v, want only desk", code, hosts)
+	if code := d.ask("GET", "/hosts", token, "", &machines); code != 200 || len(machines) != 1 || machines[0].ID != "desk" {
+		t.Errorf("response to GET /hosts = %d %+v, want only desk", code, machines)
 	}
 	if code := dial(d, "/ws/host?host_id=other&host_token=x", http.Header{}); code != http.StatusUnauthorized {
-		t.Errorf("status for an unknown host = %d, want 401", code)
+		t.Errorf("status for an unknown machine = %d, want 401", code)
 	}
-	if got := h.do(0, "doctor"); !strings.Contains(got, "ok    auth        the server accepts this host as desk") || !strings.Contains(got, "ok    server      "+d.url) {
-		t.Errorf("doctor =\n%s\nwant the server and the host of serve --with-hostd", got)
+	if got := h.do(0, "doctor"); !strings.Contains(got, "ok    auth        the server accepts this machine as desk") || !strings.Contains(got, "ok    server      "+d.url) {
+		t.Errorf("doctor =\n%s\nwant the server and the machine of serve --with-hostd", got)
 	}
 	d.stop()
 	if out := h.do(2, "runs"); !strings.Contains(out, "no hostd serves") {
@@ -67,7 +67,7 @@ func TestServeWithHostd(t *testing.T) {
 	d = both("127.0.0.1:0")
 	at := []string{"--server", d.url, "--token-file", "token"}
 	seen := h.startDetached(d, token, id)
-	if seen.HostID != "desk" || seen.Tool != "bash" && seen.Tool != "printf" {
+	if seen.MachineID != "desk" || seen.Tool != "bash" && seen.Tool != "printf" {
 		t.Errorf("run on the server = %+v", seen)
 	}
 	h.do(0, append([]string{"approve", id, q.RequestID}, at...)...)
@@ -102,7 +102,7 @@ func TestServeWithHostd(t *testing.T) {
 func TestServeWithHostdElsewhere(t *testing.T) {
 	t.Parallel()
 	address := ownAddress(t)
-	h := newHost(t)
+	h := newMachine(t)
 	hash := run(t, h.dir, "correct horse\n", "token", "hash-password")
 	env := []string{"XDG_CONFIG_HOME=" + h.dir, "HOST_ID=desk", "LOCAL_UNIX_SOCKET=" + filepath.Join(h.dir, "s"), "ADMIN_USERNAME=ann", "ADMIN_PASSWORD_HASH=" + hash}
 	d := start(t, h.dir, env, "--with-hostd", "--listen", net.JoinHostPort(address, "0"))
@@ -121,9 +121,9 @@ func TestServeWithHostdElsewhere(t *testing.T) {
 	at := strings.TrimPrefix(d.url, "http://")
 	d = start(t, h.dir, env, "--with-hostd", "--listen", at, "--public-url", "http://"+at)
 	token := d.login("ann", "correct horse")
-	d.hosts(token, func(all []hostSeen) bool { return len(all) == 1 && all[0].ID == "desk" && all[0].Online })
+	d.machines(token, func(all []machineSeen) bool { return len(all) == 1 && all[0].ID == "desk" && all[0].Online })
 	if code := dial(d, "/ws/host?host_id=other&host_token=x", http.Header{}); code != http.StatusUnauthorized {
-		t.Errorf("status for an unknown host = %d, want 401", code)
+		t.Errorf("status for an unknown machine = %d, want 401", code)
 	}
 	h.do(6, "run", "--", "exit 6")
 	d.stop()
@@ -155,12 +155,12 @@ func ownAddress(t *testing.T) string {
 	return ""
 }
 
-// TestServeWithPairedHost pairs a machine with a server, and then starts this server with
-// --with-hostd at another address. The host must keep its id and key. A server without the pairing
-// must accept the same machine as a new host, which uses a token.
-func TestServeWithPairedHost(t *testing.T) {
+// TestServeWithPairedMachine pairs a machine with a server, and then starts this server with
+// --with-hostd at another address. The machine must keep its id and key. A server without the
+// pairing must accept the same machine as a new machine, which uses a token.
+func TestServeWithPairedMachine(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	h := newMachine(t)
 	if err := os.MkdirAll(filepath.Join(h.dir, "concerto"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func TestServeWithPairedHost(t *testing.T) {
 			t.Fatalf("the server listens at %s again: the test cannot distinguish them", was)
 		}
 		token := d.login("ann", "correct horse")
-		d.hosts(token, func(all []hostSeen) bool { return len(all) == 1 && all[0] == hostSeen{id, "desk", "key", true} })
+		d.machines(token, func(all []machineSeen) bool { return len(all) == 1 && all[0] == machineSeen{id, "desk", "key", true} })
 		h.do(7, "run", "--", "exit 7")
 		d.stop()
 		if log := d.output(); strings.Contains(log, "level=ERROR") {
@@ -198,22 +198,22 @@ func TestServeWithPairedHost(t *testing.T) {
 	}
 	d = start(t, h.dir, env, "--with-hostd")
 	token := d.login("ann", "correct horse")
-	all := d.hosts(token, func(all []hostSeen) bool { return len(all) == 1 && all[0].Online })
+	all := d.machines(token, func(all []machineSeen) bool { return len(all) == 1 && all[0].Online })
 	if all[0].Auth != "token" || all[0].ID == id {
-		t.Errorf("host on a server without the pairing = %+v, want another id and a token", all[0])
+		t.Errorf("machine on a server without the pairing = %+v, want another id and a token", all[0])
 	}
 	d.stop()
 }
 
 // startDetached waits until the server lists the run, and returns the server's description of the
 // run.
-func (h *host) startDetached(d *daemon, token, id string) (r struct {
-	HostID string `json:"host_id"`
-	Tool   string `json:"tool"`
+func (h *machine) startDetached(d *daemon, token, id string) (r struct {
+	MachineID string `json:"host_id"`
+	Tool      string `json:"tool"`
 }) {
 	d.Helper()
 	for cursor, found := []string{}, false; !found; {
-		// A run can be requested by its id only after a host has reported it.
+		// A run can be requested by its id only after a machine has reported it.
 		var page struct {
 			Events []json.RawMessage
 			Cursor map[string]int64

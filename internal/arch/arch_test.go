@@ -23,7 +23,7 @@ var libraries = []struct{ path, by string }{
 	{"github.com/alecthomas/participle/v2", "parser"},
 	{"github.com/BurntSushi/toml", "internal/text/tomlkeys"}, // which checks what the library does not
 	{"github.com/creack/pty", "relay/ptyholder"},
-	{"rsc.io/qr", "cmd/concerto-relay"},
+	{"rsc.io/qr", "internal/relaycli/console"},
 	{"github.com/google/go-dap", "internal/editor/dap"},
 	{"github.com/google/go-dap", "internal/cli"}, // only in tests of the package
 	{"go.yaml.in/yaml/v4", "internal/compile/manifest"},
@@ -33,8 +33,8 @@ var libraries = []struct{ path, by string }{
 	{"github.com/BurntSushi/toml", "internal/agents/guard/setup"},
 	{"github.com/spf13/cobra", "internal/cli/..."},
 	{"github.com/spf13/cobra", "internal/term/cmdline/..."},
-	{"github.com/spf13/cobra", "cmd/concerto-relay"},
-	{"github.com/spf13/pflag", "cmd/concerto-relay"},
+	{"github.com/spf13/cobra", "internal/relaycli/..."},
+	{"github.com/spf13/pflag", "internal/relaycli/..."},
 	{"github.com/spf13/pflag", "internal/cli/..."},
 	{"github.com/spf13/pflag", "internal/term/cmdline/..."},
 	{"github.com/modelcontextprotocol/go-sdk", "runtime/mcp"},
@@ -55,7 +55,7 @@ var libraries = []struct{ path, by string }{
 	{"github.com/ncruces/go-sqlite3", "relay/store/sqlite"},
 	{"github.com/ncruces/go-sqlite3", "relay/hostd/spool"},
 	{"github.com/ncruces/go-sqlite3", "relay/sqliteintegrity"},
-	{"github.com/ncruces/go-sqlite3", "relay/powercut"},
+	{"github.com/ncruces/go-sqlite3", "internal/testkit/powercut"},
 	{"github.com/jackc/pgx", "relay/store/postgres"},
 	{"github.com/jackc/pgx", "internal/record/journal/postgres"},
 	{"github.com/jackc/pgx", "bench/engine"},
@@ -68,11 +68,11 @@ var libraries = []struct{ path, by string }{
 	{"github.com/landlock-lsm/go-landlock", "internal/process/sandbox/inside"},
 	{"github.com/coder/websocket", "internal/cli/serve"},
 	{"github.com/coder/websocket", "internal/cli/serve/servetest"},
-	{"github.com/coder/websocket", "relay/faultproxy"},      // only in tests of the package
-	{"github.com/coder/websocket", "tools/relay/relaytest"}, // only in tests of the package
+	{"github.com/coder/websocket", "internal/testkit/faultproxy"}, // only in tests of the package
+	{"github.com/coder/websocket", "tools/relay/relaytest"},       // only in tests of the package
 	{"github.com/coder/websocket", "bench/relay"},
 	{"github.com/coder/websocket", "relay/hostd/link"},
-	{"github.com/coder/websocket", "cmd/concerto-relay"},
+	{"github.com/coder/websocket", "internal/relaycli/connect"},
 	{"github.com/coder/websocket", "relay/server"},
 	{"github.com/coder/websocket", "relay/server/servertest"},
 	{"github.com/andybalholm/brotli", "tools/web/gen"},
@@ -84,7 +84,7 @@ var libraries = []struct{ path, by string }{
 	{"github.com/yuin/goldmark", "tools/site"},
 	{"github.com/chromedp", "tools/browser"},
 	{"golang.org/x/term", "internal/cli"},
-	{"golang.org/x/term", "cmd/concerto-relay"},
+	{"golang.org/x/term", "internal/relaycli/console"},
 	{"golang.org/x/sys", "internal/process/procgroup"},
 	{"golang.org/x/sys", "internal/process/lockfile"},
 	{"golang.org/x/sys", "internal/process/userfile"},

@@ -22,7 +22,6 @@ const (
 // crowded lists the folders ("name/"), packages and types ("name()") that exceed a limit, with
 // their present sizes. The sizes may only be reduced.
 var crowded = map[string]int{
-	"cmd/concerto-relay.app()":             102,
 	"internal/editor/analysis.Snapshot()":  73,
 	"internal/editor/analysis.completer()": 87,
 	"internal/testkit/program.gen()":       89,
@@ -39,6 +38,7 @@ var crowded = map[string]int{
 var small = map[string]string{
 	"web/lexemes":               "a program: it writes the lexemes that the page's highlighter uses",
 	"cmd/concerto":              "a program: it calls internal/cli",
+	"cmd/concerto-relay":        "a program: it calls internal/relaycli",
 	"sdk":                       "embeds the SDKs' files, which are beside it",
 	"internal/text/fileuri":     "used by the language server and the debugger, for any system",
 	"internal/text/hexsum":      "used by seventeen packages from the data to the commands",

@@ -247,10 +247,14 @@ func (b *box) draw(s *strings.Builder) {
 		class = ` class="internal"`
 	}
 	fmt.Fprintf(s, "<g><title>%s</title>\n", html.EscapeString(b.pkg+" imports: "+strings.Join(strings.Fields(Policy[i].Imports), ", ")))
+	var arrows strings.Builder
 	for _, to := range b.imports {
 		x, y, tx, ty := b.middle(), b.y+boxHeight, to.middle(), to.y
 		bend := (ty - y) / 2
-		fmt.Fprintf(s, "<path d=\"M%.0f %.0f C%.0f %.0f %.0f %.0f %.0f %.0f\"/>\n", x, y, x, y+bend, tx, ty-bend, tx, ty)
+		fmt.Fprintf(&arrows, "M%.0f %.0fC%.0f %.0f %.0f %.0f %.0f %.0f", x, y, x, y+bend, tx, ty-bend, tx, ty)
+	}
+	if arrows.Len() > 0 {
+		fmt.Fprintf(s, "<path d=\"%s\"/>\n", arrows.String())
 	}
 	fmt.Fprintf(s, "<rect%s x=\"%.0f\" y=\"%.0f\" width=\"%.0f\" height=\"%d\"/>\n", class, b.x, b.y, b.width, boxHeight)
 	fmt.Fprintf(s, "<text x=\"%.0f\" y=\"%.0f\">%s</text></g>\n", b.middle(), b.y+16, html.EscapeString(name(b.pkg)))

@@ -237,7 +237,7 @@ func (w *simWorld) run(ctx context.Context) ([]string, error) {
 	return nil, fmt.Errorf("J16: the run has not ended after %d processes", maxStarts)
 }
 
-// awaitTimer sleeps until the first timer of a parked run is due.
+// awaitTimer sleeps until the first timer of a parked run expires.
 func awaitTimer(run journal.Run) error {
 	h, err := run.Read()
 	if err != nil {

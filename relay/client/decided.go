@@ -71,14 +71,14 @@ func decidedKey(host string, asked json.RawMessage) string { return host + "\x00
 func outcomeOf(q *request, d *event.Decided) (how, reason string, answer json.RawMessage) {
 	approval := q.From.Kind == protocol.FromApproval
 	switch {
-	case d.Call != nil && d.Call.Decision == "deny":
+	case d.Call != nil && d.Call.Decision == protocol.DecisionDeny:
 		return protocol.DecisionDeny, d.Call.Reason, nil
 	case d.Call != nil:
 		return protocol.DecisionApprove, d.Call.Reason, nil
 	case d.Actor.Type == effect.ActorHost:
-		return "withdrawn", d.Problem, nil
+		return protocol.DecisionWithdrawn, d.Problem, nil
 	case d.Problem != "" && d.Actor.Type == effect.ActorTimeout:
-		return "expired", d.Problem, nil
+		return protocol.DecisionExpired, d.Problem, nil
 	case d.Problem != "":
 		return protocol.DecisionDeny, d.Problem, nil
 	case !approval:

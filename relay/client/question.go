@@ -9,19 +9,6 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// wholeAnswer is the id of a question whose answer is the awaited value itself. Answers to all
-// other questions are members of an object.
-const wholeAnswer = protocol.WholeAnswer
-
-// Kinds of questions.
-const (
-	kindText    = "text"
-	kindChoice  = "choice"
-	kindMulti   = "multi"
-	kindConfirm = "confirm"
-	kindJSON    = "json"
-)
-
 const maxQuestions = 20
 
 // shape contains the parts of a JSON Schema that questionsOf supports. Package schema writes
@@ -41,7 +28,7 @@ func (s *shape) is(typ string) bool { return string(s.Type) == `"`+typ+`"` }
 // questionsOf returns the questions that ask for a value of a schema. A nil schema means any
 // text. For an object it returns one question for each member.
 func questionsOf(schema json.RawMessage, prompt string) []protocol.Question {
-	q := protocol.Question{ID: wholeAnswer, Question: prompt, Kind: kindText, Required: true}
+	q := protocol.Question{ID: protocol.WholeAnswer, Question: prompt, Kind: protocol.KindText, Required: true}
 	if schema == nil {
 		return []protocol.Question{q}
 	}
@@ -50,7 +37,7 @@ func questionsOf(schema json.RawMessage, prompt string) []protocol.Question {
 		s = shape{} // the schema true allows any value
 	}
 	refers := bytes.Contains(schema, []byte(`"$ref"`))
-	if names := members(schema); s.is("object") && !refers && len(names) > 0 && len(names) <= maxQuestions && !slices.Contains(names, wholeAnswer) {
+	if names := members(schema); s.is("object") && !refers && len(names) > 0 && len(names) <= maxQuestions && !slices.Contains(names, protocol.WholeAnswer) {
 		return form(&s, names)
 	}
 	q.Kind, q.Options, q.Schema = kindOf(&s, schema)
@@ -81,15 +68,15 @@ func form(s *shape, names []string) []protocol.Question {
 func kindOf(s *shape, schema json.RawMessage) (kind string, options []protocol.Option, rest json.RawMessage) {
 	switch {
 	case s.is("boolean") && s.Enum == nil:
-		return kindConfirm, nil, nil
+		return protocol.KindConfirm, nil, nil
 	case s.is("string") && s.Enum == nil:
-		return kindText, nil, nil
+		return protocol.KindText, nil, nil
 	case s.is("string") && s.Enum != nil:
-		return kindChoice, choices(s.Enum), nil
+		return protocol.KindChoice, choices(s.Enum), nil
 	case s.is("array") && s.Items != nil && s.Items.is("string") && s.Items.Enum != nil:
-		return kindMulti, choices(s.Items.Enum), nil
+		return protocol.KindMulti, choices(s.Items.Enum), nil
 	}
-	return kindJSON, nil, schema
+	return protocol.KindJSON, nil, schema
 }
 
 func choices(values []json.RawMessage) (out []protocol.Option) {

@@ -113,13 +113,13 @@ func splitDiff(payload json.RawMessage) (rest json.RawMessage, diff string) {
 
 // setReason sets which kind of answer the request expects.
 func (q *request) setReason() {
-	q.Reason = "prompt"
+	q.Reason = protocol.ReasonPrompt
 	switch first := q.Questions[0]; {
 	case len(q.Questions) > 1:
-	case first.Kind == kindConfirm:
-		q.Reason = "permission"
-	case first.Kind == kindChoice || first.Kind == kindMulti:
-		q.Reason = "choice"
+	case first.Kind == protocol.KindConfirm:
+		q.Reason = protocol.ReasonPermission
+	case first.Kind == protocol.KindChoice || first.Kind == protocol.KindMulti:
+		q.Reason = protocol.ReasonChoice
 	}
 }
 
@@ -129,9 +129,7 @@ func (q *request) fillHost(asks *effect.Asking, message json.RawMessage, now tim
 	q.From = &protocol.Origin{Kind: protocol.FromQuestion, Host: hostmsg.SenderName(asks.Host, message), MessageID: messageID(message)}
 	if hostmsg.Lookup(asks.Type).Form == hostmsg.YesNo {
 		q.From.Kind = protocol.FromApproval
-		var m approval
-		_ = json.Unmarshal(message, &m) // the view shows a message with other types
-		q.approval(&m, message)
+		q.fillApproval(message)
 		return
 	}
 	q.Questions, q.Prompt = hostQuestions(message)
@@ -149,27 +147,16 @@ func messageID(message json.RawMessage) string {
 	return plainID(string(m.ID))
 }
 
-// approval is a request for approval from a host or for a tool call.
-type approval struct {
-	Tool string          `json:"tool"`
-	Args json.RawMessage `json:"args"`
-	Risk string          `json:"risk_level"`
-	// The following fields are set only for tool calls.
-	By      string  `json:"by"`
-	CallID  string  `json:"call_id"`
-	Timeout float64 `json:"timeout_s"`
-}
-
 // fillTool fills in the approval of a tool call. It returns false if payload is not an approval of
 // a tool call but the program's own.
 func (q *request) fillTool(payload json.RawMessage, now time.Time) bool {
-	var m approval
-	if json.Unmarshal(payload, &m) != nil || m.CallID == "" {
+	asks := effect.ToolAsking(payload)
+	if asks == nil {
 		return false
 	}
-	q.From = &protocol.Origin{Kind: protocol.FromApproval, Host: m.By}
-	q.setExpiry(time.Duration(m.Timeout*float64(time.Second)), now)
-	q.approval(&m, payload)
+	q.From = &protocol.Origin{Kind: protocol.FromApproval, Host: asks.Host}
+	q.setExpiry(time.Duration(asks.Within)*time.Millisecond, now)
+	q.fillApproval(payload)
 	return true
 }
 
@@ -178,10 +165,10 @@ const (
 	maxPrompt  = 500 // characters
 )
 
-// approval fills in an approval, whose first line of the prompt is its title.
-func (q *request) approval(m *approval, message json.RawMessage) {
+// fillApproval fills in an approval, whose first line of the prompt is its title.
+func (q *request) fillApproval(message json.RawMessage) {
 	v := view.Of(message, q.read)
-	q.Reason, q.OpTool = "permission", m.Tool
+	q.Reason, q.OpTool = protocol.ReasonPermission, v.Tool
 	if utf8.RuneCountInString(v.Text) > maxPrompt { // the prompt must not hide a part of it
 		v.Fields = append(v.Fields, view.Field{Name: "text", JSON: jsonwrite.Text(nil, v.Text)})
 		v.Text = ""
@@ -190,16 +177,16 @@ func (q *request) approval(m *approval, message json.RawMessage) {
 	if v.Reason != "" {
 		q.Prompt += "\n" + firstChars(v.Reason, maxPrompt)
 	}
-	if slices.Contains([]string{"low", "medium", "high"}, m.Risk) {
-		q.Risk = m.Risk
+	if slices.Contains([]string{"low", "medium", "high"}, v.Risk) {
+		q.Risk = v.Risk
 	}
 	q.Diff = protocol.CutDiff(v.Unified())
 	if args := shownArguments(v); args != nil {
 		q.OpArgs = shorten(args)
 	}
 	q.OpArgsSummary = firstChars(summary(v), maxSummary)
-	if len(m.Args) > 0 && string(m.Args) != "null" {
-		q.ArgsSHA256 = decision.Hash(m.Args)
+	if len(v.Args) > 0 && string(v.Args) != "null" {
+		q.ArgsSHA256 = decision.Hash(v.Args)
 	}
 }
 
@@ -266,7 +253,7 @@ func hostQuestions(message json.RawMessage) (all []protocol.Question, prompt str
 	for i := range each {
 		q := each[i].question()
 		if q.ID = each[i].name(); len(each) == 1 {
-			q.ID = wholeAnswer
+			q.ID = protocol.WholeAnswer
 		} else if q.ID == "" {
 			q.ID = "q" + strconv.Itoa(i+1)
 		}
@@ -292,13 +279,13 @@ func (q *hostQuestion) name() string {
 }
 
 func (q *hostQuestion) question() protocol.Question {
-	out := protocol.Question{Question: q.Question, Header: q.Header, Kind: kindText, Required: true}
+	out := protocol.Question{Question: q.Question, Header: q.Header, Kind: protocol.KindText, Required: true}
 	if len(q.Options) == 0 {
 		return out
 	}
 	out.AllowOther = true
-	if out.Kind = kindChoice; q.Multi {
-		out.Kind = kindMulti
+	if out.Kind = protocol.KindChoice; q.Multi {
+		out.Kind = protocol.KindMulti
 	}
 	for _, text := range q.Options {
 		o := struct{ Label, Description string }{}

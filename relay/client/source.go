@@ -199,7 +199,7 @@ func (s *Source) End(code int) {
 	s.endPlaces()
 	s.mu.Lock()
 	s.queue.finish()
-	s.queue.addAlways(encodeEvent(protocol.RunExited, protocol.Exited{ExitCode: int64(code), Reason: "exited"}))
+	s.queue.addAlways(encodeEvent(protocol.RunExited, protocol.Exited{ExitCode: int64(code), Reason: protocol.ExitedItself}))
 	s.ended = true
 	s.mu.Unlock()
 	s.notifyWriter(true)

@@ -14,15 +14,6 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// Phases of the event run.listen.
-const (
-	phaseStart    = "start"
-	phaseMessage  = "message"
-	phaseReply    = "reply"
-	phaseComplete = "complete"
-	phaseError    = "error"
-)
-
 // conversations contains the open conversations with hosts and agents.
 type conversations struct {
 	open   map[string]conversation
@@ -125,7 +116,7 @@ func (s *Source) begin(id, host, prompt string) {
 	s.mu.Lock()
 	s.conversations.open[id] = conversation{host: host, at: time.Now()}
 	s.mu.Unlock()
-	l := protocol.Listen{ListenID: id, Host: host, Phase: phaseStart}
+	l := protocol.Listen{ListenID: id, Host: host, Phase: protocol.PhaseStart}
 	if prompt != "" {
 		l.MessageType, l.Value = hostmsg.Prompt, shorten(value.AppendString(nil, prompt))
 	}
@@ -140,7 +131,7 @@ func (s *Source) reportOpened(q *effect.ExchangeOpen, r effect.Result, err error
 	}
 	var failed *effect.Error
 	if errors.As(err, &failed) {
-		s.report(protocol.RunListen, protocol.Listen{ListenID: "x0", Host: q.Host, Phase: phaseError, Error: failed.Message})
+		s.report(protocol.RunListen, protocol.Listen{ListenID: "x0", Host: q.Host, Phase: protocol.PhaseError, Error: failed.Message})
 	}
 }
 
@@ -160,7 +151,7 @@ func (s *Source) reportMessages(id string, r effect.Result, err error) {
 	for i := range msgs.Messages {
 		m := &msgs.Messages[i]
 		row, payload := hostmsg.Lookup(m.Type), value.AppendJSON(nil, m.Payload)
-		l := protocol.Listen{ListenID: id, Host: x.host, Phase: phaseMessage, MessageType: m.Type, MessageID: plainID(m.ID), Value: shorten(payload)}
+		l := protocol.Listen{ListenID: id, Host: x.host, Phase: protocol.PhaseMessage, MessageType: m.Type, MessageID: plainID(m.ID), Value: shorten(payload)}
 		if v := viewOf(m, payload); v != nil {
 			l.Title, l.Line = firstChars(v.Title, maxPrompt), firstChars(v.Subject(), maxPrompt)
 		} else if m.Decided {
@@ -215,7 +206,7 @@ func (s *Source) reportReply(q *effect.ExchangeReply) {
 	if !open {
 		return
 	}
-	l := protocol.Listen{ListenID: id, Host: x.host, Phase: phaseReply, MessageType: q.InReplyTo, MessageID: plainID(q.AnswerTo), Error: q.Error}
+	l := protocol.Listen{ListenID: id, Host: x.host, Phase: protocol.PhaseReply, MessageType: q.InReplyTo, MessageID: plainID(q.AnswerTo), Error: q.Error}
 	if q.Error == "" {
 		l.Value = shorten(q.Value)
 	}
@@ -247,12 +238,12 @@ func (s *Source) reportClosed(id, reason string) {
 		return
 	}
 	took := time.Since(x.at).Milliseconds()
-	l := protocol.Listen{ListenID: id, Host: x.host, Phase: phaseComplete, DurationMS: &took}
+	l := protocol.Listen{ListenID: id, Host: x.host, Phase: protocol.PhaseComplete, DurationMS: &took}
 	switch {
 	case x.failed != "":
-		l.Phase, l.Error = phaseError, x.failed
+		l.Phase, l.Error = protocol.PhaseError, x.failed
 	case !x.complete && reason != "":
-		l.Phase, l.Error = phaseError, reason
+		l.Phase, l.Error = protocol.PhaseError, reason
 	}
 	s.report(protocol.RunListen, l)
 }
@@ -286,7 +277,7 @@ func (s *Source) reportAnswer(id string, r *effect.AgentReply) {
 	if err != nil {
 		panic("relay: a reply is no JSON: " + err.Error())
 	}
-	s.report(protocol.RunListen, protocol.Listen{ListenID: id, Host: x.host, Phase: phaseMessage, MessageType: hostmsg.Result, Value: shorten(text)})
+	s.report(protocol.RunListen, protocol.Listen{ListenID: id, Host: x.host, Phase: protocol.PhaseMessage, MessageType: hostmsg.Result, Value: shorten(text)})
 }
 
 // endedCall removes a model call from the running ones and returns its id.

@@ -21,11 +21,11 @@ func outcomeOf(err error) link.Outcome {
 	case err == nil:
 		return link.Applied
 	case errors.Is(err, approvals.ErrIndeterminate):
-		return link.Outcome{State: "indeterminate", Error: err.Error()}
+		return link.Outcome{State: protocol.InputIndeterminate, Error: err.Error()}
 	case errors.As(err, &why) && why.Code == protocol.Expired:
-		return link.Outcome{State: "expired", Error: err.Error()}
+		return link.Outcome{State: protocol.InputExpired, Error: err.Error()}
 	}
-	return link.Outcome{State: "rejected", Error: err.Error()}
+	return link.Outcome{State: protocol.InputRejected, Error: err.Error()}
 }
 
 // Input writes an input to the terminal of a run, or sends it to a host of a Concerto run.

@@ -11,11 +11,11 @@ import (
 
 // newDispatcher returns the dispatcher that performs RPCs.
 func (d *Daemon) newDispatcher() *rpc.Dispatcher {
-	return rpc.New(rpc.Options{HostID: d.o.HostID, Version: d.o.Version, Runs: rpcRuns{d}, Approvals: d.approvals, Events: d.events, Redact: d.redact, RemoteExec: d.o.RemoteExec, LogFile: d.o.LogPath,
+	return rpc.New(rpc.Options{MachineID: d.o.MachineID, Version: d.o.Version, Runs: rpcRuns{d}, Approvals: d.approvals, Events: d.events, Redact: d.redact, RemoteExec: d.o.RemoteExec, LogFile: d.o.LogPath,
 		Socket: d.o.Socket, Features: features, Doctor: d.checkDeps, Log: d.o.Log, Environ: d.o.Environ})
 }
 
-// features lists the features of this host beyond those of protocol 1.
+// features lists the features of this machine beyond those of protocol 1.
 var features = []string{"pty", "keys", "resize", "questions", "local"}
 
 // PerformLocal performs a request that arrived over the Unix socket.
@@ -24,9 +24,9 @@ func (d *Daemon) PerformLocal(ctx context.Context, e *protocol.Envelope) protoco
 	return r
 }
 
-// checkDeps checks the host's dependencies.
+// checkDeps checks the machine's dependencies.
 func (d *Daemon) checkDeps(ctx context.Context) []protocol.Dep {
-	o := doctor.Options{Environ: d.o.Environ, State: d.o.State, Socket: d.o.Socket, Server: d.o.Server, HostID: d.o.HostID, Token: d.o.Token, LogFile: d.o.LogPath, Spool: d.spool.Health}
+	o := doctor.Options{Environ: d.o.Environ, State: d.o.State, Socket: d.o.Socket, Server: d.o.Server, MachineID: d.o.MachineID, Token: d.o.Token, LogFile: d.o.LogPath, Spool: d.spool.Health}
 	if d.link != nil {
 		o.Link = d.link.State
 	}

@@ -35,14 +35,14 @@ import (
 
 // Options configures a Daemon.
 type Options struct {
-	Server string // URL of the relay's server; "" means no server
-	HostID string // "" generates an id and stores it in State
-	Token  string // "" generates a token and stores it in State
+	Server    string // URL of the relay's server; "" means no server
+	MachineID string // "" generates an id and stores it in State
+	Token     string // "" generates a token and stores it in State
 
-	// HasHost reports whether the server has a host with this key. If HasHost is nil, the pairing
-	// is used if it was made with the configured server's address. hostd sets HasHost when the
-	// server runs in the same process, because the server's address may then change.
-	HasHost func(ctx context.Context, hostID string, key ed25519.PublicKey) (bool, error)
+	// HasMachine reports whether the server has a machine with this key. If HasMachine is nil, the
+	// pairing is used if it was made with the configured server's address. hostd sets HasMachine
+	// when the server runs in the same process, because the server's address may then change.
+	HasMachine func(ctx context.Context, machineID string, key ed25519.PublicKey) (bool, error)
 
 	State    string // the state directory
 	Spool    string // path of the spool's database; "" means spool.db in State
@@ -62,7 +62,7 @@ type Options struct {
 	Log     *slog.Logger
 }
 
-// Daemon is a running host daemon.
+// Daemon is a running machine daemon.
 type Daemon struct {
 	o         Options
 	spool     *spool.Spool
@@ -72,7 +72,7 @@ type Daemon struct {
 	rpc       *rpc.Dispatcher
 	source    *ingest.Sources
 	redact    *redact.Redactor
-	paired    *pair.Pairing // the pairing with the server; nil if the host uses a token
+	paired    *pair.Pairing // the pairing with the server; nil if the machine uses a token
 	link      *link.Link
 	api       *socket.API
 	listen    net.Listener
@@ -172,7 +172,7 @@ func (d *Daemon) connect(ctx context.Context) (err error) {
 	if err != nil {
 		d.o.Log.Warn("could not read the machine's name", "error", err)
 	}
-	d.link, err = link.New(link.Options{Name: name, URL: d.o.Server, HostID: d.o.HostID, Token: func() (string, error) { return d.o.Token, nil }, Key: func() (*link.Key, error) { return d.key(ctx) }, Agent: "concerto-relay/" + d.o.Version, Instance: newUUID(), Features: features,
+	d.link, err = link.New(link.Options{Name: name, URL: d.o.Server, MachineID: d.o.MachineID, Token: func() (string, error) { return d.o.Token, nil }, Key: func() (*link.Key, error) { return d.key(ctx) }, Agent: "concerto-relay/" + d.o.Version, Instance: newUUID(), Features: features,
 		Spool: d.spool, Commands: commands{d}, Log: d.o.Log})
 	return err
 }
@@ -180,10 +180,10 @@ func (d *Daemon) connect(ctx context.Context) (err error) {
 // Socket returns the path of the Unix socket.
 func (d *Daemon) Socket() string { return d.o.Socket }
 
-// HostID returns the host's id.
-func (d *Daemon) HostID() string { return d.o.HostID }
+// MachineID returns the machine's id.
+func (d *Daemon) MachineID() string { return d.o.MachineID }
 
-// Token returns the token with which the host authenticates to its server.
+// Token returns the token with which the machine authenticates to its server.
 func (d *Daemon) Token() string { return d.o.Token }
 
 // Run serves until ctx is done, the socket fails, or the spool reports damage.
@@ -239,12 +239,12 @@ func (d *Daemon) health() any {
 		Name      string `json:"name"`
 		Version   string `json:"version"`
 		Status    string `json:"status"`
-		HostID    string `json:"host_id"`
+		MachineID string `json:"host_id"`
 		Server    string `json:"server,omitempty"`
 		Connected bool   `json:"connected"`
 		Error     string `json:"error,omitempty"`
 	}
-	s := state{Name: "concerto-relay hostd", Version: d.o.Version, Status: "ok", HostID: d.o.HostID, Server: d.o.Server}
+	s := state{Name: "concerto-relay hostd", Version: d.o.Version, Status: "ok", MachineID: d.o.MachineID, Server: d.o.Server}
 	if d.link != nil {
 		l := d.link.State()
 		s.Connected = l.Connected
@@ -260,13 +260,13 @@ func (d *Daemon) health() any {
 	return s
 }
 
-// loadIdentity determines the host's id and token if the options do not contain them.
+// loadIdentity determines the machine's id and token if the options do not contain them.
 func (d *Daemon) loadIdentity(ctx context.Context) (err error) {
 	if err := d.loadPairing(ctx); err != nil {
 		return err
 	}
-	if d.o.HostID == "" {
-		if d.o.HostID, err = d.loadOrCreate("host-id", "host_"); err != nil {
+	if d.o.MachineID == "" {
+		if d.o.MachineID, err = d.loadOrCreate("host-id", "host_"); err != nil {
 			return err
 		}
 	}

@@ -149,7 +149,7 @@ var forms = map[string]form{
 	"time":   {"a time in RFC 3339", "", isTime},
 }
 
-// IsID reports whether a text is a valid id of a host, run, request or input.
+// IsID reports whether a text is a valid id of a machine, run, request or input.
 func IsID(t string) bool {
 	if t == "" || len(t) > 64 {
 		return false

@@ -7,27 +7,27 @@ type Code string
 
 // The codes of refusals.
 const (
-	BadMessage     Code = "bad_message"
-	UnknownType    Code = "unknown_type"
-	Unauthorized   Code = "unauthorized"
-	Forbidden      Code = "forbidden"
-	UnknownRun     Code = "unknown_run"
-	UnknownHost    Code = "unknown_host"
-	HostOffline    Code = "host_offline"
-	HostMismatch   Code = "host_mismatch"
-	NotOwner       Code = "not_owner"
-	SeqConflict    Code = "seq_conflict"
-	BadCursor      Code = "bad_cursor"
-	RunHasExited   Code = "run_exited"
-	UnknownRequest Code = "unknown_request"
-	AlreadyDecided Code = "already_decided"
-	ArgsChanged    Code = "args_changed"
-	InvalidAnswer  Code = "invalid_answer"
-	InputConflict  Code = "input_conflict"
-	Expired        Code = "expired"
-	TooLarge       Code = "too_large"
-	RateLimited    Code = "rate_limited"
-	Internal       Code = "internal"
+	BadMessage      Code = "bad_message"
+	UnknownType     Code = "unknown_type"
+	Unauthorized    Code = "unauthorized"
+	Forbidden       Code = "forbidden"
+	UnknownRun      Code = "unknown_run"
+	UnknownMachine  Code = "unknown_host"
+	MachineOffline  Code = "host_offline"
+	MachineMismatch Code = "host_mismatch"
+	NotOwner        Code = "not_owner"
+	SeqConflict     Code = "seq_conflict"
+	BadCursor       Code = "bad_cursor"
+	RunHasExited    Code = "run_exited"
+	UnknownRequest  Code = "unknown_request"
+	AlreadyDecided  Code = "already_decided"
+	ArgsChanged     Code = "args_changed"
+	InvalidAnswer   Code = "invalid_answer"
+	InputConflict   Code = "input_conflict"
+	Expired         Code = "expired"
+	TooLarge        Code = "too_large"
+	RateLimited     Code = "rate_limited"
+	Internal        Code = "internal"
 )
 
 // CodeInfo describes a Code.
@@ -42,12 +42,12 @@ var Codes = []CodeInfo{
 	{BadMessage, 400, "it is not JSON, has no type, or a field has the wrong type"},
 	{UnknownType, 404, "the command is unknown"},
 	{Unauthorized, 401, "missing or wrong credentials"},
-	{Forbidden, 403, "the role does not allow it, or the host never allows it"},
+	{Forbidden, 403, "the role does not allow it, or the machine never allows it"},
 	{UnknownRun, 404, "there is no such run, or the client may not see it"},
-	{UnknownHost, 404, "there is no such host, or the client may not see it"},
-	{HostOffline, 409, "the host is not connected"},
-	{HostMismatch, 409, "the envelope names another host than the connection's"},
-	{NotOwner, 409, "the run belongs to another host"},
+	{UnknownMachine, 404, "there is no such machine, or the client may not see it"},
+	{MachineOffline, 409, "the machine is not connected"},
+	{MachineMismatch, 409, "the envelope names another machine than the connection's"},
+	{NotOwner, 409, "the run belongs to another machine"},
 	{SeqConflict, 409, "another event has this seq"},
 	{BadCursor, 400, "the cursor is beyond the run's end"},
 	{RunHasExited, 409, "the run has ended"},
@@ -93,8 +93,8 @@ const (
 // RPCCodes lists all codes that an rpc.response may contain.
 var RPCCodes = []RPCCode{
 	RPCCode(BadMessage), OutOfScope, NotRegular, NotText, NotFound, Changed, RPCCode(TooLarge), MissingDependency, BadPattern, NoLog, Denied,
-	RPCCode(Expired), Withdrawn, RPCCode(ArgsChanged), Timeout, RPCCode(RunHasExited), RPCCode(Forbidden), RPCCode(HostOffline),
-	RPCCode(UnknownRun), RPCCode(UnknownHost), RPCCode(UnknownType), RPCCode(InputConflict), RPCCode(Internal),
+	RPCCode(Expired), Withdrawn, RPCCode(ArgsChanged), Timeout, RPCCode(RunHasExited), RPCCode(Forbidden), RPCCode(MachineOffline),
+	RPCCode(UnknownRun), RPCCode(UnknownMachine), RPCCode(UnknownType), RPCCode(InputConflict), RPCCode(Internal),
 }
 
 // Close codes of connections (RFC 6455, section 7.4). The codes from 4401 on are specific to the

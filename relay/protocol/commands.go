@@ -7,7 +7,7 @@ type SendInput struct {
 	InputID string `json:"input_id" is:"required id" doc:"chosen by the sender; usually a UUID"`
 	Text    string `json:"text" is:"required bytes=65536"`
 	Actor   string `json:"actor,omitempty" is:"enum=web|cli|system"`
-	TTLS    *int64 `json:"ttl_s,omitempty" is:"from=1 to=86400" doc:"how long it waits for an offline host, default 900"`
+	TTLS    *int64 `json:"ttl_s,omitempty" is:"from=1 to=86400" doc:"how long it waits for an offline machine, default 900"`
 	// A Concerto run has no terminal: the text is a message to one of its running hosts.
 	Host      string `json:"host,omitempty" is:"bytes=256" doc:"of a Concerto run: the host that receives the text"`
 	Workspace string `json:"workspace,omitempty" is:"bytes=256" doc:"of a Concerto run: the workspace in which the host works"`

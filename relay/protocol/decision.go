@@ -2,24 +2,24 @@ package protocol
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
-// Recorded forms of a person's decision.
+// The outcomes of a request: the forms in which a person's decision is recorded, and the reasons
+// for which it was closed without one.
 const (
-	DecisionApprove = "approve"
-	DecisionDeny    = "deny"
-	DecisionAnswer  = "answer"
+	DecisionApprove   = "approve"
+	DecisionDeny      = "deny"
+	DecisionAnswer    = "answer"
+	DecisionWithdrawn = "withdrawn"
+	DecisionExpired   = "expired"
 )
 
 // IsQuestion reports whether a request expects an answer. All other requests are approved or
 // denied.
 func (q *PermissionRequested) IsQuestion() bool {
-	if q.From != nil && q.From.Kind != "pty" {
+	if q.From != nil && q.From.Kind != FromTerminal {
 		return q.From.WantsValue()
 	}
 	return len(q.Questions) > 0
@@ -61,7 +61,7 @@ func (q *PermissionRequested) plain(yes bool) json.RawMessage {
 	if len(q.Questions) != 1 || q.Questions[0].ID != WholeAnswer || q.From == nil || !q.From.WantsValue() {
 		return nil
 	}
-	value, ok := map[string][2]string{"confirm": {"false", "true"}, "text": {`"no"`, `"yes"`}}[q.Questions[0].Kind]
+	value, ok := map[string][2]string{KindConfirm: {"false", "true"}, KindText: {`"no"`, `"yes"`}}[q.Questions[0].Kind]
 	switch {
 	case !ok:
 		return nil
@@ -117,56 +117,3 @@ func ShortJSON(v json.RawMessage, most int) json.RawMessage {
 
 // MaxAnswer is the maximum size of an answer's value in an event, in bytes.
 const MaxAnswer = 4096
-
-// Headline returns the title of a request, and the first line of its body. line is "" if the title
-// contains the whole request.
-func (q *PermissionRequested) Headline() (title, line string) {
-	if q.OpTool == "" && len(q.Questions) > 0 {
-		return "Answer a question", FirstLine(q.Prompt, maxLine)
-	}
-	title, rest, _ := strings.Cut(strings.TrimSpace(q.Prompt), "\n")
-	var args struct{ Command, Cmd string }
-	_ = json.Unmarshal(q.OpArgs, &args) // arguments of another form
-	for _, text := range []string{args.Command, args.Cmd, countLines(q.Diff), rest} {
-		if line = FirstLine(text, maxLine); line != "" {
-			break
-		}
-	}
-	if line == "" && len(q.OpArgs) > 0 && string(q.OpArgs) != "{}" {
-		line = FirstLine(string(q.OpArgs), maxLine)
-	}
-	return FirstLine(title, maxLine), line
-}
-
-// maxLine is the maximum size of a line that Headline returns, in bytes.
-const maxLine = 500
-
-// FirstLine returns the first line of a text that is not blank, without surrounding spaces and with
-// at most most bytes.
-func FirstLine(text string, most int) string {
-	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
-	text = strings.TrimSpace(text)
-	if len(text) <= most {
-		return text
-	}
-	const more = "…"
-	return text[:utf8cut.Before(text, most-len(more))] + more
-}
-
-// countLines returns the numbers of added and removed lines of a diff, or "" without a diff.
-func countLines(diff string) string {
-	added, removed := 0, 0
-	for line := range strings.SplitSeq(diff, "\n") {
-		switch {
-		case strings.HasPrefix(line, "+++ "), strings.HasPrefix(line, "--- "):
-		case strings.HasPrefix(line, "+"):
-			added++
-		case strings.HasPrefix(line, "-"):
-			removed++
-		}
-	}
-	if added+removed == 0 {
-		return ""
-	}
-	return fmt.Sprintf("+%d −%d lines", added, removed)
-}

@@ -13,16 +13,16 @@ import (
 
 // Envelope is a decoded frame. A missing field is "", 0 or nil. Missing data are {}.
 type Envelope struct {
-	Type   string
-	TS     string // time of the sender's clock, in RFC 3339; not used for ordering
-	HostID string
-	RunID  string
-	Seq    int64  // number of the event in the run, counted from 1
-	ID     string // id of a command, chosen by the sender
-	Re     string // ID of the message to which this one is the response
-	Enc    json.RawMessage
-	Data   json.RawMessage // JSON object
-	Extra  []Member        // unknown fields, in their order
+	Type      string
+	TS        string // time of the sender's clock, in RFC 3339; not used for ordering
+	MachineID string
+	RunID     string
+	Seq       int64  // number of the event in the run, counted from 1
+	ID        string // id of a command, chosen by the sender
+	Re        string // ID of the message to which this one is the response
+	Enc       json.RawMessage
+	Data      json.RawMessage // JSON object
+	Extra     []Member        // unknown fields, in their order
 }
 
 // Member is a field of a JSON object.
@@ -162,7 +162,7 @@ func (e *Envelope) field(name string) (at *string, f form, known bool) {
 	case "ts":
 		return &e.TS, forms["time"], true
 	case "host_id":
-		return &e.HostID, forms["id"], true
+		return &e.MachineID, forms["id"], true
 	case "run_id":
 		return &e.RunID, forms["id"], true
 	case "id":
@@ -216,7 +216,7 @@ func (e *Envelope) Append(b []byte) []byte {
 	}
 	text("type", e.Type)
 	text("ts", e.TS)
-	text("host_id", e.HostID)
+	text("host_id", e.MachineID)
 	text("run_id", e.RunID)
 	if e.Seq != 0 {
 		b = strconv.AppendInt(appendName(b, "seq"), e.Seq, 10)

@@ -9,7 +9,7 @@ import (
 // applies to all messages. For commands there are also enum=A|B, bytes=N and chars=N (maximum),
 // from=N and to=N, items=N (maximum), and the form of an id. An event may come from another
 // program, so only the types of its fields are checked. The limits in the tags of events describe
-// what Concerto's own host sends.
+// what hostd sends.
 
 // Started is the data of run.started.
 type Started struct {
@@ -45,6 +45,13 @@ type Input struct {
 	TextSHA256   string `json:"text_sha256,omitempty" doc:"of the raw UTF-8, in hexadecimal; absent for a text that was typed without echo"`
 	By           string `json:"by,omitempty" doc:"the user"`
 }
+
+// The reasons of requests: the kind of answer that is expected.
+const (
+	ReasonPermission = "permission"
+	ReasonChoice     = "choice"
+	ReasonPrompt     = "prompt"
+)
 
 // PermissionRequested is the data of run.permission_requested.
 type PermissionRequested struct {
@@ -95,6 +102,15 @@ type Question struct {
 	Schema     json.RawMessage `json:"schema,omitempty" doc:"a JSON Schema of the answer"`
 }
 
+// Kinds of questions.
+const (
+	KindText    = "text"
+	KindChoice  = "choice"
+	KindMulti   = "multi"
+	KindConfirm = "confirm"
+	KindJSON    = "json"
+)
+
 // Option is one of the options of a question.
 type Option struct {
 	Value       json.RawMessage `json:"value" is:"required"`
@@ -116,6 +132,7 @@ type Origin struct {
 // Kinds of Origin for the requests of a run. A host's message has the kind FromQuestion or
 // FromApproval depending on the form of its answer, whatever the message's type is.
 const (
+	FromTerminal = "pty"      // the text on the run's terminal asks
 	FromEmit     = "emit"     // the program awaits an emit
 	FromQuestion = "question" // a host awaits a value
 	FromApproval = "approval" // a host or a tool awaits yes or no
@@ -148,6 +165,13 @@ type Decided struct {
 	Host      string          `json:"host,omitempty" doc:"the program's host that made the request"`
 	MessageID string          `json:"message_id,omitempty" doc:"of the host's message in run.listen"`
 }
+
+// The reasons of Exited.
+const (
+	ExitedItself  = "exited"
+	ExitedStopped = "stopped"
+	ExitedLost    = "lost" // the end was not observed
+)
 
 // Exited is the data of run.exited.
 type Exited struct {
@@ -222,6 +246,15 @@ type Emit struct {
 	RequestID string          `json:"request_id,omitempty" is:"id"`
 	Text      string          `json:"text,omitempty" doc:"of an event of the runtime: what it reports"`
 }
+
+// Phases of the event run.listen.
+const (
+	PhaseStart    = "start"
+	PhaseMessage  = "message"
+	PhaseReply    = "reply"
+	PhaseComplete = "complete"
+	PhaseError    = "error"
+)
 
 // Listen is the data of run.listen.
 type Listen struct {

@@ -5,12 +5,12 @@ import "encoding/json"
 // Empty is the data of a message without data.
 type Empty struct{}
 
-// HelloData is the data of hello. Only hosts send the fields after Features.
+// HelloData is the data of hello. Only machines send the fields after Features.
 type HelloData struct {
 	Protocol int64    `json:"protocol" is:"required from=1 to=1000000"`
 	Agent    string   `json:"agent" is:"required chars=200" doc:"name/version"`
 	Features []string `json:"features,omitempty" is:"items=100"`
-	Name     string   `json:"name,omitempty" is:"chars=64" doc:"for a host: the name of its machine, until a user changes it"`
+	Name     string   `json:"name,omitempty" is:"chars=64" doc:"for a machine: its name, until a user changes it"`
 	Instance string   `json:"instance,omitempty" is:"id" doc:"a UUID that identifies the process"`
 	Epoch    *int64   `json:"epoch,omitempty" is:"from=0 to=9007199254740991" doc:"the creation time of the spool in Unix ms, incremented by 1 at each start"`
 	Runs     []RunAt  `json:"runs,omitzero" is:"items=1000" doc:"the runs that have not exited or have unacknowledged events"`
@@ -23,7 +23,7 @@ type RunAt struct {
 }
 
 // WelcomeData is the data of welcome. The server sends User and Role to apps, and Runs and
-// Signature to hosts.
+// Signature to machines.
 type WelcomeData struct {
 	Protocol   int64            `json:"protocol" is:"required"`
 	Agent      string           `json:"agent" is:"required"`
@@ -57,20 +57,20 @@ type Ack struct {
 
 // State is the data of command.state.
 type State struct {
-	ID    string `json:"id" is:"required" doc:"the input_id or request_id"`
-	Kind  string `json:"kind" is:"required enum=input|decision|stop"`
-	RunID string `json:"run_id" is:"required"`
-	State string `json:"state" is:"required enum=accepted|sent|applied|rejected|expired|indeterminate"`
-	Error string `json:"error,omitempty"`
-	By    string `json:"by,omitempty"`
+	ID    string     `json:"id" is:"required" doc:"the input_id or request_id"`
+	Kind  string     `json:"kind" is:"required enum=input|decision|stop"`
+	RunID string     `json:"run_id" is:"required"`
+	State InputState `json:"state" is:"required enum=accepted|sent|applied|rejected|expired|indeterminate"`
+	Error string     `json:"error,omitempty"`
+	By    string     `json:"by,omitempty"`
 }
 
 // CommandDone is the data of command.result.
 type CommandDone struct {
-	ID    string `json:"id" is:"required id"`
-	Kind  string `json:"kind" is:"required enum=input|decision|stop"`
-	State string `json:"state" is:"required enum=applied|rejected|expired|indeterminate"`
-	Error string `json:"error,omitempty"`
+	ID    string     `json:"id" is:"required id"`
+	Kind  string     `json:"kind" is:"required enum=input|decision|stop"`
+	State InputState `json:"state" is:"required enum=applied|rejected|expired|indeterminate"`
+	Error string     `json:"error,omitempty"`
 }
 
 // CommandAcked is the data of command.ack.

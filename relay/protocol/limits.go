@@ -2,13 +2,14 @@ package protocol
 
 import "time"
 
-// Limits that servers, hosts and apps know. Limits on single fields are in the tags of the fields.
+// Limits that servers, machines and apps know. Limits on single fields are in the tags of the
+// fields.
 const (
 	MaxFrame       = 4 << 20 // maximum size of a frame, in bytes
 	MaxDepth       = 64      // maximum nesting of arrays and objects
 	MaxSeq         = 1<<53 - 1
 	MaxBadMessages = 20   // maximum number of invalid messages per minute and connection
-	Window         = 1000 // maximum number of unacknowledged events of a host
+	Window         = 1000 // maximum number of unacknowledged events of a machine
 
 	PingAfter = 20 * time.Second // idle time after which a ping is sent
 	DeadAfter = 45 * time.Second // idle time after which a connection is closed
@@ -19,9 +20,9 @@ const (
 	BatchEvents = 256 // maximum number of events in one commit
 	BatchBytes  = 1 << 20
 
-	HostEventRate, HostBurst = 5000, 10_000 // rate of a host's events per second, and their burst; a server does not read a host faster
-	// Backlog is the maximum number of events, announced by a reconnecting host, that are read at
-	// full speed.
+	MachineEventRate, MachineBurst = 5000, 10_000 // rate of a machine's events per second, and their burst; a server does not read a machine faster
+	// Backlog is the maximum number of events, announced by a reconnecting machine, that are read
+	// at full speed.
 	Backlog                   = 1_000_000
 	CommandRate, CommandBurst = 50, 100 // commands per second and session, and their burst
 	MaxConcurrentRPCs         = 16      // maximum number of concurrent RPCs in a session
@@ -29,24 +30,24 @@ const (
 	RPCRetention              = 10 * time.Minute
 
 	InputTTL    = 900 * time.Second
-	DecisionTTL = 24 * time.Hour // time that a decision waits for its host if the request has no expiry
+	DecisionTTL = 24 * time.Hour // time that a decision waits for its machine if the request has no expiry
 
-	MaxOpenRequests = 20     // maximum number of open requests in a run
-	MaxRunsOfHost   = 10_000 // maximum number of runs that are retained per host
-	RunsInHello     = 1000
-	RunsInCursor    = 64 // maximum number of runs in the cursor of GET /events
+	MaxOpenRequests  = 20     // maximum number of open requests in a run
+	MaxRunsOfMachine = 10_000 // maximum number of runs that are retained per machine
+	RunsInHello      = 1000
+	RunsInCursor     = 64 // maximum number of runs in the cursor of GET /events
 
 	PairingTTL       = 600 * time.Second // time limit from the start of a pairing to its confirmation
 	PairingTries     = 5                 // maximum number of codes that an owner may try per minute
-	ProofTimeout     = 10 * time.Second  // time limit for a host to prove its key
+	ProofTimeout     = 10 * time.Second  // time limit for a machine to prove its key
 	MaxSubscriptions = 10                // maximum number of push subscriptions per user
 
 	RetryFirst = 500 * time.Millisecond // maximum delay before the second retry
 	MaxRetry   = 30 * time.Second
 
-	HoleTimeout  = 60 * time.Second // time to wait for a missing event of a host that uses protocol 1
+	HoleTimeout  = 60 * time.Second // time to wait for a missing event of a machine that uses protocol 1
 	WriteTimeout = 30 * time.Second // a client is disconnected if a write to it blocks for this long
-	HelloTimeout = 1 * time.Second  // a host that has sent no hello within this time is accepted as a host of protocol 1
+	HelloTimeout = 1 * time.Second  // a machine that has sent no hello within this time is accepted as a machine of protocol 1
 
 	ReplicaHeartbeat = 1 * time.Second // interval at which a server writes its heartbeat
 	// ReplicaLease is the time without a heartbeat after which a server is considered dead.

@@ -10,20 +10,20 @@ import (
 	"strings"
 )
 
-// Side is the end of a connection that proves its key: the host or the server.
+// Side is the end of a connection that proves its key: the machine or the server.
 type Side string
 
 // The ends of a connection.
 const (
-	HostSide   Side = "host"
-	ServerSide Side = "server"
+	MachineSide Side = "host"
+	ServerSide  Side = "server"
 )
 
 // ProofText returns the text that an end of a connection signs with its Ed25519 key. The text
-// contains the host, the server's origin as the host has dialled it, and both nonces. Therefore an
-// intermediary cannot use a forwarded signature for another connection.
-func ProofText(side Side, origin, host, serverNonce, hostNonce string) []byte {
-	return []byte(strings.Join([]string{"concerto-relay-" + string(side) + "-v1", origin, host, serverNonce, hostNonce}, "\n"))
+// contains the machine, the server's origin as the machine has dialled it, and both nonces.
+// Therefore an intermediary cannot use a forwarded signature for another connection.
+func ProofText(side Side, origin, machine, serverNonce, machineNonce string) []byte {
+	return []byte(strings.Join([]string{"concerto-relay-" + string(side) + "-v1", origin, machine, serverNonce, machineNonce}, "\n"))
 }
 
 // OriginOf returns the origin of a URL in the form that browsers use. The schemes ws and wss become
@@ -46,8 +46,8 @@ func OriginOf(u *url.URL) string {
 	return scheme + "://" + strings.ToLower(host)
 }
 
-// HostOfKey returns the id that a new host with this public key receives.
-func HostOfKey(key ed25519.PublicKey) string {
+// MachineOfKey returns the id that a new machine with this public key receives.
+func MachineOfKey(key ed25519.PublicKey) string {
 	sum := sha256.Sum256(key)
 	return "host_" + base32.StdEncoding.EncodeToString(sum[:])[:26]
 }

@@ -1,4 +1,4 @@
-// Package protocol defines the wire protocol between Concerto's relay server, its hosts and its
+// Package protocol defines the wire protocol between Concerto's relay server, its machines and its
 // apps (spec/relay.md). It contains tables of the envelope, the message types and their data, the
 // limits, the error codes and the state machines. Validation, the JSON Schemas in spec/relay and
 // the manual's chapter are derived from these tables.
@@ -15,7 +15,7 @@ type Kind string
 
 // The kinds of message types.
 const (
-	Event    Kind = "event"    // of a run, sent by its host; stored if it has a sequence number
+	Event    Kind = "event"    // of a run, sent by its machine; stored if it has a sequence number
 	Command  Kind = "command"  // sent by an app
 	RPC      Kind = "rpc"      // sent by an app, answered by rpc.response
 	Exchange Kind = "exchange" // between the two ends of one connection
@@ -24,11 +24,12 @@ const (
 // Peer is a sender of messages.
 type Peer string
 
-// The senders of messages.
+// The senders of messages. A machine is a computer on which hostd runs, or an engine that appears
+// as one. Protocol 1 calls it a host: the names in messages, URLs and databases still do.
 const (
-	Host   Peer = "host"
-	Server Peer = "server"
-	App    Peer = "app"
+	Machine Peer = "host"
+	Server  Peer = "server"
+	App     Peer = "app"
 )
 
 // Message describes a message type.
@@ -42,8 +43,8 @@ type Message struct {
 	Since int
 	// Gated is true if an RPC is executed only after an approval.
 	Gated bool
-	// OfHost is true if an RPC names the host in its data instead of a run.
-	OfHost bool
+	// OfMachine is true if an RPC names the machine in its data instead of a run.
+	OfMachine bool
 	// Result is the zero value of the RPC's result.
 	Result any
 }

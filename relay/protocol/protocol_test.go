@@ -28,7 +28,7 @@ func vectors(t testing.TB, name string) (all []vector) {
 	return all
 }
 
-// read parses and checks a frame in the same way as servers and hosts do.
+// read parses and checks a frame in the same way as servers and machines do.
 func read(frame string) (protocol.Envelope, *protocol.Refusal) {
 	e, r := protocol.Parse([]byte(frame))
 	if r == nil && e.Enc == nil {

@@ -15,7 +15,7 @@ func Reference() string {
 		title, about string
 		kind         Kind
 	}{
-		{"Events of a run", "The host sends these events; the server stores them and sends them to apps. An event with a `seq` is\nstored before it is acknowledged or shown.", Event},
+		{"Events of a run", "The machine sends these events; the server stores them and sends them to apps. An event with a `seq`\nis stored before it is acknowledged or shown.", Event},
 		{"Commands of apps", "The server stores a command before it confirms it.", Command},
 		{"RPC", "The response is an `rpc.response` to the sender; if it failed, it has `error` and `error_code`.", RPC},
 		{"Connection", "These messages are not stored.", Exchange},
@@ -36,7 +36,7 @@ func Reference() string {
 		fmt.Fprintf(&b, "- `%s`\n", c)
 	}
 	b.WriteString("\n## State machines\n\nEach row is a transition: in the state of the first column, the event of the second leads to the\nstate of the third. There are no other transitions.\n")
-	for _, m := range Machines {
+	for _, m := range StateMachines {
 		fmt.Fprintf(&b, "\n| %s | event | next state |\n| --- | --- | --- |\n", m.Name)
 		for _, s := range m.Steps {
 			from := s.From
@@ -53,9 +53,9 @@ const intro = `# The relay's protocol
 
 <!-- Written by relay/protocol; DO NOT EDIT: change its tables, and run ` + "`make gen`" + `. -->
 
-This page specifies the messages between the relay's server, its hosts and its apps
+This page specifies the messages between the relay's server, its machines and its apps
 ([chapter 24](24-relay.md) describes what they are for). Each message is a frame: a JSON object in a
-WebSocket text frame. For example, a host reports output of a run:
+WebSocket text frame. For example, a machine reports output of a run:
 
 ` + "```json" + `
 {"type":"run.output","ts":"2025-01-01T12:00:00Z","host_id":"host_a","run_id":"run_a","seq":7,"data":{"stream":"stdout","text":"done"}}
@@ -76,8 +76,8 @@ WebSocket text frame. For example, a host reports output of a run:
 Unknown fields and unknown types of events are stored and passed on; a field with ` + "`null`" + ` counts as
 omitted. A frame has at most 4 MiB, and nests at most 64 arrays and objects. A frame that is not an
 envelope, or has a field of the wrong type or a duplicate field, is answered with an ` + "`error`" + `, and
-the connection stays open. Concerto's own host does not exceed the maximum sizes of fields in
-events; the server also accepts longer fields.
+the connection stays open. hostd does not exceed the maximum sizes of fields in events; the server
+also accepts longer fields.
 `
 
 // describe writes the manual's section about a message type.

@@ -113,10 +113,10 @@ type GitResult struct {
 // StartRun is the data of rpc.run.start.
 type StartRun struct {
 	RequestID string `json:"request_id" is:"required id"`
-	HostID    string `json:"host_id" is:"required id"`
+	MachineID string `json:"host_id" is:"required id"`
 	Tool      string `json:"tool" is:"required chars=64"`
 	Cmd       string `json:"cmd" is:"required bytes=65536" doc:"executed by bash -lc; if empty, the tool itself is executed"`
-	Cwd       string `json:"cwd,omitempty" is:"bytes=4096" doc:"below a root of the host; by default (also null) the first root"`
+	Cwd       string `json:"cwd,omitempty" is:"bytes=4096" doc:"below a root of the machine; by default (also null) the first root"`
 	Title     string `json:"title,omitempty" is:"chars=200"`
 	Cols      *int64 `json:"cols,omitempty" is:"from=1 to=1000"`
 	Rows      *int64 `json:"rows,omitempty" is:"from=1 to=1000"`
@@ -139,17 +139,17 @@ type StopRunResult struct {
 	Signal string `json:"signal"`
 }
 
-// HostRequest is the data of RPCs whose only parameter is a host.
-type HostRequest struct {
+// MachineRequest is the data of RPCs whose only parameter is a machine.
+type MachineRequest struct {
 	RequestID string `json:"request_id" is:"required id"`
-	HostID    string `json:"host_id" is:"required id"`
+	MachineID string `json:"host_id" is:"required id"`
 }
 
-// ListRuns is the data of rpc.runs.list. Without a host, the request is sent to the host of the run
-// that the envelope names.
+// ListRuns is the data of rpc.runs.list. Without a machine, the request is sent to the machine of
+// the run that the envelope names.
 type ListRuns struct {
 	RequestID string `json:"request_id" is:"required id"`
-	HostID    string `json:"host_id,omitempty" is:"id"`
+	MachineID string `json:"host_id,omitempty" is:"id"`
 }
 
 // ListRunsResult is the result of rpc.runs.list.
@@ -157,7 +157,7 @@ type ListRunsResult struct {
 	Runs []RunSummary `json:"runs"`
 }
 
-// RunSummary describes a run of a host.
+// RunSummary describes a run of a machine.
 type RunSummary struct {
 	RunID     string `json:"run_id"`
 	Tool      string `json:"tool"`
@@ -168,14 +168,14 @@ type RunSummary struct {
 	Title     string `json:"title,omitempty"`
 }
 
-// HostInfo is the result of rpc.host.info.
-type HostInfo struct {
-	HostID  string     `json:"host_id"`
-	PID     int64      `json:"pid"`
-	OS      string     `json:"os"`
-	Arch    string     `json:"arch"`
-	Version string     `json:"version"`
-	Tools   []ToolInfo `json:"tools"`
+// MachineInfo is the result of rpc.host.info.
+type MachineInfo struct {
+	MachineID string     `json:"host_id"`
+	PID       int64      `json:"pid"`
+	OS        string     `json:"os"`
+	Arch      string     `json:"arch"`
+	Version   string     `json:"version"`
+	Tools     []ToolInfo `json:"tools"`
 }
 
 // ToolInfo describes a tool and whether it is installed.
@@ -185,22 +185,22 @@ type ToolInfo struct {
 	OK   bool   `json:"ok"`
 }
 
-// HostDoctor is the result of rpc.host.doctor.
-type HostDoctor struct {
-	HostInfo
+// MachineDoctor is the result of rpc.host.doctor.
+type MachineDoctor struct {
+	MachineInfo
 	Deps []Dep `json:"deps"`
 }
 
-// Dep is a dependency of a host.
+// Dep is a dependency of a machine.
 type Dep struct {
 	Name   string `json:"name"`
 	OK     bool   `json:"ok"`
 	Detail string `json:"detail"`
 }
 
-// HostCapabilities is the result of rpc.host.capabilities.
-type HostCapabilities struct {
-	HostDoctor
+// MachineCapabilities is the result of rpc.host.capabilities.
+type MachineCapabilities struct {
+	MachineDoctor
 	SupportedRPC []string        `json:"supported_rpc"`
 	Features     []string        `json:"features"`
 	Limits       json.RawMessage `json:"limits"`
@@ -210,7 +210,7 @@ type HostCapabilities struct {
 // TailLog is the data of rpc.host.logs.tail.
 type TailLog struct {
 	RequestID string `json:"request_id" is:"required id"`
-	HostID    string `json:"host_id" is:"required id"`
+	MachineID string `json:"host_id" is:"required id"`
 	Lines     *int64 `json:"lines,omitempty" is:"from=1 to=2000" doc:"default 200"`
 	MaxBytes  *int64 `json:"max_bytes,omitempty" is:"from=1 to=2000000" doc:"default 200,000"`
 }

@@ -65,7 +65,7 @@ func TestSchemas(t *testing.T) {
 }
 
 // onlyOurs lists the vectors on which a schema differs from Check. Check accepts null for omitted
-// fields, accepts events beyond the limits of Concerto's own host, and rejects integers that do not
+// fields, accepts events beyond the limits of hostd, and rejects integers that do not
 // fit into 64 bits.
 var onlyOurs = map[string]bool{"start": true, "questions": true, "an event longer than ours": true, "exit code beyond": true}
 
@@ -92,7 +92,7 @@ func TestReference(t *testing.T) {
 // relay.md.
 func TestMachines(t *testing.T) {
 	for _, c := range []struct {
-		machine *protocol.Machine
+		machine *protocol.StateMachine
 		arrows  string
 		ends    string
 	}{

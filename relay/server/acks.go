@@ -7,7 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// acks holds the acknowledgements that must be sent to a host. It limits their rate for each run.
+// acks holds the acknowledgements that must be sent to a machine. It limits their rate for each
+// run.
 type acks struct {
 	mu      sync.Mutex
 	of      map[string]*ack
@@ -26,7 +27,7 @@ type ack struct {
 const ackEach = time.Second / protocol.AcksPerSecond
 
 // stored records that the events of a run are committed up to prefix.
-func (a *acks) stored(h *host, run string, prefix int64) {
+func (a *acks) stored(h *machine, run string, prefix int64) {
 	now := h.srv.clock.Now()
 	a.mu.Lock()
 	one := a.of[run]
@@ -52,7 +53,7 @@ func (a *acks) stored(h *host, run string, prefix int64) {
 }
 
 // wake makes the acknowledgements pending whose minimum interval has passed, and removes idle runs.
-func (a *acks) wake(h *host) {
+func (a *acks) wake(h *machine) {
 	now := h.srv.clock.Now()
 	a.mu.Lock()
 	a.timer = nil
@@ -77,7 +78,7 @@ func (a *acks) wake(h *host) {
 }
 
 // send sends the pending acknowledgements and reports whether there were any.
-func (a *acks) send(h *host) bool {
+func (a *acks) send(h *machine) bool {
 	a.mu.Lock()
 	pending := a.pending
 	a.pending = nil

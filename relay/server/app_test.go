@@ -12,8 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/servertest"
 )
 
-// outputs makes a host send n output events of a run, starting with sequence number from. It waits
-// until the server has stored them.
+// outputs makes a machine send n output events of a run, starting with sequence number from. It
+// waits until the server has stored them.
 func outputs(h *servertest.Peer, run string, from, n int64) {
 	for seq := from; seq < from+n; seq++ {
 		h.Send(protocol.RunOutput, run, seq, servertest.Output(fmt.Sprint(seq)))
@@ -35,7 +35,7 @@ func span(from, to int64) (all []int64) {
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
-	h := r.Host("host_a")
+	h := r.Machine("host_a")
 	h.Begin("run_a")
 	outputs(h, "run_a", 2, 600) // more events than a ring holds, and more than a page
 	h.Begin("run_b")
@@ -92,7 +92,7 @@ func TestFollow(t *testing.T) {
 func TestSeedForm(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
-	h := r.Host("host_a")
+	h := r.Machine("host_a")
 	h.Begin("run_a")
 	h.Begin("run_b")
 	a := r.App(servertest.Operator, "")
@@ -120,7 +120,7 @@ func TestSeedForm(t *testing.T) {
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
-	h := r.Host("host_a")
+	h := r.Machine("host_a")
 	h.Begin("run_a")
 	a := r.HelloApp(servertest.Viewer, "")
 	a.Send(protocol.RunSubscribe, "", 0, `{"output":false}`)
@@ -146,13 +146,13 @@ func TestProgress(t *testing.T) {
 func TestUnstoredEvent(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
-	h := r.Host("host_a")
+	h := r.Machine("host_a")
 	a := r.App(servertest.Viewer, "")
 	h.Begin("run_a")
 	a.Seqs("run_a", 1)
 	h.Send(protocol.RunOutput, "run_a", 0, servertest.Output("now"))
 	e := a.Read()
-	if e.Type != protocol.RunOutput || e.Seq != 0 || e.HostID != "host_a" {
+	if e.Type != protocol.RunOutput || e.Seq != 0 || e.MachineID != "host_a" {
 		t.Errorf("event = %s, want the output of host_a without a sequence number", e.Append(nil))
 	}
 	if _, body := r.Do(servertest.Viewer, "GET", "/runs/run_a/events", nil); strings.Contains(string(body), "now") {
@@ -165,7 +165,7 @@ func TestUnstoredEvent(t *testing.T) {
 func TestInvisibleRuns(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
-	h := r.Host("host_a")
+	h := r.Machine("host_a")
 	a := r.HelloApp("operator:eve:run_a,x*", "")
 	h.Begin("run_b")
 	h.Begin("run_a")
@@ -226,7 +226,7 @@ func TestEnded(t *testing.T) {
 func TestSlow(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
-	h := r.Host("host_a")
+	h := r.Machine("host_a")
 	h.Begin("run_a")
 	slow := r.SilentApp(servertest.Viewer)
 	a := r.App(servertest.Viewer, "")
@@ -256,7 +256,7 @@ func TestSlow(t *testing.T) {
 func TestPoll(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
-	h := r.Host("host_a")
+	h := r.Machine("host_a")
 	h.Begin("run_a")
 	outputs(h, "run_a", 2, 9)
 	get := func(query string) (seqs []int64, cursor map[string]int64, more bool) {
@@ -316,7 +316,7 @@ func TestPoll(t *testing.T) {
 func TestStream(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
-	h := r.Host("host_a")
+	h := r.Machine("host_a")
 	h.Begin("run_a")
 	h.Begin("run_b")
 	outputs(h, "run_a", 2, 9)

@@ -10,10 +10,10 @@ import (
 // Auth authenticates callers; relay/server/auth implements it.
 type Auth interface {
 	Authenticate(r *http.Request) (*auth.Identity, error)
-	Host(ctx context.Context, id, token string, r *http.Request) error
-	// HostByKey starts the authentication of a host by its key.
+	Machine(ctx context.Context, id, token string, r *http.Request) error
+	// MachineByKey starts the authentication of a machine by its key.
 	HasToken(ctx context.Context, id, token string) (bool, error)
-	HostByKey(ctx context.Context, id string, r *http.Request) (auth.Proof, error)
+	MachineByKey(ctx context.Context, id string, r *http.Request) (auth.Proof, error)
 	// Watch calls ended once when the credentials end, until stop is called.
 	Watch(id *auth.Identity, ended func()) (stop func())
 	// Refused records that a caller lacked a right.

@@ -9,8 +9,8 @@ import (
 
 // step applies a transition to a call. It does nothing if the transition is invalid in the call's
 // state.
-func step(c *store.Call, on string) {
-	if to, ok := protocol.RPCMachine.Next(c.State, on); ok {
+func step(c *store.Call, on protocol.CallEvent) {
+	if to, ok := c.State.After(on); ok {
 		c.State = to
 	}
 }
@@ -65,8 +65,8 @@ func (s *Server) setAnswer(c *store.Call, code protocol.RPCCode, why string) {
 	c.Answer = string(s.failedCall(c.ID, c.Type, c.Run, code, why).Append(nil))
 }
 
-// handleAnswer handles a host's answer to a call.
-func (cs *calls) handleAnswer(s *Server, h *host, e *protocol.Envelope) {
+// handleAnswer handles a machine's answer to a call.
+func (cs *calls) handleAnswer(s *Server, h *machine, e *protocol.Envelope) {
 	request, _ := idsOf(e)
 	if request == "" {
 		request = e.Re // an encrypted answer has its request id only in re
@@ -77,7 +77,7 @@ func (cs *calls) handleAnswer(s *Server, h *host, e *protocol.Envelope) {
 	starts, by := false, ""
 	if waiting {
 		c.answered = true
-		starts, by = c.row.Type == "rpc.run.start", c.row.By
+		starts, by = c.row.Type == protocol.RPCStartRun, c.row.By
 	}
 	cs.mu.Unlock()
 	if !waiting {
@@ -86,12 +86,12 @@ func (cs *calls) handleAnswer(s *Server, h *host, e *protocol.Envelope) {
 	out := *e
 	out.ID, out.Re = "", ""
 	if d, err := protocol.Decode[protocol.Response](e); err == nil && e.Enc == nil && !d.OK && d.ErrorCode == "" {
-		// Hosts of protocol 1 send no error code.
+		// Machines of protocol 1 send no error code.
 		out.Data = withMember(e.Data, "error_code", protocol.Internal)
 	}
 	s.moveCall(request, func(c *store.Call) {
-		step(c, "begun")
-		step(c, "answered")
+		step(c, protocol.CallBegun)
+		step(c, protocol.CallAnswered)
 		c.Answer = string(out.Append(nil))
 	})
 	if starts {
@@ -134,22 +134,22 @@ func (cs *calls) observe(s *Server, all []store.Incoming) {
 		request, _ := idsOf(e)
 		cs.mu.Lock()
 		c := cs.of[request]
-		follows := c != nil && c.row.Gated && c.row.Host == all[i].HostID
+		follows := c != nil && c.row.Gated && c.row.Machine == all[i].MachineID
 		cs.mu.Unlock()
 		if !follows {
 			continue
 		}
-		asked, approved := e.Type == protocol.RunPermissionRequested, store.Text(e.Data, "decision") == "approve"
+		asked, approved := e.Type == protocol.RunPermissionRequested, store.Text(e.Data, "decision") == protocol.DecisionApprove
 		cs.enqueue(s, func() {
 			s.moveCall(request, func(c *store.Call) {
 				switch ends := s.now() + protocol.RPCTimeout.Milliseconds(); {
 				case asked:
-					step(c, "gated")
+					step(c, protocol.CallGated)
 				case approved:
-					step(c, "approved")
+					step(c, protocol.CallApproved)
 					c.Ends = ends + c.ExtendMS
 				default:
-					c.Ends = ends // not approved: the host must answer within RPCTimeout
+					c.Ends = ends // not approved: the machine must answer within RPCTimeout
 				}
 			})
 		})
@@ -159,13 +159,13 @@ func (cs *calls) observe(s *Server, all []store.Incoming) {
 // answerExpired answers a call whose deadline has passed with an error.
 func (s *Server) answerExpired(c *store.Call) {
 	if c.Ends > 0 && c.Ends <= s.now() {
-		s.setAnswer(c, protocol.Timeout, "the host has not answered in time")
+		s.setAnswer(c, protocol.Timeout, "the machine has not answered in time")
 	}
 }
 
-// hostLost handles the calls of a lost connection. It answers those that the host may have
+// machineLost handles the calls of a lost connection. It answers those that the machine may have
 // performed and that must not be repeated. The other calls remain, so that they are sent again.
-func (cs *calls) hostLost(s *Server, h *host) {
+func (cs *calls) machineLost(s *Server, h *machine) {
 	cs.mu.Lock()
 	var ids []string
 	for id, c := range cs.of {
@@ -187,18 +187,18 @@ func (cs *calls) hostLost(s *Server, h *host) {
 	}
 }
 
-// answerIndeterminate answers a gated call whose host is lost with an error, because its result is
-// unknown. It does nothing if the call still waits for its approval.
+// answerIndeterminate answers a gated call whose machine is lost with an error, because its result
+// is unknown. It does nothing if the call still waits for its approval.
 func (s *Server) answerIndeterminate(c *store.Call) {
-	if c.Gated && c.Gen != 0 && c.State != "waiting" {
-		step(c, "host lost, gated")
-		s.setAnswer(c, protocol.RPCCode(protocol.Internal), "indeterminate: the host was lost while it did this")
+	if c.Gated && c.Gen != 0 && c.State != protocol.CallWaiting {
+		step(c, protocol.CallMachineLostGated)
+		s.setAnswer(c, protocol.RPCCode(protocol.Internal), "indeterminate: the machine was lost while it did this")
 	}
 }
 
-// resend sends a host the calls that were never sent, and the repeatable calls that an older
+// resend sends a machine the calls that were never sent, and the repeatable calls that an older
 // connection sent.
-func (cs *calls) resend(s *Server, h *host) {
+func (cs *calls) resend(s *Server, h *machine) {
 	all, err := s.store.CallsOf(s.ctx, h.id)
 	if err != nil {
 		if s.ctx.Err() == nil {
@@ -220,7 +220,7 @@ func (cs *calls) resend(s *Server, h *host) {
 				return
 			}
 			if c.Gen != 0 && !c.Gated {
-				step(c, "host lost")
+				step(c, protocol.CallMachineLost)
 			}
 			push, c.Gen = !c.Gated || c.Gen == 0, gen
 		})
@@ -237,7 +237,7 @@ func (cs *calls) resend(s *Server, h *host) {
 	}
 }
 
-// sweep answers all calls, of any server, whose deadline has passed or whose host is lost.
+// sweep answers all calls, of any server, whose deadline has passed or whose machine is lost.
 func (cs *calls) sweep(s *Server) {
 	now := s.now()
 	all, err := s.store.OverdueCalls(s.ctx, now)

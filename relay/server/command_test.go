@@ -33,7 +33,7 @@ func isState(p *servertest.Peer, want protocol.State) {
 	}
 }
 
-// startInputs starts a server with a host that runs run_a, and an app of eve.
+// startInputs starts a server with a machine that runs run_a, and an app of eve.
 func startInputs(t *testing.T) (r *servertest.Relay, h, a *servertest.Peer) {
 	t.Parallel()
 	r = servertest.Start(t)
@@ -42,7 +42,7 @@ func startInputs(t *testing.T) (r *servertest.Relay, h, a *servertest.Peer) {
 	return r, h, r.HelloApp(servertest.Operator, "")
 }
 
-// sendInput sends an input that the host receives, and whose sender is notified of it.
+// sendInput sends an input that the machine receives, and whose sender is notified of it.
 func sendInput(h, a *servertest.Peer) protocol.Envelope {
 	a.Send(protocol.RunSendInput, "run_a", 0, `{"input_id":"i1","text":"y\n","actor":"web"}`)
 	isState(a, protocol.State{ID: "i1", Kind: "input", State: "accepted", By: "eve"})
@@ -50,29 +50,29 @@ func sendInput(h, a *servertest.Peer) protocol.Envelope {
 	return h.Next(protocol.RunSendInput)
 }
 
-// disconnect closes the connection of the host.
+// disconnect closes the connection of the machine.
 func disconnect(r *servertest.Relay, h *servertest.Peer) {
 	h.Close()
 	h.Closed()
 	r.WaitOffline("host_a")
 }
 
-// reconnect connects the host again.
+// reconnect connects the machine again.
 func reconnect(r *servertest.Relay) *servertest.Peer {
 	h, _ := r.Hello("host_a", hello("one", 1, protocol.RunAt{RunID: "run_a", LastSeq: 1}))
 	return h
 }
 
-// postInput posts an input for a host that is not connected. more are further members.
+// postInput posts an input for a machine that is not connected. more are further members.
 func postInput(r *servertest.Relay, id, more string) {
 	r.T.Helper()
 	status, body := r.Do(servertest.Operator, "POST", "/runs/run_a/input", json.RawMessage(fmt.Sprintf(`{"input_id":"%s","text":"x"%s}`, id, more)))
 	if status != 202 || !strings.Contains(string(body), `"state":"accepted"`) {
-		r.T.Errorf("response for an offline host = %d %s, want 202 accepted", status, body)
+		r.T.Errorf("response for an offline machine = %d %s, want 202 accepted", status, body)
 	}
 }
 
-// nextInput checks which input the host receives next.
+// nextInput checks which input the machine receives next.
 func nextInput(h *servertest.Peer, want string) {
 	h.T.Helper()
 	if e := h.Next(protocol.RunSendInput); e.ID != want {
@@ -80,7 +80,7 @@ func nextInput(h *servertest.Peer, want string) {
 	}
 }
 
-// TestInputIsDelivered checks that the host receives an input with its user, and the sender each
+// TestInputIsDelivered checks that the machine receives an input with its user, and the sender each
 // state.
 func TestInputIsDelivered(t *testing.T) {
 	_, h, a := startInputs(t)
@@ -110,16 +110,16 @@ func TestInputIsIdempotent(t *testing.T) {
 	}
 }
 
-// TestInputWaitsForHost sends inputs while the host is offline. It receives them in order when it
-// is connected. Keys are refused.
-func TestInputWaitsForHost(t *testing.T) {
+// TestInputWaitsForMachine sends inputs while the machine is offline. It receives them in order
+// when it is connected. Keys are refused.
+func TestInputWaitsForMachine(t *testing.T) {
 	r, h, a := startInputs(t)
 	disconnect(r, h)
 	postInput(r, "w0", "")
 	postInput(r, "w1", "")
 	a.Send(protocol.RunSendKeys, "run_a", 0, `{"keys":"x"}`)
-	if d := a.NextError(); d.Code != protocol.HostOffline {
-		t.Errorf("error of keys for an offline host = %+v, want host_offline", d)
+	if d := a.NextError(); d.Code != protocol.MachineOffline {
+		t.Errorf("error of keys for an offline machine = %+v, want host_offline", d)
 	}
 	h = reconnect(r)
 	nextInput(h, "w0")
@@ -130,7 +130,8 @@ func TestInputWaitsForHost(t *testing.T) {
 	h.Next(protocol.RunResize)
 }
 
-// TestInputExpires checks that the host does not receive an input that expires while it is offline.
+// TestInputExpires checks that the machine does not receive an input that expires while it is
+// offline.
 func TestInputExpires(t *testing.T) {
 	r, h, a := startInputs(t)
 	disconnect(r, h)
@@ -148,7 +149,7 @@ func TestInputExpires(t *testing.T) {
 }
 
 // TestInputIsResentAfterReconnect checks that the server sends unfinished inputs again, in order,
-// to a host that recognises their ids. The sender is notified of the host's result.
+// to a machine that recognises their ids. The sender is notified of the machine's result.
 func TestInputIsResentAfterReconnect(t *testing.T) {
 	r, h, a := startInputs(t)
 	disconnect(r, h)
@@ -165,13 +166,13 @@ func TestInputIsResentAfterReconnect(t *testing.T) {
 	isState(a, protocol.State{ID: "w0", Kind: "input", State: "rejected", Error: "no room", By: "eve"})
 }
 
-// TestInputOfProtocol1IsIndeterminate connects a host of protocol 1 again, which does not recognise
-// ids and may have received the input.
+// TestInputOfProtocol1IsIndeterminate connects a machine of protocol 1 again, which does not
+// recognise ids and may have received the input.
 func TestInputOfProtocol1IsIndeterminate(t *testing.T) {
 	r, h, a := startInputs(t)
 	sendInput(h, a)
-	r.Host("host_a").Send(protocol.Heartbeat, "", 0, "{}")
-	isState(a, protocol.State{ID: "i1", Kind: "input", State: "indeterminate", Error: "the connection ended before the host reported whether it received this", By: "eve"})
+	r.Machine("host_a").Send(protocol.Heartbeat, "", 0, "{}")
+	isState(a, protocol.State{ID: "i1", Kind: "input", State: "indeterminate", Error: "the connection ended before the machine reported whether it received this", By: "eve"})
 }
 
 // TestStop stops a run. The stop is applied when the run has exited, and the run then accepts no
@@ -195,8 +196,8 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestDecisions checks that the first decision on a request counts, also while the host is offline.
-// If the host rejects the decision, the request is open again.
+// TestDecisions checks that the first decision on a request counts, also while the machine is
+// offline. If the machine rejects the decision, the request is open again.
 func TestDecisions(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -213,7 +214,7 @@ func TestDecisions(t *testing.T) {
 	if d := eve.NextError(); d.Code != protocol.UnknownRequest {
 		t.Errorf("error for an unknown request = %+v, want unknown_request", d)
 	}
-	// While the host is offline, eve's decision is accepted and adam's is refused.
+	// While the machine is offline, eve's decision is accepted and adam's is refused.
 	h.Close()
 	h.Closed()
 	r.WaitOffline("host_a")
@@ -255,8 +256,8 @@ func TestDecisions(t *testing.T) {
 	if _, body := r.Do(servertest.Viewer, "GET", "/inbox", nil); string(body) != "[]\n" {
 		t.Errorf("inbox after the resolution = %s, want it empty", body)
 	}
-	// A decision for an offline host waits until its request expires. The remaining time is a
-	// duration and does not depend on the host's clock.
+	// A decision for an offline machine waits until its request expires. The remaining time is a
+	// duration and does not depend on the machine's clock.
 	e := protocol.New(protocol.RunPermissionRequested, time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC), json.RawMessage(`{"request_id":"q2","reason":"choice","prompt":"?","expires_at":"1999-01-01T00:01:00Z"}`))
 	e.RunID, e.Seq = "run_a", 4
 	h.Raw(e.Append(nil))
@@ -277,7 +278,7 @@ func TestDecisions(t *testing.T) {
 func TestCommandHTTP(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
-	h := r.Host("host_a")
+	h := r.Machine("host_a")
 	h.Begin("run_a")
 	post := func(path, body string) string {
 		t.Helper()
@@ -340,7 +341,7 @@ func TestCommandRate(t *testing.T) {
 	}
 }
 
-// TestSecret checks that a secret answer reaches the host but is not written to the database.
+// TestSecret checks that a secret answer reaches the machine but is not written to the database.
 func TestSecret(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -382,12 +383,12 @@ func TestSecret(t *testing.T) {
 	}
 }
 
-// TestSeedHostGetsNoKeys checks that a host of protocol 1 receives no message that it does not
-// support.
-func TestSeedHostGetsNoKeys(t *testing.T) {
+// TestSeedMachineGetsNoKeys checks that a machine of protocol 1 receives no message that it does
+// not support.
+func TestSeedMachineGetsNoKeys(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
-	h := r.Host("host_a")
+	h := r.Machine("host_a")
 	h.Begin("run_a")
 	a := r.App(servertest.Operator, "")
 	for typ, data := range map[string]string{protocol.RunSendKeys: `{"keys":"x"}`, protocol.RunResize: `{"cols":1,"rows":1}`} {
@@ -427,7 +428,7 @@ func TestPassedThrough(t *testing.T) {
 		e := h.Next(c.typ)
 		if (string(e.Enc) != "") != (c.enc != "") || len(e.Extra) != 1 || string(e.Extra[0].Value) != `{"x":1.50}` || c.enc == "" && !strings.Contains(string(e.Data), `"later":[1]`) ||
 			c.enc != "" && !strings.Contains(string(e.Data), `"ct":`) || c.typ == protocol.RunSendInput && e.ID != want {
-			t.Errorf("the host received %s, want the unknown and encrypted parts unchanged", e.Append(nil))
+			t.Errorf("the machine received %s, want the unknown and encrypted parts unchanged", e.Append(nil))
 		}
 	}
 	h.Raw([]byte(`{"type":"rpc.response","ts":"2025-01-01T00:00:00Z","run_id":"run_a","re":"ec2","data":{"ct":"w"},"new":2` + enc + `}`))
@@ -437,7 +438,7 @@ func TestPassedThrough(t *testing.T) {
 }
 
 // TestDecidedElsewhere checks a decision on a request that is already decided. The refusal names
-// the user and the decision, also if the request was decided at the host or closed without a
+// the user and the decision, also if the request was decided at the machine or closed without a
 // decision.
 func TestDecidedElsewhere(t *testing.T) {
 	t.Parallel()

@@ -17,7 +17,7 @@ import (
 )
 
 func stateOf(c *store.Command, why string) protocol.State {
-	return protocol.State{ID: c.ID, Kind: c.Kind, RunID: c.RunID, State: string(c.State), Error: why, By: c.By}
+	return protocol.State{ID: c.ID, Kind: c.Kind, RunID: c.RunID, State: c.State, Error: why, By: c.By}
 }
 
 // payload is the stored form of a command until it is final.
@@ -84,10 +84,10 @@ func (s *Server) command(ctx context.Context, who *auth.Identity, e *protocol.En
 		return out, nil
 	}
 	s.commands.notify(out, "")
-	if h := s.hosts.get(run.HostID); h != nil && h.isReady() {
+	if h := s.machines.get(run.MachineID); h != nil && h.isReady() {
 		h.deliver()
 	} else {
-		s.peers.notify(checkHosts)
+		s.peers.notify(checkMachines)
 	}
 	if now, err := s.store.Command(ctx, c.RunID, c.Kind, c.ID); err == nil {
 		out = now
@@ -115,16 +115,16 @@ func isSecret(q *store.Request) bool {
 	return json.Unmarshal(q.Data, &asked) == nil && asked.IsSecret() // the server cannot read encrypted data
 }
 
-// forward sends a host a command that is not stored. The command is lost if the host is not
-// connected. If a connected host has not yet sent its hello, the command waits for the hello; if it
-// is refused then, from receives the refusal.
+// forward sends a machine a command that is not stored. The command is lost if the machine is not
+// connected. If a connected machine has not yet sent its hello, the command waits for the hello; if
+// it is refused then, from receives the refusal.
 func (s *Server) forward(ctx context.Context, run *store.Run, e *protocol.Envelope, from *app) *Failure {
 	if run.Status == protocol.StatusExited {
 		return refuse(protocol.RunHasExited, "run %s has ended", run.ID)
 	}
-	out := protocol.Envelope{Type: e.Type, TS: s.ts(), HostID: run.HostID, RunID: run.ID, ID: e.ID, Enc: e.Enc, Data: e.Data, Extra: e.Extra}
+	out := protocol.Envelope{Type: e.Type, TS: s.ts(), MachineID: run.MachineID, RunID: run.ID, ID: e.ID, Enc: e.Enc, Data: e.Data, Extra: e.Extra}
 	frame := out.Append(nil)
-	if h := s.hosts.get(run.HostID); h != nil {
+	if h := s.machines.get(run.MachineID); h != nil {
 		waits, f := h.whenReady(func() {
 			if f := h.forward(e.Type, frame); f != nil {
 				from.refuse(e, f)
@@ -135,24 +135,24 @@ func (s *Server) forward(ctx context.Context, run *store.Run, e *protocol.Envelo
 		}
 		return h.forward(e.Type, frame)
 	}
-	host, err := s.store.Host(ctx, run.HostID)
+	machine, err := s.store.Machine(ctx, run.MachineID)
 	switch {
-	case err != nil || !s.peers.isElsewhere(host):
-		return refuse(protocol.HostOffline, "host %s is not connected", run.HostID)
-	case host.Proto < int64(protocol.Find(e.Type).Since):
-		return refuse(protocol.UnknownType, "host %s does not support %s", run.HostID, e.Type)
+	case err != nil || !s.peers.isElsewhere(machine):
+		return refuse(protocol.MachineOffline, "machine %s is not connected", run.MachineID)
+	case machine.Proto < int64(protocol.Find(e.Type).Since):
+		return refuse(protocol.UnknownType, "machine %s does not support %s", run.MachineID, e.Type)
 	}
-	return s.peers.forward(ctx, host, frame)
+	return s.peers.forward(ctx, machine, frame)
 }
 
-// forward sends a frame if the host is connected and its protocol version supports the message
+// forward sends a frame if the machine is connected and its protocol version supports the message
 // type.
-func (h *host) forward(typ string, frame []byte) *Failure {
+func (h *machine) forward(typ string, frame []byte) *Failure {
 	switch {
 	case h.socket.closed.Load():
-		return refuse(protocol.HostOffline, "host %s is not connected", h.id)
+		return refuse(protocol.MachineOffline, "machine %s is not connected", h.id)
 	case !h.socket.speaks2() && protocol.Find(typ).Since > 1:
-		return refuse(protocol.UnknownType, "host %s does not support %s", h.id, typ)
+		return refuse(protocol.UnknownType, "machine %s does not support %s", h.id, typ)
 	}
 	h.socket.push(frame)
 	return nil
@@ -271,8 +271,8 @@ func (s *Server) request(ctx context.Context, run, request string) (*store.Reque
 	return nil, f
 }
 
-// decisionExpiry returns the time until which a decision waits for its host, in Unix ms. The
-// request's expiry is measured by the host's clock, so only the duration between the request's
+// decisionExpiry returns the time until which a decision waits for its machine, in Unix ms. The
+// request's expiry is measured by the machine's clock, so only the duration between the request's
 // creation and its expiry is used.
 func (s *Server) decisionExpiry(ctx context.Context, q *store.Request, now int64) int64 {
 	ends := now + protocol.DecisionTTL.Milliseconds()

@@ -27,7 +27,7 @@ func heap() int64 {
 func TestSlowMemory(t *testing.T) {
 	randtest.Measures(t)
 	r := servertest.Start(t)
-	h := r.Host("host_a")
+	h := r.Machine("host_a")
 	h.Begin("run_a")
 	var slow []*servertest.SilentPeer
 	for range 8 {
@@ -62,19 +62,19 @@ func TestSlowMemory(t *testing.T) {
 	write(421, 421)
 }
 
-// TestClocks connects hosts and apps whose clocks are wrong by a day. Events are ordered by their
-// sequence numbers, and timeouts are measured with the server's clock.
+// TestClocks connects machines and apps whose clocks are wrong by a day. Events are ordered by
+// their sequence numbers, and timeouts are measured with the server's clock.
 func TestClocks(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
 	for _, off := range []time.Duration{-24 * time.Hour, 24 * time.Hour} {
 		name := map[bool]string{true: "behind", false: "ahead"}[off < 0]
 		at := r.Clock.Now().Add(off)
-		h := r.Host("host_" + name)
+		h := r.Machine("host_" + name)
 		a := r.HelloApp(servertest.Operator, "")
 		run := "run_" + name
 		send := func(seq int64, typ string, data any) {
-			e := protocol.New(typ, at.Add(-time.Duration(seq)*time.Hour), data) // the host's clock also goes backwards
+			e := protocol.New(typ, at.Add(-time.Duration(seq)*time.Hour), data) // the machine's clock also goes backwards
 			e.RunID, e.Seq = run, seq
 			h.Raw(e.Append(nil))
 		}
@@ -101,7 +101,7 @@ func TestClocks(t *testing.T) {
 			e.RunID = run
 			a.Raw(e.Append(nil))
 		}
-		state := func(id, want string) {
+		state := func(id string, want protocol.InputState) {
 			t.Helper()
 			e := a.Next(protocol.CommandState)
 			if d, err := protocol.Decode[protocol.State](&e); err != nil || d.ID != id || d.State != want {
@@ -132,14 +132,14 @@ func TestClocks(t *testing.T) {
 	}
 }
 
-// TestHostileHost sends forbidden messages from a host. They are refused and recorded, even in a
-// flood. Unusual texts are treated as data, and the server continues to serve other clients.
-func TestHostileHost(t *testing.T) {
+// TestHostileMachine sends forbidden messages from a machine. They are refused and recorded, even
+// in a flood. Unusual texts are treated as data, and the server continues to serve other clients.
+func TestHostileMachine(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
-	good := r.Host("host_good")
+	good := r.Machine("host_good")
 	good.Begin("run_good")
-	long := r.Host("host_long")
+	long := r.Machine("host_long")
 	go func() { // a frame of 1 GB; the server stops reading it early
 		part := []byte(`{"type":"run.output","x":"` + strings.Repeat("x", protocol.MaxFrame) + strings.Repeat("y", 1<<20))
 		_ = long.Write(websocket.MessageText, part)
@@ -148,7 +148,7 @@ func TestHostileHost(t *testing.T) {
 		t.Errorf("close code after a frame of 1 GB = %d, want too_big", code)
 	}
 
-	bad := r.Host("host_bad")
+	bad := r.Machine("host_bad")
 	html := `<img src=x onerror=alert(1)>"'</script><script>alert(2)</script>`
 	q, _ := json.Marshal(html)
 	bad.Send(protocol.RunStarted, "run_html", 1, fmt.Sprintf(`{"tool":%s,"cwd":%s,"command":%s,"title":%s}`, q, q, q, q))
@@ -161,45 +161,45 @@ func TestHostileHost(t *testing.T) {
 	}
 	bad.Send(protocol.RunExited, "run_good", 2, `{"exit_code":0}`)
 	if d := bad.NextError(); d.Code != protocol.NotOwner {
-		t.Errorf("error of an event of another host's run = %+v, want not_owner", d)
+		t.Errorf("error of an event of another machine's run = %+v, want not_owner", d)
 	}
 	bad.Send(protocol.CommandResult, "run_good", 0, `{"id":"i","kind":"input","state":"applied"}`)
 	if d := bad.NextError(); d.Code != protocol.NotOwner {
-		t.Errorf("error of a command result for another host's run = %+v, want not_owner", d)
+		t.Errorf("error of a command result for another machine's run = %+v, want not_owner", d)
 	}
 	e := protocol.New(protocol.RunExited, r.Clock.Now(), protocol.Exited{})
-	e.HostID, e.RunID, e.Seq = "host_good", "run_good", 2
+	e.MachineID, e.RunID, e.Seq = "host_good", "run_good", 2
 	bad.Raw(e.Append(nil))
-	if d := bad.NextError(); d.Code != protocol.HostMismatch {
-		t.Errorf("error of a frame with another host id = %+v, want host_mismatch", d)
+	if d := bad.NextError(); d.Code != protocol.MachineMismatch {
+		t.Errorf("error of a frame with another machine id = %+v, want host_mismatch", d)
 	}
 	bad.Raw([]byte(`{"type":"run.exited","ts":"2025-01-01T00:00:00Z","run_id":"run_html","seq":9007199254740992,"data":{"exit_code":0}}`))
 	if d := bad.NextError(); d.Code != protocol.BadMessage {
 		t.Errorf("error of a too large sequence number = %+v, want bad_message", d)
 	}
 	if _, body := r.Do(servertest.Viewer, "GET", "/runs/run_good", nil); !strings.Contains(string(body), `"status":"running"`) {
-		t.Errorf("run of the other host = %s, want status running", body)
+		t.Errorf("run of the other machine = %s, want status running", body)
 	}
 	good.Send(protocol.RunOutput, "run_good", 2, servertest.Output("x"))
 	good.Acked("run_good", 2)
 	lines, err := r.Store.AuditLines(t.Context(), 0, 1000)
 	all := strings.Join(lines, "\n")
-	for _, code := range []protocol.Code{protocol.NotOwner, protocol.HostMismatch} {
+	for _, code := range []protocol.Code{protocol.NotOwner, protocol.MachineMismatch} {
 		if !strings.Contains(all, `"code":"`+string(code)+`"`) || err != nil {
 			t.Errorf("violation %s is not in the audit log (%v):\n%s", code, err, all)
 		}
 	}
 }
 
-// TestManyRuns starts more runs on a host than are allowed. Each excess run is refused, and the
-// audit log records only some of the refusals. Existing runs and other hosts are not affected.
+// TestManyRuns starts more runs on a machine than are allowed. Each excess run is refused, and the
+// audit log records only some of the refusals. Existing runs and other machines are not affected.
 func TestManyRuns(t *testing.T) {
 	t.Parallel()
 	r := servertest.StartNow(t)
-	bad, good := r.Host("host_bad"), r.Host("host_good")
+	bad, good := r.Machine("host_bad"), r.Machine("host_good")
 	good.Begin("run_good")
 	const begun, more = 100, 2000
-	r.Runs("host_bad", protocol.MaxRunsOfHost-begun)
+	r.Runs("host_bad", protocol.MaxRunsOfMachine-begun)
 	frame := func(i int) []byte {
 		e := protocol.Envelope{Type: protocol.RunStarted, TS: "2025-01-01T00:00:00Z", RunID: fmt.Sprint("more_", i), Seq: 1, Data: []byte(servertest.Started)}
 		return e.Append(nil)
@@ -220,7 +220,7 @@ func TestManyRuns(t *testing.T) {
 	good.Acked("run_good", 2)
 	bad.Send(protocol.RunOutput, "run_7", 2, servertest.Output("x"))
 	bad.Acked("run_7", 2)
-	lines, err := r.Store.AuditLines(t.Context(), 0, protocol.MaxRunsOfHost+2*more)
+	lines, err := r.Store.AuditLines(t.Context(), 0, protocol.MaxRunsOfMachine+2*more)
 	n := strings.Count(strings.Join(lines, "\n"), `"code":"rate_limited"`)
 	if err != nil || n == 0 || n > more/4 {
 		t.Errorf("recorded refusals = %d (error %v), want some but not all", n, err)

@@ -320,7 +320,7 @@ func (s *Server) page(ctx context.Context, run string, after int64, limit int, b
 	}
 	events, more, err := s.store.Page(ctx, store.PageQuery{Run: run, After: after, Limit: limit, Bytes: pageBytes})
 	for _, e := range events {
-		env := e.Envelope(r.HostID)
+		env := e.Envelope(r.MachineID)
 		all = append(all, entry{run, e.Seq, e.Type, env.Append(nil)})
 	}
 	return all, more, err

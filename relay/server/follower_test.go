@@ -26,10 +26,10 @@ func TestLateCommitNotification(t *testing.T) {
 	defer db.Close()
 	s := New(Config{Store: db})
 	defer s.Close()
-	if _, err := db.AddHost(ctx, store.Host{ID: "h"}); err != nil {
+	if _, err := db.AddMachine(ctx, store.Machine{ID: "h"}); err != nil {
 		t.Fatal(err)
 	}
-	gen, err := db.TakeOver(ctx, store.Takeover{Host: "h", Epoch: 1, At: 1})
+	gen, err := db.TakeOver(ctx, store.Takeover{Machine: "h", Epoch: 1, At: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestLateCommitNotification(t *testing.T) {
 				e = protocol.New(protocol.RunStarted, time.Unix(0, 0), protocol.Started{Tool: "t", Cwd: "/", Command: "t"})
 			}
 			e.RunID, e.Seq = "run_a", seq
-			all = append(all, store.Incoming{HostID: "h", Gen: gen, Envelope: &e, At: 1})
+			all = append(all, store.Incoming{MachineID: "h", Gen: gen, Envelope: &e, At: 1})
 		}
 		done, err := db.Append(ctx, all)
 		if err != nil || done.Prefixes["run_a"] != to {

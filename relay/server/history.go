@@ -42,7 +42,7 @@ func historyRoute(s *Server) auth.Route {
 // HistoryQuery parses the parameters of GET /decisions.
 func HistoryQuery(params url.Values) (q store.HistoryQuery, f *Failure) {
 	limit, f := numberIn(params, "limit", MaxHistoryPage, 1, MaxHistoryPage)
-	q = store.HistoryQuery{Host: params.Get("host"), Decision: params.Get("decision"), By: params.Get("by"), Limit: int(limit)}
+	q = store.HistoryQuery{Machine: params.Get("host"), Decision: params.Get("decision"), By: params.Get("by"), Limit: int(limit)}
 	if run := params.Get("run"); run != "" {
 		q.Runs = []string{run}
 	}
@@ -75,7 +75,7 @@ type HistoryRow struct {
 	At        string `json:"at"`
 	RunID     string `json:"run_id"`
 	RunTitle  string `json:"run_title"`
-	HostID    string `json:"host_id"`
+	MachineID string `json:"host_id"`
 	RequestID string `json:"request_id,omitempty"`
 	Title     string `json:"title"`
 	Line      string `json:"line,omitempty"`
@@ -100,7 +100,7 @@ func History(ctx context.Context, db *store.Store, q store.HistoryQuery, sees fu
 			if !sees(e.RunID) {
 				continue
 			}
-			page.Decisions = append(page.Decisions, HistoryRow{At: *timeText(e.At), RunID: e.RunID, RunTitle: e.RunTitle, HostID: e.HostID, RequestID: e.RequestID, Title: e.Title, Line: e.Line,
+			page.Decisions = append(page.Decisions, HistoryRow{At: *timeText(e.At), RunID: e.RunID, RunTitle: e.RunTitle, MachineID: e.MachineID, RequestID: e.RequestID, Title: e.Title, Line: e.Line,
 				Decision: e.Decision, By: e.By, Actor: e.Actor, Reason: e.Reason, Answer: e.Answer})
 			if len(page.Decisions) == limit {
 				page.Next = fmt.Sprintf("%d-%d", e.At, e.N)

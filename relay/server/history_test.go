@@ -12,23 +12,23 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/servertest"
 )
 
-// TestHistory decides requests of two runs on two hosts. The route must return all decisions, the
-// newest first and in pages, and filter them. A token for some runs must see only those of its
+// TestHistory decides requests of two runs on two machines. The route must return all decisions,
+// the newest first and in pages, and filter them. A token for some runs must see only those of its
 // runs.
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
-	a, b := r.Host("host_a"), r.Host("host_b")
+	a, b := r.Machine("host_a"), r.Machine("host_b")
 	a.Begin("run_a")
 	b.Begin("run_b")
 	for i := int64(1); i <= 3; i++ {
-		for run, host := range map[string]*servertest.Peer{"run_a": a, "run_b": b} {
+		for run, machine := range map[string]*servertest.Peer{"run_a": a, "run_b": b} {
 			id := fmt.Sprintf("q%d", i)
-			host.Send(protocol.RunPermissionRequested, run, 2*i, fmt.Sprintf(`{"request_id":%q,"reason":"permission","prompt":"Run a command","op_tool":"bash","op_args":{"command":"make %s"}}`, id, run))
-			host.Acked(run, 2*i)
+			machine.Send(protocol.RunPermissionRequested, run, 2*i, fmt.Sprintf(`{"request_id":%q,"reason":"permission","prompt":"Run a command","op_tool":"bash","op_args":{"command":"make %s"}}`, id, run))
+			machine.Acked(run, 2*i)
 			r.Advance(1e6)
-			host.Send(protocol.RunPermissionResolved, run, 2*i+1, fmt.Sprintf(`{"request_id":%q,"decision":%q,"by":"ann","actor":"web","reason":"because"}`, id, map[bool]string{true: "approve", false: "deny"}[i < 3]))
-			host.Acked(run, 2*i+1)
+			machine.Send(protocol.RunPermissionResolved, run, 2*i+1, fmt.Sprintf(`{"request_id":%q,"decision":%q,"by":"ann","actor":"web","reason":"because"}`, id, map[bool]string{true: "approve", false: "deny"}[i < 3]))
+			machine.Acked(run, 2*i+1)
 		}
 	}
 	a.Send(protocol.RunDecision, "run_a", 8, `{"title":"Read .env","decision":"deny","actor":"rule","by":"[hosts.Coder.permissions]"}`)
@@ -49,7 +49,7 @@ func TestHistory(t *testing.T) {
 		t.Errorf("newest decision = %+v, want that of the rule", first)
 	}
 	if last := all.Decisions[6]; last.Title != "Run a command" || !strings.HasPrefix(last.Line, "make run_") || last.Decision != "approve" || last.By != "ann" || last.Actor != "web" ||
-		last.Reason != "because" || last.RunTitle != "t" || !strings.HasPrefix(last.HostID, "host_") || last.RequestID != "q1" || last.At >= all.Decisions[0].At {
+		last.Reason != "because" || last.RunTitle != "t" || !strings.HasPrefix(last.MachineID, "host_") || last.RequestID != "q1" || last.At >= all.Decisions[0].At {
 		t.Errorf("oldest decision = %+v", last)
 	}
 	var paged []server.HistoryRow

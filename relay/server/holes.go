@@ -8,9 +8,9 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// holes tracks missing events of a host that does not report gaps itself. If an event stays missing
-// for HoleTimeout, the server writes a gap in its place, so that followers receive the later
-// events.
+// holes tracks missing events of a machine that does not report gaps itself. If an event stays
+// missing for HoleTimeout, the server writes a gap in its place, so that followers receive the
+// later events.
 type holes struct {
 	mu sync.Mutex
 	of map[string]*hole
@@ -22,8 +22,8 @@ type hole struct {
 	filling     bool
 }
 
-// find finds the missing events from earlier connections of the host.
-func (hs *holes) find(h *host) {
+// find finds the missing events from earlier connections of the machine.
+func (hs *holes) find(h *machine) {
 	all, err := h.srv.store.Holes(h.srv.ctx, h.id, "")
 	if err != nil {
 		h.srv.failed(err, protocol.Internal)
@@ -37,7 +37,7 @@ func (hs *holes) find(h *host) {
 }
 
 // stored updates the hole of a run after an event was stored. prefix is the run's new prefix.
-func (hs *holes) stored(h *host, e *protocol.Envelope, prefix int64) {
+func (hs *holes) stored(h *machine, e *protocol.Envelope, prefix int64) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
 	one := hs.of[e.RunID]
@@ -58,7 +58,7 @@ func (hs *holes) stored(h *host, e *protocol.Envelope, prefix int64) {
 }
 
 // sweep writes gaps for holes that are older than HoleTimeout.
-func (hs *holes) sweep(h *host, now time.Time) {
+func (hs *holes) sweep(h *machine, now time.Time) {
 	hs.mu.Lock()
 	var old []string
 	for run, one := range hs.of {
@@ -74,7 +74,7 @@ func (hs *holes) sweep(h *host, now time.Time) {
 }
 
 // fill writes a gap for a hole if its events are still missing.
-func (hs *holes) fill(h *host, run string) {
+func (hs *holes) fill(h *machine, run string) {
 	all, err := h.srv.store.Holes(h.srv.ctx, h.id, run)
 	if err != nil {
 		h.srv.failed(err, protocol.Internal)
@@ -85,9 +85,9 @@ func (hs *holes) fill(h *host, run string) {
 	if len(all) == 0 {
 		return
 	}
-	e := protocol.New(protocol.RunGap, h.srv.clock.Now(), protocol.Gap{From: all[0].From, To: all[0].To, Reason: store.HostSkipped})
-	e.HostID, e.RunID, e.Seq = h.id, run, all[0].To
-	in := store.Incoming{HostID: h.id, Gen: h.life.generation(), Envelope: &e, At: h.srv.now()}
+	e := protocol.New(protocol.RunGap, h.srv.clock.Now(), protocol.Gap{From: all[0].From, To: all[0].To, Reason: store.MachineSkipped})
+	e.MachineID, e.RunID, e.Seq = h.id, run, all[0].To
+	in := store.Incoming{MachineID: h.id, Gen: h.life.generation(), Envelope: &e, At: h.srv.now()}
 	h.srv.writer.Write(h.srv.ctx, in, func(w store.Written) {
 		if w.Err == nil && w.Refused == "" && !w.Stale {
 			h.recheck(run, h.srv.clock.Now())
@@ -97,7 +97,7 @@ func (hs *holes) fill(h *host, run string) {
 }
 
 // recheck searches for the next hole of a run after a gap is written.
-func (h *host) recheck(run string, since time.Time) {
+func (h *machine) recheck(run string, since time.Time) {
 	h.srv.work.Go(func() {
 		all, err := h.srv.store.Holes(h.srv.ctx, h.id, run)
 		if err != nil || len(all) == 0 {

@@ -116,7 +116,7 @@ func (h *hub) publishNext(run string, before, after int64, events []entry) (foll
 }
 
 // publish records that a run's prefix has grown and returns the run's followers. The caller wakes
-// them after it has acknowledged the events to the host. events is nil, or contains all events
+// them after it has acknowledged the events to the machine. events is nil, or contains all events
 // after before up to after.
 func (h *hub) publish(run string, before, after int64, events []entry) (follow []*follower) {
 	h.mu.Lock()
@@ -221,7 +221,7 @@ func (h *hub) recent(run string, after int64) (all []entry, ok bool) {
 }
 
 // handleCommit updates the hub after a commit. It returns a function that wakes the followers; the
-// writer calls it after it has acknowledged the events to the hosts.
+// writer calls it after it has acknowledged the events to the machines.
 func (s *Server) handleCommit(all []store.Incoming, out *store.Appended) (then func()) {
 	var follow []*follower
 	for run, after := range out.Prefixes {
@@ -258,7 +258,7 @@ func newEntries(run string, before, after int64, all []store.Incoming, out *stor
 			continue
 		}
 		shown := *e
-		shown.HostID = all[i].HostID
+		shown.MachineID = all[i].MachineID
 		events = append(events, entry{run, e.Seq, e.Type, shown.Append(nil)})
 		next++
 	}

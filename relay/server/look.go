@@ -40,7 +40,7 @@ func (o *peers) check(what checkSet) {
 	for _, one := range []struct {
 		what checkSet
 		do   func(context.Context) error
-	}{{checkMail, o.mail}, {checkRuns, o.runs}, {checkHosts, o.hosts}, {checkCommands, o.commands}, {checkCalls, o.calls}} {
+	}{{checkMail, o.mail}, {checkRuns, o.runs}, {checkMachines, o.machines}, {checkCommands, o.commands}, {checkCalls, o.calls}} {
 		if what&one.what == 0 {
 			continue
 		}
@@ -164,11 +164,11 @@ func (o *peers) announce(ctx context.Context, c store.Change) error {
 	return nil
 }
 
-// hosts sends pending commands and calls to the hosts that are connected to this server.
-func (o *peers) hosts(ctx context.Context) error {
-	all, err := o.srv.store.HostsWithWork(ctx, o.id)
-	for _, id := range append(all, o.srv.hosts.awaitingPayloads()...) {
-		if h := o.srv.hosts.get(id); h != nil && h.isReady() {
+// machines sends pending commands and calls to the machines that are connected to this server.
+func (o *peers) machines(ctx context.Context) error {
+	all, err := o.srv.store.MachinesWithWork(ctx, o.id)
+	for _, id := range append(all, o.srv.machines.awaitingPayloads()...) {
+		if h := o.srv.machines.get(id); h != nil && h.isReady() {
 			h.deliver()
 			o.srv.calls.resend(o.srv, h)
 		}
@@ -209,26 +209,26 @@ func (o *peers) mail(ctx context.Context) error {
 		switch m.Kind {
 		case store.SealedMail:
 			o.open(m.Body)
-		case store.HostMail:
+		case store.MachineMail:
 			o.lost(ctx, m.Body)
 		}
 	}
 	return err
 }
 
-// lost closes the connection of a host that another server has taken over or that was removed.
+// lost closes the connection of a machine that another server has taken over or that was removed.
 func (o *peers) lost(ctx context.Context, id string) {
-	h := o.srv.hosts.get(id)
+	h := o.srv.machines.get(id)
 	if h == nil {
 		return
 	}
-	row, err := o.srv.store.Host(ctx, id)
+	row, err := o.srv.store.Machine(ctx, id)
 	switch {
 	case errors.Is(err, store.ErrUnknown):
-		h.socket.close(protocol.CloseUnauthorized, "the host was removed")
+		h.socket.close(protocol.CloseUnauthorized, "the machine was removed")
 	case err != nil:
 		o.srv.failed(err, protocol.Internal)
 	case row.Gen != h.life.generation():
-		h.socket.close(protocol.CloseSuperseded, "a newer connection of this host has taken over")
+		h.socket.close(protocol.CloseSuperseded, "a newer connection of this machine has taken over")
 	}
 }

@@ -16,24 +16,24 @@ import (
 // letter is a message between servers. It is encrypted with the recipient's key, which exists only
 // in the recipient's memory, so that neither the database nor the bus reveals its content.
 type letter struct {
-	Kind  string          `json:"kind"`
-	From  string          `json:"from"`
-	Host  string          `json:"host,omitempty"`
-	Run   string          `json:"run,omitempty"`
-	Type  string          `json:"type,omitempty"`
-	Frame json.RawMessage `json:"frame,omitempty"`
-	Key   *secretKey      `json:"key,omitempty"`
-	ID    string          `json:"id,omitempty"`
-	Yes   bool            `json:"yes,omitempty"`
+	Kind    string          `json:"kind"`
+	From    string          `json:"from"`
+	Machine string          `json:"host,omitempty"`
+	Run     string          `json:"run,omitempty"`
+	Type    string          `json:"type,omitempty"`
+	Frame   json.RawMessage `json:"frame,omitempty"`
+	Key     *secretKey      `json:"key,omitempty"`
+	ID      string          `json:"id,omitempty"`
+	Yes     bool            `json:"yes,omitempty"`
 }
 
 // The kinds of letters.
 const (
-	letterPass           = "pass"   // a frame to send to a host
+	letterPass           = "pass"   // a frame to send to a machine
 	letterLive           = "live"   // an event without a sequence number
 	letterPayloadRequest = "keeps?" // asks whether the server holds the payload of a command
 	letterPayload        = "kept"   // answers letterPayloadRequest with the payload, or without one
-	letterThere          = "there?" // asks whether the connection of a host responds
+	letterThere          = "there?" // asks whether the connection of a machine responds
 	letterAnswer         = "there"
 )
 
@@ -104,7 +104,7 @@ func (o *peers) open(body string) {
 func (o *peers) handle(l *letter) {
 	switch l.Kind {
 	case letterPass:
-		if h := o.srv.hosts.get(l.Host); h != nil {
+		if h := o.srv.machines.get(l.Machine); h != nil {
 			if waits, f := h.whenReady(func() { h.socket.push(l.Frame) }); !waits && f == nil {
 				h.socket.push(l.Frame)
 			}
@@ -113,13 +113,13 @@ func (o *peers) handle(l *letter) {
 		o.srv.hub.live(l.Run, l.Type, l.Frame)
 	case letterPayloadRequest:
 		if l.Key != nil {
-			o.write(o.srv.ctx, l.From, letter{Kind: letterPayload, Key: l.Key, Host: l.Host, Frame: o.srv.commands.held(*l.Key)})
+			o.write(o.srv.ctx, l.From, letter{Kind: letterPayload, Key: l.Key, Machine: l.Machine, Frame: o.srv.commands.held(*l.Key)})
 		}
 	case letterPayload:
 		o.handlePayload(l)
 	case letterThere:
 		o.srv.work.Go(func() {
-			h := o.srv.hosts.get(l.Host)
+			h := o.srv.machines.get(l.Machine)
 			o.write(o.srv.ctx, l.From, letter{Kind: letterAnswer, ID: l.ID, Yes: h != nil && h.isAlive()})
 		})
 	case letterAnswer:
@@ -133,11 +133,11 @@ func (o *peers) handle(l *letter) {
 	}
 }
 
-// forward sends a frame to the server that a host is connected to. The frame is lost if the host
-// disconnects.
-func (o *peers) forward(ctx context.Context, h *store.Host, frame []byte) *Failure {
-	if !o.write(ctx, h.Replica, letter{Kind: letterPass, Host: h.ID, Frame: frame}) {
-		return refuse(protocol.HostOffline, "host %s is not connected", h.ID)
+// forward sends a frame to the server that a machine is connected to. The frame is lost if the
+// machine disconnects.
+func (o *peers) forward(ctx context.Context, h *store.Machine, frame []byte) *Failure {
+	if !o.write(ctx, h.Replica, letter{Kind: letterPass, Machine: h.ID, Frame: frame}) {
+		return refuse(protocol.MachineOffline, "machine %s is not connected", h.ID)
 	}
 	return nil
 }
@@ -166,7 +166,7 @@ func (o *peers) live(run, typ string, frame []byte) {
 
 // requestPayload asks the other servers for the payload of a command. It returns false if no server
 // has the payload. A payload that must not be stored is exchanged only in letters.
-func (o *peers) requestPayload(c *store.Command, host string) bool {
+func (o *peers) requestPayload(c *store.Command, machine string) bool {
 	k := secretOf(c)
 	if !o.shared || c.Keeper == o.id || o.keyOf(o.srv.ctx, c.Keeper) == nil {
 		o.mu.Lock()
@@ -183,11 +183,11 @@ func (o *peers) requestPayload(c *store.Command, host string) bool {
 	if lately {
 		return true
 	}
-	return o.write(o.srv.ctx, c.Keeper, letter{Kind: letterPayloadRequest, Key: &k, Host: host})
+	return o.write(o.srv.ctx, c.Keeper, letter{Kind: letterPayloadRequest, Key: &k, Machine: machine})
 }
 
 // handlePayload receives the payload of a command from another server and sends the command to its
-// host.
+// machine.
 func (o *peers) handlePayload(l *letter) {
 	if l.Key == nil {
 		return
@@ -200,14 +200,14 @@ func (o *peers) handlePayload(l *letter) {
 		return // the payload is requested again until the command is finished
 	}
 	o.srv.commands.hold(*l.Key, l.Frame)
-	if h := o.srv.hosts.get(l.Host); h != nil && h.isReady() {
+	if h := o.srv.machines.get(l.Machine); h != nil && h.isReady() {
 		h.deliver()
 	}
 }
 
-// isAlive asks the server that a host is connected to whether the host responds. Without an answer
-// it returns false.
-func (o *peers) isAlive(h *store.Host) bool {
+// isAlive asks the server that a machine is connected to whether the machine responds. Without an
+// answer it returns false.
+func (o *peers) isAlive(h *store.Machine) bool {
 	answer, id := make(chan bool, 1), rand.Text()
 	o.mu.Lock()
 	o.answers[id] = answer
@@ -217,7 +217,7 @@ func (o *peers) isAlive(h *store.Host) bool {
 		defer o.mu.Unlock()
 		delete(o.answers, id)
 	}()
-	if !o.write(o.srv.ctx, h.Replica, letter{Kind: letterThere, Host: h.ID, ID: id}) {
+	if !o.write(o.srv.ctx, h.Replica, letter{Kind: letterThere, Machine: h.ID, ID: id}) {
 		return false
 	}
 	select {

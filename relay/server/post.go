@@ -76,7 +76,7 @@ func writeState(w http.ResponseWriter, c *store.Command) {
 	case protocol.InputAccepted:
 		httpguard.Answer(w, http.StatusAccepted, map[string]string{"state": string(c.State), "id": c.ID})
 	case protocol.InputExpired:
-		httpguard.Fail(w, refuse(protocol.Expired, "the host was disconnected for longer than the command may wait"))
+		httpguard.Fail(w, refuse(protocol.Expired, "the machine was disconnected for longer than the command may wait"))
 	default:
 		httpguard.Answer(w, http.StatusOK, map[string]string{"state": string(c.State), "id": c.ID})
 	}
@@ -161,7 +161,7 @@ func (s *Server) await(w http.ResponseWriter, r *http.Request, c *call) {
 	answer, state := c.answer, c.row.State
 	s.calls.mu.Unlock()
 	if answer == nil {
-		httpguard.Answer(w, http.StatusAccepted, map[string]string{"state": state, "request_id": c.row.ID})
+		httpguard.Answer(w, http.StatusAccepted, map[string]string{"state": string(state), "request_id": c.row.ID})
 		return
 	}
 	httpguard.Answer(w, http.StatusOK, json.RawMessage(answer.Append(nil)))

@@ -34,19 +34,19 @@ func (b *bucket) isFull(now time.Time) bool {
 	return b.left+now.Sub(b.at).Seconds()*b.rate >= b.burst
 }
 
-// readLimiter limits the rate at which events of a host are read. The limit does not apply to the
-// backlog of a reconnecting host.
+// readLimiter limits the rate at which events of a machine are read. The limit does not apply to
+// the backlog of a reconnecting machine.
 type readLimiter struct {
 	bucket
-	backlog map[string]int64 // last sequence number that the host announced, by run
+	backlog map[string]int64 // last sequence number that the machine announced, by run
 	overdue int64            // number of backlog events still exempt from the limit
 }
 
 func newIntake() readLimiter {
-	return readLimiter{bucket: bucket{rate: protocol.HostEventRate, burst: protocol.HostBurst}}
+	return readLimiter{bucket: bucket{rate: protocol.MachineEventRate, burst: protocol.MachineBurst}}
 }
 
-// setBacklog records how many of the host's announced events are not stored yet.
+// setBacklog records how many of the machine's announced events are not stored yet.
 func (i *readLimiter) setBacklog(has []protocol.RunAt, stored map[string]int64) {
 	i.backlog, i.overdue = map[string]int64{}, 0
 	for _, r := range has {
@@ -55,7 +55,7 @@ func (i *readLimiter) setBacklog(has []protocol.RunAt, stored map[string]int64) 
 	}
 }
 
-// take accepts an event. If the host exceeds its rate, it returns how long to wait.
+// take accepts an event. If the machine exceeds its rate, it returns how long to wait.
 func (i *readLimiter) take(e *protocol.Envelope, now time.Time) (wait time.Duration) {
 	if i.overdue > 0 && e.Seq <= i.backlog[e.RunID] {
 		i.overdue--

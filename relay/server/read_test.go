@@ -57,7 +57,7 @@ func TestRoutes(t *testing.T) {
 func TestReadRoutes(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
-	a, b := r.Host("host_a"), r.Host("host_b")
+	a, b := r.Machine("host_a"), r.Machine("host_b")
 	a.Begin("run_a")
 	r.Advance(1e6)
 	b.Begin("run_b")
@@ -132,22 +132,22 @@ func TestReadRoutes(t *testing.T) {
 	if len(inbox) != 2 || inbox[0]["request_id"] != "q1" || inbox[0]["run_id"] != "run_a" || inbox[0]["host_id"] != "host_a" || inbox[0]["state"] != "open" {
 		t.Errorf("inbox = %v, want the requests of run_a", inbox)
 	}
-	hosts := get[[]map[string]any](r, "/hosts")
-	if len(hosts) != 2 || hosts[0]["id"] != "host_a" || hosts[0]["online"] != true || hosts[0]["auth"] != "token" || hosts[0]["last_seen_at"] == nil {
-		t.Errorf("hosts = %v, want host_a online first", hosts)
+	machines := get[[]map[string]any](r, "/hosts")
+	if len(machines) != 2 || machines[0]["id"] != "host_a" || machines[0]["online"] != true || machines[0]["auth"] != "token" || machines[0]["last_seen_at"] == nil {
+		t.Errorf("machines = %v, want host_a online first", machines)
 	}
-	r.Server.CloseHost("host_a", "the host was removed")
+	r.Server.CloseMachine("host_a", "the machine was removed")
 	if code := a.Closed(); code != protocol.CloseUnauthorized {
-		t.Errorf("close code of the removed host = %d, want unauthorized", code)
+		t.Errorf("close code of the removed machine = %d, want unauthorized", code)
 	}
 }
 
-// TestQuotas sends messages of a hostile host beyond a quota. They are refused, and the messages
+// TestQuotas sends messages of a hostile machine beyond a quota. They are refused, and the messages
 // stored before remain.
 func TestQuotas(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
-	h := r.Host("host_a")
+	h := r.Machine("host_a")
 	a := r.App(servertest.Viewer, "")
 	h.Send(protocol.RunStarted, "run_a", 1, `{"tool":"<script>","cwd":"</title>","command":"\u0000\u2028\"'<img>"}`)
 	h.Acked("run_a", 1)
@@ -193,7 +193,7 @@ func TestNoRoute(t *testing.T) {
 			t.Errorf("response to %s %s = %d %s", c.method, c.path, status, body)
 		}
 	}
-	if hosts := get[[]any](r, "/hosts"); len(hosts) != 0 {
-		t.Errorf("a request without an upgrade created %v", hosts)
+	if machines := get[[]any](r, "/hosts"); len(machines) != 0 {
+		t.Errorf("a request without an upgrade created %v", machines)
 	}
 }

@@ -35,7 +35,7 @@ type checkSet uint
 
 const (
 	checkRuns     checkSet = 1 << iota // runs with new events
-	checkHosts                         // commands and calls for hosts that are connected to this server
+	checkMachines                      // commands and calls for machines that are connected to this server
 	checkCommands                      // states of commands that this server accepted
 	checkCalls                         // answers to calls that this server started
 	checkMail
@@ -44,7 +44,7 @@ const (
 
 // subjects maps each kind of check to the subject of its notification. Notifications about runs
 // have the subject run.ID.PREFIX, and those about mail mail.SERVER.
-var subjects = map[checkSet]string{checkHosts: "look.hosts", checkCommands: "look.commands", checkCalls: "look.calls", checkMail: "look.mail"}
+var subjects = map[checkSet]string{checkMachines: "look.hosts", checkCommands: "look.commands", checkCalls: "look.calls", checkMail: "look.mail"}
 
 // peers represents the other servers on the same database. This server finds their changes by
 // polling the database, and at once after a notification over the bus. It does not poll if the
@@ -232,27 +232,27 @@ func (o *peers) deregister(ctx context.Context) {
 
 const leaveTimeout = time.Second
 
-// isElsewhere reports whether a host is connected to another live server.
-func (o *peers) isElsewhere(h *store.Host) bool {
+// isElsewhere reports whether a machine is connected to another live server.
+func (o *peers) isElsewhere(h *store.Machine) bool {
 	return o.shared && h.Alive && h.Replica != o.id
 }
 
-// hasHost is like isElsewhere, for a host id.
-func (o *peers) hasHost(ctx context.Context, id string) bool {
+// hasMachine is like isElsewhere, for a machine id.
+func (o *peers) hasMachine(ctx context.Context, id string) bool {
 	if !o.shared {
 		return false
 	}
-	h, err := o.srv.store.Host(ctx, id)
+	h, err := o.srv.store.Machine(ctx, id)
 	return err == nil && o.isElsewhere(h)
 }
 
-// isRival reports whether another connection uses the same host state as the connecting host h, and
-// its process is connected to another server and responds.
-func (o *peers) isRival(h *host, epoch int64, instance string) bool {
+// isRival reports whether another connection uses the same machine state as the connecting machine
+// h, and its process is connected to another server and responds.
+func (o *peers) isRival(h *machine, epoch int64, instance string) bool {
 	if !o.shared {
 		return false
 	}
-	was, err := o.srv.store.Host(o.srv.ctx, h.id)
+	was, err := o.srv.store.Machine(o.srv.ctx, h.id)
 	if err != nil || !o.isElsewhere(was) || was.Epoch != epoch || was.Instance == "" || was.Instance == instance {
 		return false
 	}

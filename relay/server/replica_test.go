@@ -31,7 +31,7 @@ func TestReplicas(t *testing.T) {
 	pg := pgtest.Start(t)
 	n := 0
 	for name, play := range map[string]func(*trio){"events": (*trio).events, "commands": (*trio).commands, "secrets": (*trio).secrets, "calls": (*trio).calls,
-		"calls end": (*trio).callsEnd, "one connection": (*trio).oneConnection, "copies": (*trio).hostCopies, "live": (*trio).live, "bus breaks": (*trio).busBreaks, "late": (*trio).late, "comes over": (*trio).hostMoves, "caught up": (*trio).caughtUp, "forgets": (*trio).forgets} {
+		"calls end": (*trio).callsEnd, "one connection": (*trio).oneConnection, "copies": (*trio).machineCopies, "live": (*trio).live, "bus breaks": (*trio).busBreaks, "late": (*trio).late, "comes over": (*trio).machineMoves, "caught up": (*trio).caughtUp, "forgets": (*trio).forgets} {
 		for _, notified := range []bool{true, false} {
 			n++
 			db := fmt.Sprintf("db%d", n)
@@ -53,11 +53,11 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// events checks that apps at every server receive each event of any host once and in order. This
-// also holds when the host moves to another server, and when no client of that server follows the
-// run yet.
+// events checks that apps at every server receive each event of any machine once and in order. This
+// also holds when the machine moves to another server, and when no client of that server follows
+// the run yet.
 func (w *trio) events() {
-	h := w.one.Host("host_a")
+	h := w.one.Machine("host_a")
 	h.Begin("run_old")
 	h.Send(protocol.RunExited, "run_old", 2, `{"exit_code":0}`)
 	h.Acked("run_old", 2)
@@ -71,7 +71,7 @@ func (w *trio) events() {
 	var want []int64
 	for seq := int64(2); seq <= 60; seq++ {
 		if seq == 30 {
-			h = w.two.Host("host_a")
+			h = w.two.Machine("host_a")
 			h.Send(protocol.Heartbeat, "", 0, "{}")
 		}
 		h.Send(protocol.RunOutput, "run_a", seq, servertest.Output(fmt.Sprint(seq)))
@@ -93,7 +93,7 @@ func (w *trio) events() {
 	}
 	for i, r := range []*servertest.Relay{w.one, w.two, w.three} {
 		if _, body := r.Do(servertest.Viewer, "GET", "/hosts", nil); !strings.Contains(string(body), `"online":true`) {
-			w.Errorf("hosts at server %d = %s, want an online host", i, body)
+			w.Errorf("machines at server %d = %s, want an online machine", i, body)
 		}
 	}
 	h.Close()
@@ -104,7 +104,7 @@ func (w *trio) events() {
 // late sends events of a run that ended before a server was started. Followers at that server must
 // receive each event once.
 func (w *trio) late() {
-	h := w.one.Host("host_a")
+	h := w.one.Machine("host_a")
 	h.Begin("run_a")
 	h.Send(protocol.RunExited, "run_a", 2, `{"exit_code":0}`)
 	h.Acked("run_a", 2)
@@ -117,11 +117,11 @@ func (w *trio) late() {
 	}
 }
 
-// hostMoves moves a host to a server that has not yet polled the database. Followers there must
-// miss no events, neither of a run that the server does not know nor of a run that ended before the
-// server started.
-func (w *trio) hostMoves() {
-	h := w.one.Host("host_a")
+// machineMoves moves a machine to a server that has not yet polled the database. Followers there
+// must miss no events, neither of a run that the server does not know nor of a run that ended
+// before the server started.
+func (w *trio) machineMoves() {
+	h := w.one.Machine("host_a")
 	h.Begin("run_old")
 	h.Send(protocol.RunExited, "run_old", 2, `{"exit_code":0}`)
 	h.Acked("run_old", 2)
@@ -141,7 +141,7 @@ func (w *trio) hostMoves() {
 	defer look()
 	h.Begin("run_a")
 	send(2, 9)
-	h = w.two.Host("host_a")
+	h = w.two.Machine("host_a")
 	send(10, 11)
 	look()
 	send(12, 20)
@@ -161,7 +161,7 @@ func (w *trio) hostMoves() {
 // This also holds if the last events are in memory and the server has not yet polled the events
 // that another server stored.
 func (w *trio) caughtUp() {
-	h, live := w.one.Host("host_a"), w.one.HelloApp(servertest.Viewer, "")
+	h, live := w.one.Machine("host_a"), w.one.HelloApp(servertest.Viewer, "")
 	h.Begin("run_a")
 	send := func(from, to int64) {
 		for seq := from; seq <= to; seq++ {
@@ -173,7 +173,7 @@ func (w *trio) caughtUp() {
 	live.Seqs("run_a", 9)
 	look := sync.OnceFunc(server.HoldChecks(w.one.Server))
 	defer look()
-	h = w.two.Host("host_a")
+	h = w.two.Machine("host_a")
 	send(10, 20)
 	for _, data := range []string{`{"cursor":{"run_a":4}}`, `{"rest":"start"}`} {
 		a := w.one.HelloApp(servertest.Viewer, "&follow=none")
@@ -193,10 +193,10 @@ func (w *trio) caughtUp() {
 }
 
 // forgets makes a server forget ended runs. A later event of such a run is delivered once to
-// earlier and to new followers, whether the host is connected to this or to another server.
+// earlier and to new followers, whether the machine is connected to this or to another server.
 func (w *trio) forgets() {
 	server.ForgetEnded(w.two.Server)
-	h := w.one.Host("host_a")
+	h := w.one.Machine("host_a")
 	before := w.two.HelloApp(servertest.Viewer, "")
 	forgotten := func(run string) {
 		w.Helper()
@@ -229,7 +229,7 @@ func (w *trio) forgets() {
 	h.Send(protocol.RunOutput, "run_a", 4, servertest.Output("late"))
 	is("run_a", 4)
 	forgotten("run_a")
-	h = w.two.Host("host_a")
+	h = w.two.Machine("host_a")
 	h.Send(protocol.RunOutput, "run_b", 4, servertest.Output("late"))
 	h.Send(protocol.RunOutput, "run_b", 5, servertest.Output("later"))
 	is("run_b", 4, 5)
@@ -242,15 +242,15 @@ func (w *trio) forgets() {
 	}
 }
 
-// commands sends inputs, keys and decisions to a host at another server. Each reaches the host
-// once, the sender receives each state, and only the first of several decisions counts.
+// commands sends inputs, keys and decisions to a machine at another server. Each reaches the
+// machine once, the sender receives each state, and only the first of several decisions counts.
 func (w *trio) commands() {
 	h, _ := w.one.Hello("host_a", hello("one", 1))
 	h.Begin("run_a")
 	h.Send(protocol.RunPermissionRequested, "run_a", 2, asked)
 	h.Acked("run_a", 2)
 	a, b := w.two.HelloApp(servertest.Operator, ""), w.three.HelloApp("operator:adam", "")
-	is := func(p *servertest.Peer, id, kind, by string, states ...string) {
+	is := func(p *servertest.Peer, id, kind, by string, states ...protocol.InputState) {
 		w.Helper()
 		for _, s := range states {
 			isState(p, protocol.State{ID: id, Kind: kind, State: s, By: by})
@@ -302,8 +302,8 @@ func (w *trio) commands() {
 	}
 }
 
-// secrets checks that a secret answer reaches a host at another server, and is not written to the
-// database.
+// secrets checks that a secret answer reaches a machine at another server, and is not written to
+// the database.
 func (w *trio) secrets() {
 	h, _ := w.one.Hello("host_a", hello("one", 1))
 	h.Begin("run_a")
@@ -319,7 +319,7 @@ func (w *trio) secrets() {
 	if err != nil || len(c.Payload) != 0 {
 		w.Errorf("stored command = %+v, %v; want it without a payload", c, err)
 	}
-	// The host moves to a third server before it has reported the result.
+	// The machine moves to a third server before it has reported the result.
 	h, _ = w.three.Hello("host_a", hello("one", 1, protocol.RunAt{RunID: "run_a", LastSeq: 2}))
 	if e := h.Next(protocol.RunApprove); !strings.Contains(string(e.Data), secret) {
 		w.Errorf("decision at the third server = %s, want the secret answer", e.Data)
@@ -354,8 +354,8 @@ func (w *trio) calls() {
 	h.Send(protocol.RPCResponse, "run_a", 0, `{"request_id":"r1","ok":true,"rpc_type":"rpc.fs.read","result":{"content":"hi"}}`)
 	right := func(p *servertest.Peer) {
 		w.Helper()
-		if e, d := answer(p); !d.OK || string(d.Result) != `{"content":"hi"}` || e.HostID != "host_a" {
-			w.Errorf("answer = %s, want the host's result", e.Append(nil))
+		if e, d := answer(p); !d.OK || string(d.Result) != `{"content":"hi"}` || e.MachineID != "host_a" {
+			w.Errorf("answer = %s, want the machine's result", e.Append(nil))
 		}
 	}
 	right(a)
@@ -378,13 +378,13 @@ func (w *trio) calls() {
 	a.Send("rpc.fs.read", "run_a", 0, read("r1"))
 	right(a)
 	a.Send("rpc.fs.read", "run_a", 0, read("r2"))
-	if _, d := answer(a); d.ErrorCode != protocol.RPCCode(protocol.HostOffline) {
-		w.Errorf("answer without the host = %+v, want host_offline", d)
+	if _, d := answer(a); d.ErrorCode != protocol.RPCCode(protocol.MachineOffline) {
+		w.Errorf("answer without the machine = %+v, want host_offline", d)
 	}
 }
 
-// callsEnd moves a host with running calls to another server. Calls that may be repeated are sent
-// again, and the other calls become indeterminate.
+// callsEnd moves a machine with running calls to another server. Calls that may be repeated are
+// sent again, and the other calls become indeterminate.
 func (w *trio) callsEnd() {
 	h, _ := w.one.Hello("host_a", hello("one", 1))
 	h.Begin("run_a")
@@ -427,8 +427,8 @@ func (w *trio) callsEnd() {
 	}
 }
 
-// oneConnection checks that a host has only one connection to all servers, and loses it when the
-// host is removed.
+// oneConnection checks that a machine has only one connection to all servers, and loses it when the
+// machine is removed.
 func (w *trio) oneConnection() {
 	older, _ := w.one.Hello("host_a", hello("one", 100))
 	older.Begin("run_a")
@@ -440,28 +440,28 @@ func (w *trio) oneConnection() {
 	if code := newer.Closed(); code != protocol.CloseSuperseded {
 		w.Errorf("second connection: close code = %d, want superseded", code)
 	}
-	stale := w.one.Host("host_a")
+	stale := w.one.Machine("host_a")
 	d := hello("three", 99)
 	d.Protocol, d.Agent = 2, "x/1"
 	stale.Send(protocol.Hello, "", 0, d)
 	if code := stale.Closed(); code != protocol.CloseStaleEpoch {
 		w.Errorf("connection with an old epoch: close code = %d, want stale_epoch", code)
 	}
-	if err := w.one.Store.RemoveHost(context.Background(), "host_a", 5); err != nil {
+	if err := w.one.Store.RemoveMachine(context.Background(), "host_a", 5); err != nil {
 		w.Fatal(err)
 	}
-	w.one.Server.CloseHost("host_a", "the host was removed")
+	w.one.Server.CloseMachine("host_a", "the machine was removed")
 	if code := later.Closed(); code != protocol.CloseUnauthorized {
-		w.Errorf("connection of a removed host: close code = %d, want unauthorized", code)
+		w.Errorf("connection of a removed machine: close code = %d, want unauthorized", code)
 	}
 }
 
-// hostCopies connects a copy of a host's state while the host is connected. Every server must
+// hostCopies connects a copy of a machine's state while the machine is connected. Every server must
 // refuse the copy.
-func (w *trio) hostCopies() {
+func (w *trio) machineCopies() {
 	first, _ := w.one.Hello("host_a", hello("one", 100))
 	first.Begin("run_a")
-	copied := w.two.Host("host_a")
+	copied := w.two.Machine("host_a")
 	d := hello("two", 100)
 	d.Protocol, d.Agent = 2, "x/1"
 	copied.Send(protocol.Hello, "", 0, d)
@@ -478,7 +478,7 @@ func (w *trio) hostCopies() {
 
 // live checks that events that are not stored reach the followers at every server.
 func (w *trio) live() {
-	h := w.one.Host("host_a")
+	h := w.one.Machine("host_a")
 	h.Begin("run_a")
 	apps := []*servertest.Peer{w.one.App(servertest.Viewer, ""), w.two.App(servertest.Viewer, ""), w.three.App(servertest.Viewer, "")}
 	h.Send("run.output", "run_a", 0, servertest.Output("passing"))

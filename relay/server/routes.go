@@ -19,7 +19,7 @@ import (
 func (s *Server) Routes() []auth.Route {
 	return append([]auth.Route{
 		{Method: "GET", Path: "/health", Right: auth.Open, Handle: s.health},
-		{Method: "GET", Path: "/ws/host", Right: auth.Open, Handle: s.hostSocket},
+		{Method: "GET", Path: "/ws/host", Right: auth.Open, Handle: s.machineSocket},
 		{Method: "GET", Path: "/ws/app", Right: auth.Read, Handle: s.appSocket},
 		{Method: "GET", Path: "/events", Right: auth.Read, Handle: s.events},
 		{Method: "GET", Path: "/runs", Right: auth.Read, Handle: s.runs},
@@ -36,7 +36,7 @@ func (s *Server) Routes() []auth.Route {
 		{Method: "GET", Path: "/inbox", Right: auth.Read, Handle: s.inbox},
 		historyRoute(s),
 		{Method: "POST", Path: "/rpc", Right: auth.AskRun, Handle: s.postRPC},
-		{Method: "GET", Path: "/hosts", Right: auth.ReadHosts, Handle: s.hostList},
+		{Method: "GET", Path: "/hosts", Right: auth.ReadMachines, Handle: s.machineList},
 	}, s.config.More...)
 }
 

@@ -13,9 +13,9 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// calls holds the unanswered RPCs that concern this server, because a caller waits here or the host
-// is connected here. The state of each call is in the store. Therefore each call is answered once,
-// and every server answers a repeated call with the same result.
+// calls holds the unanswered RPCs that concern this server, because a caller waits here or the
+// machine is connected here. The state of each call is in the store. Therefore each call is
+// answered once, and every server answers a repeated call with the same result.
 type calls struct {
 	srv *Server
 
@@ -33,8 +33,8 @@ const forgetInterval = time.Minute
 // call is an RPC.
 type call struct {
 	row      store.Call
-	conn     *host // the connection on which this server sent the call; nil if it did not
-	answered bool  // the answer has arrived and is being stored
+	conn     *machine // the connection on which this server sent the call; nil if it did not
+	answered bool     // the answer has arrived and is being stored
 	askers   []waiter
 	done     chan struct{}
 	answer   *protocol.Envelope
@@ -75,25 +75,25 @@ func (s *Server) failedCall(request, typ, run string, code protocol.RPCCode, why
 
 // startCall starts a call. If a call with the same id exists, the caller joins it.
 func (s *Server) startCall(ctx context.Context, who *auth.Identity, e *protocol.Envelope, from *app) (*call, *Failure) {
-	row, host, f := s.newCall(ctx, who, e)
+	row, machine, f := s.newCall(ctx, who, e)
 	if f != nil {
 		return nil, f
 	}
 	if c, f := s.findCall(ctx, row, waiter{from, e.ID}); c != nil || f != nil {
 		return c, f
 	}
-	h := s.hosts.get(row.Host)
+	h := s.machines.get(row.Machine)
 	here := h != nil && h.isReady()
 	switch {
 	case here:
 		row.Gen = h.life.generation()
-	case h == nil && !s.peers.isElsewhere(host): // if the host has sent no hello, it receives the call after HelloTimeout
-		return nil, refuse(protocol.HostOffline, "host %s is not connected", row.Host)
+	case h == nil && !s.peers.isElsewhere(machine): // if the machine has sent no hello, it receives the call after HelloTimeout
+		return nil, refuse(protocol.MachineOffline, "machine %s is not connected", row.Machine)
 	}
 	if s.calls.running(row.Session) >= protocol.MaxConcurrentRPCs {
 		return nil, &Failure{Code: protocol.RateLimited, Why: "too many RPCs at a time", After: time.Second}
 	}
-	about := map[string]any{"request_id": row.ID, "type": row.Type, "host": row.Host}
+	about := map[string]any{"request_id": row.ID, "type": row.Type, "host": row.Machine}
 	was, fresh, err := s.store.AddCall(ctx, *row, who.Record("rpc", row.Run, about, nil))
 	if err != nil {
 		return nil, s.failed(err, protocol.Internal)
@@ -108,8 +108,8 @@ func (s *Server) startCall(ctx context.Context, who *auth.Identity, e *protocol.
 		s.calls.sent(c, h)
 		h.socket.push(row.Frame)
 	case h == nil:
-		s.peers.notify(checkHosts)
-	case h.isReady(): // the host became ready after the check and may have missed the call
+		s.peers.notify(checkMachines)
+	case h.isReady(): // the machine became ready after the check and may have missed the call
 		s.calls.resend(s, h)
 	}
 	return c, f
@@ -181,7 +181,7 @@ func (cs *calls) setDeadline(c *call) {
 }
 
 // sent records that a call was sent on a connection.
-func (cs *calls) sent(c *call, h *host) {
+func (cs *calls) sent(c *call, h *machine) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	c.conn = h
@@ -198,36 +198,36 @@ func (c *call) finish(row *store.Call) {
 	close(c.done)
 }
 
-// newCall converts a message to a call. It returns the call and its host.
-func (s *Server) newCall(ctx context.Context, who *auth.Identity, e *protocol.Envelope) (*store.Call, *store.Host, *Failure) {
+// newCall converts a message to a call. It returns the call and its machine.
+func (s *Server) newCall(ctx context.Context, who *auth.Identity, e *protocol.Envelope) (*store.Call, *store.Machine, *Failure) {
 	m := protocol.Find(e.Type)
 	request, _ := idsOf(e)
 	request, f := requireID(e, request)
 	if f != nil {
 		return nil, nil, f
 	}
-	c := &store.Call{ID: request, Type: e.Type, Session: who.ID, By: who.Name, Gated: m.Gated, State: "asked", At: s.now()}
-	c.Host = store.Text(e.Data, "host_id")
-	if !m.OfHost && (e.Type != "rpc.runs.list" || c.Host == "") {
-		if e.RunID == "" && e.Type != "rpc.runs.list" {
+	c := &store.Call{ID: request, Type: e.Type, Session: who.ID, By: who.Name, Gated: m.Gated, State: protocol.CallAsked, At: s.now()}
+	c.Machine = store.Text(e.Data, "host_id")
+	if !m.OfMachine && (e.Type != protocol.RPCListRuns || c.Machine == "") {
+		if e.RunID == "" && e.Type != protocol.RPCListRuns {
 			return nil, nil, refuse(protocol.UnknownRun, "%s requires run_id", e.Type)
 		}
 		r, err := s.visible(ctx, who.Sees, e.RunID)
 		if err != nil {
 			return nil, nil, s.failed(err, protocol.UnknownRun)
 		}
-		c.Run, c.Host = r.ID, r.HostID
+		c.Run, c.Machine = r.ID, r.MachineID
 	}
-	host, err := s.store.Host(ctx, c.Host)
+	machine, err := s.store.Machine(ctx, c.Machine)
 	if err != nil {
-		f := s.failed(err, protocol.UnknownHost)
-		if f.Code == protocol.UnknownHost {
-			f.Why = "there is no host \"" + c.Host + "\""
+		f := s.failed(err, protocol.UnknownMachine)
+		if f.Code == protocol.UnknownMachine {
+			f.Why = "there is no machine \"" + c.Machine + "\""
 		}
 		return nil, nil, f
 	}
-	c.SHA256 = hashOf([]any{c.Type, c.Run, c.Host, e.Data})
-	if e.Type == "rpc.bash" {
+	c.SHA256 = hashOf([]any{c.Type, c.Run, c.Machine, e.Data})
+	if e.Type == protocol.RPCBash {
 		longer := 120 * time.Second
 		if d, err := protocol.Decode[protocol.Bash](e); err == nil && d.TimeoutS != nil {
 			longer = time.Duration(*d.TimeoutS) * time.Second
@@ -237,9 +237,9 @@ func (s *Server) newCall(ctx context.Context, who *auth.Identity, e *protocol.En
 	if !c.Gated {
 		c.Ends = c.At + protocol.RPCTimeout.Milliseconds()
 	}
-	out := protocol.Envelope{Type: e.Type, TS: s.ts(), HostID: c.Host, RunID: c.Run, ID: e.ID, Enc: e.Enc, Data: withBy(e.Data, who.Name), Extra: e.Extra}
+	out := protocol.Envelope{Type: e.Type, TS: s.ts(), MachineID: c.Machine, RunID: c.Run, ID: e.ID, Enc: e.Enc, Data: withBy(e.Data, who.Name), Extra: e.Extra}
 	c.Frame = out.Append(nil)
-	return c, host, nil
+	return c, machine, nil
 }
 
 func (c *call) sendTo(to waiter) {
@@ -260,7 +260,7 @@ func (cs *calls) running(session string) (n int) {
 	return n
 }
 
-// waiting returns the ids of the calls whose host is not connected to this server.
+// waiting returns the ids of the calls whose machine is not connected to this server.
 func (cs *calls) waiting() (ids []string) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()

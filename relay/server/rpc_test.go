@@ -24,8 +24,8 @@ func answer(p *servertest.Peer) (protocol.Envelope, protocol.Response) {
 
 func read(id string) string { return fmt.Sprintf(`{"request_id":%q,"path":"README.md"}`, id) }
 
-// TestRPCBeforeHello connects a host that sends no hello. The host is online at once, and receives
-// the pending RPC when the time for the hello has passed.
+// TestRPCBeforeHello connects a machine that sends no hello. The machine is online at once, and
+// receives the pending RPC when the time for the hello has passed.
 func TestRPCBeforeHello(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -36,10 +36,10 @@ func TestRPCBeforeHello(t *testing.T) {
 	r.WaitOffline("host_a")
 	a := r.App(servertest.Operator, "")
 	a.Send("rpc.fs.read", "run_a", 0, read("r0"))
-	if _, d := answer(a); d.ErrorCode != protocol.RPCCode(protocol.HostOffline) {
-		t.Errorf("answer while the host is offline = %+v, want code host_offline", d)
+	if _, d := answer(a); d.ErrorCode != protocol.RPCCode(protocol.MachineOffline) {
+		t.Errorf("answer while the machine is offline = %+v, want code host_offline", d)
 	}
-	h = r.Host("host_a")
+	h = r.Machine("host_a")
 	for {
 		if _, body := r.Do(servertest.Viewer, "GET", "/hosts", nil); strings.Contains(string(body), `"online":true`) {
 			break
@@ -55,9 +55,9 @@ func TestRPCBeforeHello(t *testing.T) {
 	}
 }
 
-// TestKeysBeforeHello sends keys to a connected host that has not yet sent its hello. The keys wait
-// for the hello and are delivered in order. They are refused if the host sends no hello, because
-// protocol 1 has no keys, or if the host disconnects.
+// TestKeysBeforeHello sends keys to a connected machine that has not yet sent its hello. The keys
+// wait for the hello and are delivered in order. They are refused if the machine sends no hello,
+// because protocol 1 has no keys, or if the machine disconnects.
 func TestKeysBeforeHello(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -69,7 +69,7 @@ func TestKeysBeforeHello(t *testing.T) {
 		h.Close()
 		h.Closed()
 		r.WaitOffline("host_a")
-		h = r.Host("host_a")
+		h = r.Machine("host_a")
 		for online := false; !online; {
 			_, body := r.Do(servertest.Viewer, "GET", "/hosts", nil)
 			online = strings.Contains(string(body), `"online":true`)
@@ -101,10 +101,10 @@ func TestKeysBeforeHello(t *testing.T) {
 	refused(protocol.UnknownType)
 	comes()
 	h.Close()
-	refused(protocol.HostOffline)
+	refused(protocol.MachineOffline)
 }
 
-// TestRPC sends calls to a host. Only the caller receives the answer, and a repeated call is not
+// TestRPC sends calls to a machine. Only the caller receives the answer, and a repeated call is not
 // performed a second time.
 func TestRPC(t *testing.T) {
 	t.Parallel()
@@ -115,12 +115,12 @@ func TestRPC(t *testing.T) {
 	a.Raw([]byte(`{"type":"rpc.fs.read","ts":"2025-01-01T00:00:00Z","run_id":"run_a","id":"mine","data":` + read("r1") + `}`))
 	e := h.Next("rpc.fs.read")
 	if e.RunID != "run_a" || !strings.Contains(string(e.Data), `"path":"README.md"`) {
-		t.Errorf("the host received %s, want the call with its run and path", e.Append(nil))
+		t.Errorf("the machine received %s, want the call with its run and path", e.Append(nil))
 	}
 	h.Send(protocol.RPCResponse, "run_a", 0, `{"request_id":"r1","ok":true,"rpc_type":"rpc.fs.read","result":{"content":"hi"}}`)
 	e, d := answer(a)
-	if !d.OK || string(d.Result) != `{"content":"hi"}` || e.Re != "mine" || e.RunID != "run_a" || e.HostID != "host_a" {
-		t.Errorf("answer = %s, want the host's result with re, run and host", e.Append(nil))
+	if !d.OK || string(d.Result) != `{"content":"hi"}` || e.Re != "mine" || e.RunID != "run_a" || e.MachineID != "host_a" {
+		t.Errorf("answer = %s, want the machine's result with re, run and machine", e.Append(nil))
 	}
 	a.Send("rpc.fs.read", "run_a", 0, read("r1"))
 	if _, d := answer(a); !d.OK {
@@ -137,18 +137,18 @@ func TestRPC(t *testing.T) {
 	}
 	other.Send("rpc.fs.read", "run_a", 0, read("r1"))
 	if _, d := answer(other); d.ErrorCode != protocol.RPCCode(protocol.InputConflict) {
-		t.Errorf("answer to another host's call = %+v, want input_conflict", d)
+		t.Errorf("answer to another machine's call = %+v, want input_conflict", d)
 	}
 	a.Send("rpc.fs.read", "run_z", 0, read("r2"))
 	if _, d := answer(a); d.ErrorCode != protocol.RPCCode(protocol.UnknownRun) || d.RPCType != "rpc.fs.read" {
 		t.Errorf("answer for an unknown run = %+v, want unknown_run", d)
 	}
 	a.Send("rpc.host.info", "", 0, `{"request_id":"r3","host_id":"host_z"}`)
-	if _, d := answer(a); d.ErrorCode != protocol.RPCCode(protocol.UnknownHost) {
-		t.Errorf("answer for an unknown host = %+v, want unknown_host", d)
+	if _, d := answer(a); d.ErrorCode != protocol.RPCCode(protocol.UnknownMachine) {
+		t.Errorf("answer for an unknown machine = %+v, want unknown_host", d)
 	}
-	// The server ignores an answer from another host, and adds a code to an error of protocol 1.
-	b := r.Host("host_b")
+	// The server ignores an answer from another machine, and adds a code to an error of protocol 1.
+	b := r.Machine("host_b")
 	b.Begin("run_b")
 	a.Send("rpc.fs.read", "run_a", 0, read("r4"))
 	h.Next("rpc.fs.read")
@@ -156,18 +156,18 @@ func TestRPC(t *testing.T) {
 	b.Ping()
 	h.Send(protocol.RPCResponse, "run_a", 0, `{"request_id":"r4","ok":false,"rpc_type":"rpc.fs.read","error":"no"}`)
 	if _, d := answer(a); d.OK || d.Error != "no" || d.ErrorCode != "internal" {
-		t.Errorf("answer = %+v, want the host's error with code internal", d)
+		t.Errorf("answer = %+v, want the machine's error with code internal", d)
 	}
-	// The host does not answer in time.
+	// The machine does not answer in time.
 	a.Send("rpc.fs.read", "run_a", 0, read("r5"))
 	h.Next("rpc.fs.read")
 	r.Advance(protocol.RPCTimeout)
 	if _, d := answer(a); d.ErrorCode != protocol.Timeout {
-		t.Errorf("answer without a response of the host = %+v, want timeout", d)
+		t.Errorf("answer without a response of the machine = %+v, want timeout", d)
 	}
 	a.Ping()
 	h.Ping()
-	// A host starts a run, and the answer contains the run's id.
+	// A machine starts a run, and the answer contains the run's id.
 	a.Send("rpc.run.start", "", 0, `{"request_id":"r6","host_id":"host_a","tool":"codex","cmd":""}`)
 	h.Next("rpc.run.start")
 	h.Send(protocol.RPCResponse, "run_new", 0, `{"request_id":"r6","ok":true,"rpc_type":"rpc.run.start","result":{"run_id":"run_new"}}`)
@@ -181,20 +181,20 @@ func TestRPC(t *testing.T) {
 	if d := a.NextError(); d.Code != protocol.RateLimited || d.RequestID != "many16" {
 		t.Errorf("error of the call above the limit = %+v, want rate_limited for many16", d)
 	}
-	// After the host has reconnected, the server sends it the calls that may be repeated.
+	// After the machine has reconnected, the server sends it the calls that may be repeated.
 	h.Close()
 	h.Closed()
 	r.WaitOffline("host_a")
 	other.Send("rpc.fs.read", "run_a", 0, read("r7"))
-	if _, d := answer(other); d.ErrorCode != protocol.RPCCode(protocol.HostOffline) {
-		t.Errorf("answer while the host is offline = %+v, want host_offline", d)
+	if _, d := answer(other); d.ErrorCode != protocol.RPCCode(protocol.MachineOffline) {
+		t.Errorf("answer while the machine is offline = %+v, want host_offline", d)
 	}
 	h, _ = r.Hello("host_a", hello("one", 1, protocol.RunAt{RunID: "run_a", LastSeq: 1}))
 	for range protocol.MaxConcurrentRPCs {
 		e := h.Next("rpc.fs.read")
 		h.Send(protocol.RPCResponse, "run_a", 0, fmt.Sprintf(`{"request_id":%q,"ok":true,"rpc_type":"rpc.fs.read","result":{}}`, requestOf(e)))
 		if _, d := answer(a); !d.OK {
-			t.Errorf("answer of the reconnected host = %+v, want ok", d)
+			t.Errorf("answer of the reconnected machine = %+v, want ok", d)
 		}
 	}
 }
@@ -208,7 +208,7 @@ func requestOf(e protocol.Envelope) string {
 }
 
 // TestGated sends an RPC that requires an approval. The RPC waits for the approval without a time
-// limit. After the host disconnects, the result is unknown, and the RPC is not performed again.
+// limit. After the machine disconnects, the result is unknown, and the RPC is not performed again.
 func TestGated(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -237,12 +237,12 @@ func TestGated(t *testing.T) {
 	h.Close()
 	h.Closed()
 	if _, d := answer(a); d.OK || !strings.HasPrefix(d.Error, "indeterminate") {
-		t.Errorf("answer after the host has disconnected = %+v, want an indeterminate error", d)
+		t.Errorf("answer after the machine has disconnected = %+v, want an indeterminate error", d)
 	}
 	h, _ = r.Hello("host_a", hello("two", 2, protocol.RunAt{RunID: "run_a", LastSeq: 3}))
 	h.Send(protocol.RunOutput, "run_a", 4, servertest.Output("x"))
 	if e := h.Read(); e.Type != protocol.RunAck {
-		t.Errorf("the host received %s, want only the acknowledgement", e.Append(nil))
+		t.Errorf("the machine received %s, want only the acknowledgement", e.Append(nil))
 	}
 }
 

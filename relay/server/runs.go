@@ -19,7 +19,7 @@ import (
 // runRow is a run as apps see it.
 type runRow struct {
 	ID           string          `json:"id"`
-	HostID       string          `json:"host_id"`
+	MachineID    string          `json:"host_id"`
 	Tool         string          `json:"tool"`
 	Cwd          string          `json:"cwd"`
 	Command      string          `json:"command"`
@@ -55,7 +55,7 @@ func timeText(ms int64) *string {
 }
 
 func (s *Server) row(ctx context.Context, r *store.Run) (*runRow, error) {
-	row := &runRow{ID: r.ID, HostID: r.HostID, Tool: r.Tool, Cwd: r.Cwd, Command: r.Command, Title: r.Title, Status: r.Status, StartedAt: timeText(r.StartedAt),
+	row := &runRow{ID: r.ID, MachineID: r.MachineID, Tool: r.Tool, Cwd: r.Cwd, Command: r.Command, Title: r.Title, Status: r.Status, StartedAt: timeText(r.StartedAt),
 		LastActiveAt: timeText(r.LastActiveAt), EndedAt: timeText(r.EndedAt), ExitCode: r.ExitCode, LastSeq: r.Prefix, Meta: r.Meta, pendingRow: pendingRow{Pending: []json.RawMessage{}}}
 	if r.Status != protocol.StatusAwaitingApproval && r.Status != protocol.StatusLost {
 		return row, nil
@@ -122,7 +122,7 @@ func (s *Server) runsQuery(r *http.Request) (q store.RunsQuery, f *Failure) {
 		return q, f
 	}
 	params := r.URL.Query()
-	q = store.RunsQuery{Status: protocol.Status(params.Get("status")), Host: params.Get("host"), Limit: int(limit)}
+	q = store.RunsQuery{Status: protocol.Status(params.Get("status")), Machine: params.Get("host"), Limit: int(limit)}
 	if q.Status != "" && !slices.Contains(statuses, q.Status) {
 		return q, refuse(protocol.BadMessage, "there is no status %q", q.Status)
 	}
@@ -228,7 +228,7 @@ func (s *Server) runEvents(w http.ResponseWriter, r *http.Request, who *auth.Ide
 	}
 	out := eventsPage{Events: []json.RawMessage{}, Cursor: map[string]int64{run.ID: max(q.After, run.Prefix)}, More: more}
 	for _, e := range events {
-		env := e.Envelope(run.HostID)
+		env := e.Envelope(run.MachineID)
 		out.Events = append(out.Events, env.Append(nil))
 		if more || e.Seq > out.Cursor[run.ID] {
 			out.Cursor[run.ID] = e.Seq
@@ -262,7 +262,7 @@ func (s *Server) inbox(w http.ResponseWriter, r *http.Request, who *auth.Identit
 			}
 		}
 		run := runs[q.RunID]
-		rows = append(rows, requestRow(q, map[string]any{"host_id": run.HostID, "tool": run.Tool, "title": run.Title, "cwd": run.Cwd}))
+		rows = append(rows, requestRow(q, map[string]any{"host_id": run.MachineID, "tool": run.Tool, "title": run.Title, "cwd": run.Cwd}))
 	}
 	if err != nil {
 		httpguard.Fail(w, s.failed(err, protocol.Internal))

@@ -1,8 +1,8 @@
-// Package server implements the relay's server: hosts send the events of their runs, and apps read
-// them and send commands. It speaks the protocol of relay/protocol over WebSockets and HTTP, and
-// stores its state with relay/store.
+// Package server implements the relay's server: machines send the events of their runs, and apps
+// read them and send commands. It speaks the protocol of relay/protocol over WebSockets and HTTP,
+// and stores its state with relay/store.
 //
-// The server commits an event, then acknowledges it to the host, and then sends it to apps. The
+// The server commits an event, then acknowledges it to the machine, and then sends it to apps. The
 // follower of an app stores a position in each run. The hub notifies followers of new events, and
 // each follower reads them from the store at its own pace. A slow reader therefore does not block
 // other readers and loses no events.
@@ -40,7 +40,7 @@ type Server struct {
 	clock    Clock
 	writer   *store.Writer
 	hub      *hub
-	hosts    *hosts
+	machines *machines
 	commands *commands
 	calls    *calls
 	peers    *peers
@@ -67,7 +67,7 @@ func New(c Config) *Server {
 	s := &Server{config: c, store: c.Store, log: c.Log, clock: c.Clock}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	s.hub = newHub(c.Store.Shared())
-	s.hosts = newHosts()
+	s.machines = newMachines()
 	s.commands = newCommands()
 	s.calls = newCalls(s)
 	s.rates = newRates(c.Clock)

@@ -53,7 +53,7 @@ type socket struct {
 	proto atomic.Int64 // the peer's protocol version
 }
 
-// peer handles the frames of a host or an app.
+// peer handles the frames of a machine or an app.
 type peer interface {
 	// handle handles a frame. It is called on the reading goroutine.
 	handle(e *protocol.Envelope)

@@ -71,7 +71,7 @@ func (s *sockets) cutAll() {
 func (s *Server) Figures() map[string]float64 {
 	f := map[string]float64{"relay_hosts_connected": 0, "relay_apps_connected": 0, "relay_sockets_writing": 0, "relay_sockets_closing": 0}
 	for _, x := range s.sockets.all() {
-		if _, ok := x.peer.(*host); ok {
+		if _, ok := x.peer.(*machine); ok {
 			f["relay_hosts_connected"]++
 		} else {
 			f["relay_apps_connected"]++

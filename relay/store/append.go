@@ -13,14 +13,14 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// Incoming is an event of a host, with the generation of the connection on which it arrived.
+// Incoming is an event of a machine, with the generation of the connection on which it arrived.
 type Incoming struct {
-	HostID   string
-	Gen      int64
-	Envelope *protocol.Envelope // the event, with a run and a sequence number
-	At       int64              // the server's time, in Unix ms
-	// AnyStart is set for a host that speaks protocol 1. Its runs begin with the sequence number of
-	// their run.started.
+	MachineID string
+	Gen       int64
+	Envelope  *protocol.Envelope // the event, with a run and a sequence number
+	At        int64              // the server's time, in Unix ms
+	// AnyStart is set for a machine that speaks protocol 1. Its runs begin with the sequence number
+	// of their run.started.
 	AnyStart bool
 }
 
@@ -28,7 +28,7 @@ type Incoming struct {
 // stored.
 type Outcome struct {
 	Refused   protocol.Code // why the event was refused: seq_conflict, not_owner or rate_limited; "" if it was not
-	Stale     bool          // the event was ignored because its connection no longer owns the host
+	Stale     bool          // the event was ignored because its connection no longer owns the machine
 	Duplicate bool          // the event had been stored before
 }
 
@@ -73,9 +73,9 @@ type batch struct {
 	ctx  context.Context
 	s    *Store
 	tx   database
-	gens map[string]int64 // current generations of the hosts in the batch; it omits unknown hosts
+	gens map[string]int64 // current generations of the machines in the batch; it omits unknown machines
 	runs map[string]*openRun
-	has  map[string]int // number of runs, by host that creates runs in the batch
+	has  map[string]int // number of runs, by machine that creates runs in the batch
 	out  *Appended
 
 	records    []audit.Record
@@ -91,7 +91,7 @@ type openRun struct {
 }
 
 func (b *batch) append(in *Incoming) (Outcome, error) {
-	if gen, there := b.gens[in.HostID]; !there || gen != in.Gen {
+	if gen, there := b.gens[in.MachineID]; !there || gen != in.Gen {
 		return Outcome{Stale: true}, nil
 	}
 	e, err := eventOf(in)
@@ -122,35 +122,35 @@ func (b *batch) run(in *Incoming, e *Event) (*openRun, protocol.Code, error) {
 		}
 		b.runs[e.RunID] = r
 	}
-	if r.HostID != in.HostID {
+	if r.MachineID != in.MachineID {
 		return nil, protocol.NotOwner, nil
 	}
 	return r, "", nil
 }
 
-// create creates the run of an event. It returns nil if the host has too many runs.
+// create creates the run of an event. It returns nil if the machine has too many runs.
 func (b *batch) create(in *Incoming, e *Event) (*openRun, error) {
-	has, counted := b.has[in.HostID]
-	if !counted { // count once per batch, so that a host with many runs does not delay other hosts
-		if err := b.tx.QueryRowContext(b.ctx, `SELECT count(*) FROM runs WHERE host_id = $1`, in.HostID).Scan(&has); err != nil {
+	has, counted := b.has[in.MachineID]
+	if !counted { // count once per batch, so that a machine with many runs does not delay other machines
+		if err := b.tx.QueryRowContext(b.ctx, `SELECT count(*) FROM runs WHERE host_id = $1`, in.MachineID).Scan(&has); err != nil {
 			return nil, b.s.wrapError("count runs", err)
 		}
 	}
 	if b.has == nil {
 		b.has = map[string]int{}
 	}
-	b.has[in.HostID] = has
-	if has >= protocol.MaxRunsOfHost {
+	b.has[in.MachineID] = has
+	if has >= protocol.MaxRunsOfMachine {
 		return nil, nil
 	}
-	b.has[in.HostID]++
-	r := &openRun{Run: Run{ID: e.RunID, HostID: in.HostID, Status: protocol.StatusRunning, Meta: json.RawMessage("{}"), StartedAt: in.At, LastActiveAt: in.At}, requests: map[string]bool{}}
+	b.has[in.MachineID]++
+	r := &openRun{Run: Run{ID: e.RunID, MachineID: in.MachineID, Status: protocol.StatusRunning, Meta: json.RawMessage("{}"), StartedAt: in.At, LastActiveAt: in.At}, requests: map[string]bool{}}
 	if in.AnyStart && e.Type == protocol.RunStarted {
 		r.Prefix = e.Seq - 1
 		r.Last = r.Prefix
 	}
 	b.out.Started = append(b.out.Started, r.ID)
-	b.records = append(b.records, b.hostRecord(in, "run_started", "{}"))
+	b.records = append(b.records, b.machineRecord(in, "run_started", "{}"))
 	_, err := b.tx.ExecContext(b.ctx, b.s.insertRun, r.values()...)
 	return r, b.s.wrapError("create a run", err)
 }
@@ -213,7 +213,7 @@ func (b *batch) stored(e *Event) (*Event, error) {
 func (b *batch) advance(r *openRun, e *Event) error {
 	r.Prefix = e.Seq
 	if r.exceedsRequests(e, r.requests) {
-		b.addViolation(&Incoming{HostID: r.HostID, Envelope: &protocol.Envelope{RunID: r.ID, Seq: e.Seq}}, protocol.RateLimited)
+		b.addViolation(&Incoming{MachineID: r.MachineID, Envelope: &protocol.Envelope{RunID: r.ID, Seq: e.Seq}}, protocol.RateLimited)
 	}
 	changes := r.apply(e, r.requests)
 	for _, c := range changes {

@@ -73,21 +73,21 @@ func (s *Store) AuditLines(ctx context.Context, after int64, limit int) (out []s
 	return out, err
 }
 
-// violation identifies a forbidden action of a host. A batch records each violation once, so that a
-// flood does not fill the log.
+// violation identifies a forbidden action of a machine. A batch records each violation once, so
+// that a flood does not fill the log.
 type violation struct {
-	host, run string
-	code      protocol.Code
+	machine, run string
+	code         protocol.Code
 }
 
-// hostRecord returns an audit record of a host's action on a run.
-func (b *batch) hostRecord(in *Incoming, kind, data string) audit.Record {
-	return audit.Record{Run: in.Envelope.RunID, Kind: kind, Actor: audit.Actor{Type: "host", Name: in.HostID}, Data: json.RawMessage(data)}
+// machineRecord returns an audit record of a machine's action on a run.
+func (b *batch) machineRecord(in *Incoming, kind, data string) audit.Record {
+	return audit.Record{Run: in.Envelope.RunID, Kind: kind, Actor: audit.Actor{Type: "host", Name: in.MachineID}, Data: json.RawMessage(data)}
 }
 
 // addViolation adds an audit record that an event was refused.
 func (b *batch) addViolation(in *Incoming, code protocol.Code) {
-	v := violation{in.HostID, in.Envelope.RunID, code}
+	v := violation{in.MachineID, in.Envelope.RunID, code}
 	if code == protocol.RateLimited {
 		v.run = "" // one record for all runs beyond the limit
 	}
@@ -98,7 +98,7 @@ func (b *batch) addViolation(in *Incoming, code protocol.Code) {
 		b.violations = map[violation]bool{}
 	}
 	b.violations[v] = true
-	b.records = append(b.records, b.hostRecord(in, "host_violation", fmt.Sprintf(`{"code":%q,"seq":%d}`, code, in.Envelope.Seq)))
+	b.records = append(b.records, b.machineRecord(in, "host_violation", fmt.Sprintf(`{"code":%q,"seq":%d}`, code, in.Envelope.Seq)))
 }
 
 // record writes the audit records of the batch.

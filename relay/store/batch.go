@@ -14,23 +14,23 @@ const (
 		last_active_at = $11, ended_at = $12, exit_code = $13, prefix_seq = $14, last_seq = $15, changed = {stamp} WHERE id = $1`
 )
 
-// read reads what a batch needs: the generations of its hosts, its runs and their requests. It
-// locks the hosts first and then the runs, each in the order of their ids, so that servers do not
-// deadlock.
+// read reads what a batch needs: the generations of its machines, its runs and their requests. It
+// locks the machines first and then the runs, each in the order of their ids, so that servers do
+// not deadlock.
 func (b *batch) read(all []Incoming) error {
-	var hosts, runs []any
+	var machines, runs []any
 	seen := map[string]bool{}
 	for i := range all {
-		if id := all[i].HostID; !seen["h"+id] {
+		if id := all[i].MachineID; !seen["h"+id] {
 			seen["h"+id] = true
-			hosts = append(hosts, id)
+			machines = append(machines, id)
 		}
 		if id := all[i].Envelope.RunID; !seen["r"+id] {
 			seen["r"+id] = true
 			runs = append(runs, id)
 		}
 	}
-	err := b.rows("read hosts", `SELECT id, gen FROM hosts WHERE id IN (`+placeholders(len(hosts))+`) ORDER BY id`+b.s.dialect.Lock, hosts, func(r row) error {
+	err := b.rows("read machines", `SELECT id, gen FROM hosts WHERE id IN (`+placeholders(len(machines))+`) ORDER BY id`+b.s.dialect.Lock, machines, func(r row) error {
 		var id string
 		var gen int64
 		err := r.Scan(&id, &gen)

@@ -13,15 +13,15 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// Call is an RPC to a host. Requests with the same id are performed once and get the same answer,
-// even if the server that received the first one has stopped.
+// Call is an RPC to a machine. Requests with the same id are performed once and get the same
+// answer, even if the server that received the first one has stopped.
 type Call struct {
-	ID       string `json:"-"`
-	State    string `json:"-"` // state of protocol.RPCMachine
-	Host     string `json:"-"`
-	Gen      int64  `json:"-"` // generation of the host's connection that sent the call; 0 if it was not sent
-	Answer   string `json:"-"` // the rpc.response in JSON; "" while there is none
-	At, Ends int64  `json:"-"` // in Unix ms: time of the last change; deadline, or 0 if there is none
+	ID       string             `json:"-"`
+	State    protocol.CallState `json:"-"`
+	Machine  string             `json:"-"`
+	Gen      int64              `json:"-"` // generation of the machine's connection that sent the call; 0 if it was not sent
+	Answer   string             `json:"-"` // the rpc.response in JSON; "" while there is none
+	At, Ends int64              `json:"-"` // in Unix ms: time of the last change; deadline, or 0 if there is none
 
 	Type     string `json:"type"`
 	Run      string `json:"run,omitempty"`
@@ -30,7 +30,7 @@ type Call struct {
 	By       string `json:"by"`
 	Gated    bool   `json:"gated,omitempty"`
 	ExtendMS int64  `json:"longer_ms,omitempty"` // extra time that is added to the deadline after the approval
-	// Frame is the frame to send to the host. It is removed when the call is answered.
+	// Frame is the frame to send to the machine. It is removed when the call is answered.
 	Frame json.RawMessage `json:"frame,omitempty"`
 }
 
@@ -39,7 +39,7 @@ const callColumns = `request_id, state, host_id, gen, answer, at, ends, data_jso
 func scanCall(from row) (*Call, error) {
 	var c Call
 	var data string
-	if err := from.Scan(&c.ID, &c.State, &c.Host, &c.Gen, &c.Answer, &c.At, &c.Ends, &data); err != nil {
+	if err := from.Scan(&c.ID, &c.State, &c.Machine, &c.Gen, &c.Answer, &c.At, &c.Ends, &data); err != nil {
 		return nil, err
 	}
 	return &c, json.Unmarshal([]byte(data), &c)
@@ -54,7 +54,7 @@ func (s *Store) AddCall(ctx context.Context, c Call, records ...audit.Record) (o
 	}
 	err = s.change(ctx, func(tx database) error {
 		done, err := tx.ExecContext(ctx, `INSERT INTO rpc_calls (`+callColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`,
-			c.ID, c.State, c.Host, c.Gen, c.Answer, c.At, c.Ends, string(data))
+			c.ID, c.State, c.Machine, c.Gen, c.Answer, c.At, c.Ends, string(data))
 		if err != nil {
 			return s.wrapError("store a call", err)
 		}
@@ -110,9 +110,9 @@ func (s *Store) MoveCall(ctx context.Context, id string, at int64, do func(*Call
 	return out, err
 }
 
-// CallsOf returns the unanswered calls of a host, ordered by the time of their last change.
-func (s *Store) CallsOf(ctx context.Context, host string) ([]*Call, error) {
-	return s.calls(ctx, `SELECT `+callColumns+` FROM rpc_calls WHERE host_id = $1 AND answer = '' ORDER BY at, request_id`, host)
+// CallsOf returns the unanswered calls of a machine, ordered by the time of their last change.
+func (s *Store) CallsOf(ctx context.Context, machine string) ([]*Call, error) {
+	return s.calls(ctx, `SELECT `+callColumns+` FROM rpc_calls WHERE host_id = $1 AND answer = '' ORDER BY at, request_id`, machine)
 }
 
 // Calls returns the calls with the given ids. It omits ids without a call.

@@ -138,9 +138,9 @@ func (s *Store) Accept(ctx context.Context, c Command) (out *Command, fresh bool
 	return out, fresh, err
 }
 
-// isRepeated reports whether the command equals the accepted command was. A decision that the host
-// returned may be sent again and is not a repetition. The content of a secret command is unknown;
-// every command of its user with its id counts as a repetition.
+// isRepeated reports whether the command equals the accepted command was. A decision that the
+// machine returned may be sent again and is not a repetition. The content of a secret command is
+// unknown; every command of its user with its id counts as a repetition.
 func (c *Command) isRepeated(was *Command) bool {
 	same := was.SHA256 == c.SHA256 || was.By == c.By && strings.HasPrefix(was.SHA256, secretPrefix+c.Decision+":")
 	if c.Kind != DecisionCommand {
@@ -158,8 +158,8 @@ func (s *Store) decide(ctx context.Context, tx database, c *Command) error {
 	if err != nil {
 		return s.wrapError("read a request", err)
 	}
-	if q.State != "open" {
-		was := RecordedDecision{Decision: q.State}
+	if q.State != protocol.RequestOpen {
+		was := RecordedDecision{Decision: string(q.State)}
 		err := tx.QueryRowContext(ctx, `SELECT decision, by_name, at, answer FROM decisions WHERE run_id = $1 AND request_id = $2`, c.RunID, c.ID).Scan(&was.Decision, &was.By, &was.At, &was.Answer)
 		if errors.Is(err, sql.ErrNoRows) {
 			was, err = s.resolvedBy(ctx, tx, q)
@@ -184,10 +184,10 @@ func (s *Store) decide(ctx context.Context, tx database, c *Command) error {
 	return s.wrapError("update a request", err)
 }
 
-// resolvedBy returns the outcome of a request that the host closed without a decision from the
+// resolvedBy returns the outcome of a request that the machine closed without a decision from the
 // relay.
 func (s *Store) resolvedBy(ctx context.Context, tx database, q *Request) (RecordedDecision, error) {
-	was := RecordedDecision{Decision: q.State}
+	was := RecordedDecision{Decision: string(q.State)}
 	rows, err := tx.QueryContext(ctx, `SELECT data_json, recv_at FROM events WHERE run_id = $1 AND seq > $2 AND type = 'run.permission_resolved' ORDER BY seq`, q.RunID, q.Seq)
 	if err != nil {
 		return was, err
@@ -214,7 +214,7 @@ func (s *Store) resolvedBy(ctx context.Context, tx database, q *Request) (Record
 
 // Step applies a transition of protocol.InputMachine to a command. moved is false if the transition
 // is not valid in the command's state. When a command reaches a final state, its payload is deleted
-// and why is stored. If a decision was rejected or never reached the host, its request is open
+// and why is stored. If a decision was rejected or never reached the machine, its request is open
 // again.
 func (s *Store) Step(ctx context.Context, run, kind, id string, on protocol.Outcome, why string) (out *Command, moved bool, err error) {
 	err = s.change(ctx, func(tx database) error {
@@ -224,11 +224,11 @@ func (s *Store) Step(ctx context.Context, run, kind, id string, on protocol.Outc
 	return out, moved, err
 }
 
-// Send records that a command is sent on a connection of its host. It returns ErrStale if the
-// connection no longer owns the host; the caller must then not send the command.
-func (s *Store) Send(ctx context.Context, c *Command, host string, gen int64) (out *Command, moved bool, err error) {
+// Send records that a command is sent on a connection of its machine. It returns ErrStale if the
+// connection no longer owns the machine; the caller must then not send the command.
+func (s *Store) Send(ctx context.Context, c *Command, machine string, gen int64) (out *Command, moved bool, err error) {
 	err = s.change(ctx, func(tx database) error {
-		if err := s.checkConnected(ctx, tx, host, gen); err != nil {
+		if err := s.checkConnected(ctx, tx, machine, gen); err != nil {
 			return err
 		}
 		out, moved, err = s.step(ctx, tx, CommandKey{c.RunID, c.Kind, c.ID}, protocol.OutcomeSent, "")
@@ -237,15 +237,15 @@ func (s *Store) Send(ctx context.Context, c *Command, host string, gen int64) (o
 	return out, moved, err
 }
 
-// checkConnected returns ErrStale if the connection does not own its host. Otherwise the connection
-// owns the host until the end of the transaction.
-func (s *Store) checkConnected(ctx context.Context, tx database, host string, gen int64) error {
+// checkConnected returns ErrStale if the connection does not own its machine. Otherwise the
+// connection owns the machine until the end of the transaction.
+func (s *Store) checkConnected(ctx context.Context, tx database, machine string, gen int64) error {
 	var has int64
-	err := tx.QueryRowContext(ctx, `SELECT gen FROM hosts WHERE id = $1`+s.dialect.Lock, host).Scan(&has)
+	err := tx.QueryRowContext(ctx, `SELECT gen FROM hosts WHERE id = $1`+s.dialect.Lock, machine).Scan(&has)
 	if err == nil && has != gen {
-		return fmt.Errorf("host %s: %w", host, ErrStale)
+		return fmt.Errorf("machine %s: %w", machine, ErrStale)
 	}
-	return s.wrapError("read a host", err)
+	return s.wrapError("read a machine", err)
 }
 
 func (s *Store) step(ctx context.Context, tx database, k CommandKey, on protocol.Outcome, why string) (c *Command, moved bool, err error) {
@@ -283,16 +283,16 @@ func (s *Store) step(ctx context.Context, tx database, k CommandKey, on protocol
 	return c, true, s.wrapError("withdraw a decision", err)
 }
 
-// Pending returns the unfinished commands for the runs of a host in the order of acceptance. If
+// Pending returns the unfinished commands for the runs of a machine in the order of acceptance. If
 // unsent is set, it omits commands that were sent. A command with a lower number may become visible
 // later than one with a higher number, if both were accepted concurrently.
-func (s *Store) Pending(ctx context.Context, host string, unsent bool) (out []*Command, err error) {
+func (s *Store) Pending(ctx context.Context, machine string, unsent bool) (out []*Command, err error) {
 	states := `'accepted', 'sent'`
 	if unsent {
 		states = `'accepted'`
 	}
 	err = s.each(ctx, `SELECT c.n, c.run_id, c.kind, c.id, c.state, c.payload, c.payload_sha256, c.by_name, c.created, c.expires, c.why, c.keeper FROM commands c JOIN runs r ON r.id = c.run_id
-		WHERE r.host_id = $1 AND c.state IN (`+states+`) ORDER BY c.n`, []any{host}, func(r row) error {
+		WHERE r.host_id = $1 AND c.state IN (`+states+`) ORDER BY c.n`, []any{machine}, func(r row) error {
 		c, err := scanCommand(r)
 		out = append(out, c)
 		return err

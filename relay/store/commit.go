@@ -27,8 +27,8 @@ type writeRequest struct {
 	report func(Written)
 }
 
-// Written is the result of writing an event. If Err is set, the event is not stored, and the host
-// must send it again.
+// Written is the result of writing an event. If Err is set, the event is not stored, and the
+// machine must send it again.
 type Written struct {
 	Outcome
 	Prefix int64 // the run's prefix after the commit
@@ -47,8 +47,9 @@ func (s *Store) NewWriter(onCommit OnCommit) *Writer {
 	return w
 }
 
-// Write queues an event. It blocks while the queue is full, which slows down reading from the host.
-// The writer's goroutine calls notify once with the result, in the order of the calls of Write.
+// Write queues an event. It blocks while the queue is full, which slows down reading from the
+// machine. The writer's goroutine calls notify once with the result, in the order of the calls of
+// Write.
 func (w *Writer) Write(ctx context.Context, in Incoming, notify func(Written)) {
 	select {
 	case <-w.ctx.Done():

@@ -32,8 +32,8 @@ func (s *Store) Counts(ctx context.Context, at int64) (map[string]int64, error) 
 	return out, nil
 }
 
-// CountRuns returns the number of stored runs of a host, including those that have ended.
-func CountRuns(ctx context.Context, s *Store, host string) (n int, err error) {
-	err = s.reader().QueryRowContext(ctx, `SELECT count(*) FROM runs WHERE host_id = $1`, host).Scan(&n)
+// CountRuns returns the number of stored runs of a machine, including those that have ended.
+func CountRuns(ctx context.Context, s *Store, machine string) (n int, err error) {
+	err = s.reader().QueryRowContext(ctx, `SELECT count(*) FROM runs WHERE host_id = $1`, machine).Scan(&n)
 	return n, s.wrapError("count runs", err)
 }

@@ -16,7 +16,7 @@ func (r *Run) exceedsRequests(e *Event, open map[string]bool) bool {
 type requestChange struct {
 	id    string
 	data  json.RawMessage // the data of a new request
-	state string
+	state protocol.RequestState
 }
 
 // apply applies an event to a run and returns the changed requests. open is the set of the run's
@@ -25,7 +25,7 @@ func (r *Run) apply(e *Event, open map[string]bool) (changes []requestChange) {
 	if r.Status == protocol.StatusExited {
 		return nil // a run has no events after its exit
 	}
-	end := func(id, state string) {
+	end := func(id string, state protocol.RequestState) {
 		if open[id] {
 			delete(open, id)
 			changes = append(changes, requestChange{id: id, state: state})
@@ -38,27 +38,27 @@ func (r *Run) apply(e *Event, open map[string]bool) (changes []requestChange) {
 	case protocol.RunPermissionRequested:
 		if id := e.text("request_id"); id != "" && !open[id] && !r.exceedsRequests(e, open) {
 			open[id] = true
-			changes = append(changes, requestChange{id: id, data: e.Data, state: "open"})
+			changes = append(changes, requestChange{id: id, data: e.Data, state: protocol.RequestOpen})
 		}
 	case protocol.RunPermissionResolved:
-		state := "resolved"
-		if d := e.text("decision"); d == "withdrawn" || d == "expired" {
-			state = d
+		state := protocol.RequestResolved
+		if d := e.text("decision"); d == protocol.DecisionWithdrawn || d == protocol.DecisionExpired {
+			state = protocol.RequestState(d)
 		}
 		end(e.text("request_id"), state)
 	case protocol.RunAwaitingInput:
 		r.Waits = true
 	case protocol.RunInput:
 		r.Waits = false
-		end(e.text("input_id"), "resolved") // some hosts send no run.permission_resolved for a request that an input answers
+		end(e.text("input_id"), protocol.RequestResolved) // some machines send no run.permission_resolved for a request that an input answers
 	case protocol.ToolResult:
-		end(e.text("request_id"), "resolved")
+		end(e.text("request_id"), protocol.RequestResolved)
 	case protocol.RunMeta:
 		r.mergeMeta(e.Data)
 	case protocol.RunExited:
 		r.exit(e)
 		for id := range maps.Clone(open) {
-			end(id, "withdrawn")
+			end(id, protocol.RequestWithdrawn)
 		}
 		return changes
 	}

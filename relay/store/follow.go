@@ -69,12 +69,12 @@ type Hole struct {
 	From, To int64
 }
 
-// Holes returns the first hole of each run of a host. If run is not "", it returns only the hole of
-// that run.
-func (s *Store) Holes(ctx context.Context, host, run string) (out []Hole, err error) {
-	text, args := `SELECT r.id, r.prefix_seq, (SELECT min(e.from_seq) FROM events e WHERE e.run_id = r.id AND e.seq > r.prefix_seq) FROM runs r WHERE r.host_id = $1 AND r.last_seq > r.prefix_seq`, []any{host}
+// Holes returns the first hole of each run of a machine. If run is not "", it returns only the hole
+// of that run.
+func (s *Store) Holes(ctx context.Context, machine, run string) (out []Hole, err error) {
+	text, args := `SELECT r.id, r.prefix_seq, (SELECT min(e.from_seq) FROM events e WHERE e.run_id = r.id AND e.seq > r.prefix_seq) FROM runs r WHERE r.host_id = $1 AND r.last_seq > r.prefix_seq`, []any{machine}
 	if run != "" {
-		text, args = text+` AND r.id = $2`, []any{host, run}
+		text, args = text+` AND r.id = $2`, []any{machine, run}
 	}
 	err = s.each(ctx, text, args, func(r row) error {
 		var h Hole
@@ -91,16 +91,16 @@ func (s *Store) Holes(ctx context.Context, host, run string) (out []Hole, err er
 	return out, err
 }
 
-// MarkLost marks runs of a host as lost and returns their ids. These are all runs that have not
+// MarkLost marks runs of a machine as lost and returns their ids. These are all runs that have not
 // ended, except the given runs. It does nothing if the connection with generation gen no longer
-// owns the host.
-func (s *Store) MarkLost(ctx context.Context, host string, gen int64, runs []string) (lost []string, err error) {
+// owns the machine.
+func (s *Store) MarkLost(ctx context.Context, machine string, gen int64, runs []string) (lost []string, err error) {
 	err = s.change(ctx, func(tx database) error {
 		var has int64
-		if err := tx.QueryRowContext(ctx, `SELECT gen FROM hosts WHERE id = $1`+s.dialect.Lock, host).Scan(&has); err != nil || has != gen {
-			return s.wrapError("read a host", err)
+		if err := tx.QueryRowContext(ctx, `SELECT gen FROM hosts WHERE id = $1`+s.dialect.Lock, machine).Scan(&has); err != nil || has != gen {
+			return s.wrapError("read a machine", err)
 		}
-		rows, err := tx.QueryContext(ctx, `SELECT id FROM runs WHERE host_id = $1 AND status NOT IN ('exited', 'lost')`+s.dialect.Lock, host)
+		rows, err := tx.QueryContext(ctx, `SELECT id FROM runs WHERE host_id = $1 AND status NOT IN ('exited', 'lost')`+s.dialect.Lock, machine)
 		if err != nil {
 			return s.wrapError("read runs", err)
 		}

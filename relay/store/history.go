@@ -18,7 +18,7 @@ type HistoryEntry struct {
 	N         int64 // position in the order of insertion
 	RunID     string
 	RequestID string // "" if the relay did not receive the request
-	HostID    string
+	MachineID string
 	At        int64  // in Unix ms, by the server's clock
 	Title     string // what was requested, in one line
 	Line      string // first line of the request's body; "" if the title contains everything
@@ -31,16 +31,16 @@ type HistoryEntry struct {
 }
 
 // HistoryDecisions lists the values of HistoryEntry.Decision.
-var HistoryDecisions = []string{protocol.DecisionApprove, protocol.DecisionDeny, protocol.DecisionAnswer, "expired", "withdrawn"}
+var HistoryDecisions = []string{protocol.DecisionApprove, protocol.DecisionDeny, protocol.DecisionAnswer, protocol.DecisionExpired, protocol.DecisionWithdrawn}
 
 // HistoryQuery selects decisions. The zero value selects all of them, and Runs those of some runs.
 // Before and BeforeN are the position after which a page begins: the At and the N of the last entry
 // of the page before.
 type HistoryQuery struct {
-	Runs               []string
-	Host, Decision, By string
-	Before, BeforeN    int64
-	Limit              int
+	Runs                  []string
+	Machine, Decision, By string
+	Before, BeforeN       int64
+	Limit                 int
 }
 
 const historyColumns = `run_id, request_id, host_id, at, title, line, decision, by_name, actor, reason, answer`
@@ -51,7 +51,7 @@ func History(ctx context.Context, s *Store, q HistoryQuery) (out []*HistoryEntry
 	err = s.each(ctx, text, args, func(r row) error {
 		var e HistoryEntry
 		var command, tool string
-		err := r.Scan(&e.N, &e.RunID, &e.RequestID, &e.HostID, &e.At, &e.Title, &e.Line, &e.Decision, &e.By, &e.Actor, &e.Reason, &e.Answer, &e.RunTitle, &command, &tool)
+		err := r.Scan(&e.N, &e.RunID, &e.RequestID, &e.MachineID, &e.At, &e.Title, &e.Line, &e.Decision, &e.By, &e.Actor, &e.Reason, &e.Answer, &e.RunTitle, &command, &tool)
 		e.RunTitle = cmp.Or(e.RunTitle, command, tool)
 		out = append(out, &e)
 		return err
@@ -71,7 +71,7 @@ func (q *HistoryQuery) statement() (text string, args []any) {
 		}
 		where = append(where, "h.run_id IN ("+strings.Join(runs, ", ")+")")
 	}
-	for _, f := range []struct{ column, value string }{{"host_id", q.Host}, {"decision", q.Decision}, {"by_name", q.By}} {
+	for _, f := range []struct{ column, value string }{{"host_id", q.Machine}, {"decision", q.Decision}, {"by_name", q.By}} {
 		if f.value != "" {
 			args = append(args, f.value)
 			where = append(where, fmt.Sprintf("h.%s = $%d", f.column, len(args)))
@@ -94,7 +94,7 @@ type historyTable struct {
 }
 
 // add stores a decision. A request has one entry: the decision replaces a withdrawal, which
-// a host reports for requests that were decided elsewhere.
+// a machine reports for requests that were decided elsewhere.
 func (h historyTable) add(e *HistoryEntry) error {
 	e.clean()
 	if e.RequestID != "" {
@@ -108,7 +108,7 @@ func (h historyTable) add(e *HistoryEntry) error {
 		}
 	}
 	_, err := h.tx.ExecContext(h.ctx, `INSERT INTO history (`+historyColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING`,
-		e.RunID, e.RequestID, e.HostID, e.At, e.Title, e.Line, e.Decision, e.By, e.Actor, e.Reason, e.Answer)
+		e.RunID, e.RequestID, e.MachineID, e.At, e.Title, e.Line, e.Decision, e.By, e.Actor, e.Reason, e.Answer)
 	return h.s.wrapError("store a decision", err)
 }
 
@@ -119,7 +119,7 @@ const maxHistoryText = 1000
 func closed(r *Run, e *Event, q *Request, state string) *HistoryEntry {
 	var asked protocol.PermissionRequested
 	_ = json.Unmarshal(q.Data, &asked) // the server cannot read encrypted data
-	out := &HistoryEntry{RunID: r.ID, RequestID: q.ID, HostID: r.HostID, At: e.ReceivedAt, Decision: state}
+	out := &HistoryEntry{RunID: r.ID, RequestID: q.ID, MachineID: r.MachineID, At: e.ReceivedAt, Decision: state}
 	out.Title, out.Line = asked.Headline()
 	switch e.Type {
 	case protocol.RunPermissionResolved:
@@ -131,7 +131,7 @@ func closed(r *Run, e *Event, q *Request, state string) *HistoryEntry {
 		}
 	case protocol.RunExited:
 		out.Reason = "the run has ended"
-	default: // hosts of protocol 1 report an answer by its effect
+	default: // machines of protocol 1 report an answer by its effect
 		out.Decision, out.By, out.Actor = protocol.DecisionAnswer, e.text("by"), e.text("actor")
 	}
 	return out
@@ -143,7 +143,7 @@ func decided(r *Run, e *Event) *HistoryEntry {
 	if json.Unmarshal(e.Data, &d) != nil || d.Title == "" {
 		return nil // encrypted, or of another program
 	}
-	return &HistoryEntry{RunID: r.ID, RequestID: d.RequestID, HostID: r.HostID, At: e.ReceivedAt, Title: d.Title, Line: d.Line, Decision: d.Decision, By: d.By, Actor: d.Actor,
+	return &HistoryEntry{RunID: r.ID, RequestID: d.RequestID, MachineID: r.MachineID, At: e.ReceivedAt, Title: d.Title, Line: d.Line, Decision: d.Decision, By: d.By, Actor: d.Actor,
 		Reason: d.Reason, Answer: string(protocol.ShortJSON(d.Answer, protocol.MaxAnswer))}
 }
 
@@ -161,7 +161,7 @@ func (b *batch) chronicle(r *openRun, e *Event, changes []requestChange) error {
 		if err != nil {
 			return b.s.wrapError("read a request", err)
 		}
-		all = append(all, closed(&r.Run, e, q, c.state))
+		all = append(all, closed(&r.Run, e, q, string(c.state)))
 	}
 	if e.Type == protocol.RunDecision {
 		if entry := decided(&r.Run, e); entry != nil {
@@ -184,7 +184,7 @@ func (e *HistoryEntry) clean() {
 	}
 	e.RequestID = strings.ReplaceAll(e.RequestID, "\x00", "\ufffd")
 	if !slices.Contains(HistoryDecisions, e.Decision) {
-		e.Decision = "withdrawn"
+		e.Decision = protocol.DecisionWithdrawn
 	}
 }
 
@@ -208,7 +208,7 @@ func (h historyTable) fill() error {
 		}
 		for rows.Next() {
 			x := &found{e: Event{Type: protocol.RunPermissionResolved}}
-			if err := rows.Scan(&x.id, &x.run.ID, &x.run.HostID, &x.data, &x.e.ReceivedAt); err != nil {
+			if err := rows.Scan(&x.id, &x.run.ID, &x.run.MachineID, &x.data, &x.e.ReceivedAt); err != nil {
 				return errors.Join(h.s.wrapError("read decisions", err), rows.Close())
 			}
 			x.e.Data = json.RawMessage(x.data)
@@ -226,7 +226,7 @@ func (h historyTable) fill() error {
 			if err != nil {
 				return h.s.wrapError("read a request", err)
 			}
-			if err := h.add(closed(&x.run, &x.e, q, q.State)); err != nil {
+			if err := h.add(closed(&x.run, &x.e, q, string(q.State))); err != nil {
 				return err
 			}
 		}

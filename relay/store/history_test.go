@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/store/sqlite"
 )
 
-// filled returns a store with n decisions of 1,000 runs on 10 hosts by 100 people, and its
+// filled returns a store with n decisions of 1,000 runs on 10 machines by 100 people, and its
 // database.
 func filled(t testing.TB, n int) (*store.Store, *sql.DB) {
 	t.Helper()
@@ -42,7 +42,7 @@ func historyQueries(n int64) map[string]store.HistoryQuery {
 	return map[string]store.HistoryQuery{
 		"first": {}, "later": {Before: at, BeforeN: n / 2},
 		"run": {Runs: []string{"run_7"}}, "run, later": {Runs: []string{"run_7"}, Before: at, BeforeN: n / 2},
-		"host": {Host: "host_7"}, "host, later": {Host: "host_7", Before: at, BeforeN: n / 2},
+		"host": {Machine: "host_7"}, "machine, later": {Machine: "host_7", Before: at, BeforeN: n / 2},
 		"decision": {Decision: "deny"}, "decision, later": {Decision: "deny", Before: at, BeforeN: n / 2},
 		"person": {By: "user_7"}, "person, later": {By: "user_7", Before: at, BeforeN: n / 2},
 	}

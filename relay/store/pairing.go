@@ -17,18 +17,18 @@ var ErrTooMany = errors.New("there are too many")
 type Pairing struct {
 	ID, CodeHash    string
 	PublicKey, Name string
-	Asked           string // id of the existing host that the machine claims to be; "" for a new host
-	TokenHash       string // hash of that host's token, as the machine knows it
+	Asked           string // id under which the machine claims to be known; "" for a new machine
+	TokenHash       string // hash of that machine's token, as the machine knows it
 	Address         string // address from which the pairing was requested
 	Expires         int64  // in Unix ms
-	HostID          string // id of the host after the confirmation; "" before
+	MachineID       string // id of the machine after the confirmation; "" before
 }
 
 const pairingColumns = `id, code_hash, pubkey, name, asked_id, token_hash, address, expires, host_id`
 
 func scanPairing(from row) (*Pairing, error) {
 	var p Pairing
-	return &p, from.Scan(&p.ID, &p.CodeHash, &p.PublicKey, &p.Name, &p.Asked, &p.TokenHash, &p.Address, &p.Expires, &p.HostID)
+	return &p, from.Scan(&p.ID, &p.CodeHash, &p.PublicKey, &p.Name, &p.Asked, &p.TokenHash, &p.Address, &p.Expires, &p.MachineID)
 }
 
 // pairingRetention is how long an expired pairing is stored, in ms, so that a client receives the
@@ -83,9 +83,9 @@ func (s *Store) PairingOf(ctx context.Context, codeHash string, at int64) (*Pair
 	return s.pairing(s.reader().QueryRowContext(ctx, waitingPairing, codeHash, at))
 }
 
-// ConfirmPairing assigns the key of a pairing to a host. This is the host that the machine claims
-// to be, if the token is right, and otherwise a new host. Events that the host sends on a
-// connection with its token are no longer stored. ConfirmPairing returns ErrUnknown if no open
+// ConfirmPairing assigns the key of a pairing to a machine. This is the machine that the machine
+// claims to be, if the token is right, and otherwise a new machine. Events that the machine sends
+// on a connection with its token are no longer stored. ConfirmPairing returns ErrUnknown if no open
 // pairing has this code.
 func (s *Store) ConfirmPairing(ctx context.Context, codeHash string, at int64, record func(*Pairing) audit.Record) (p *Pairing, err error) {
 	err = s.change(ctx, func(tx database) error {
@@ -96,28 +96,28 @@ func (s *Store) ConfirmPairing(ctx context.Context, codeHash string, at int64, r
 		if err != nil {
 			return fmt.Errorf("pairing %s: %w", p.ID, err)
 		}
-		p.HostID = protocol.HostOfKey(key)
+		p.MachineID = protocol.MachineOfKey(key)
 		if p.Asked != "" && p.TokenHash != "" {
 			var there int
 			err := tx.QueryRowContext(ctx, `SELECT count(*) FROM hosts WHERE id = $1 AND removed = 0 AND token_hash = $2`, p.Asked, p.TokenHash).Scan(&there)
 			if err != nil {
-				return s.wrapError("read a host", err)
+				return s.wrapError("read a machine", err)
 			}
 			if there > 0 {
-				p.HostID = p.Asked
+				p.MachineID = p.Asked
 			}
 		}
 		_, err = tx.ExecContext(ctx, `INSERT INTO hosts (id, name, token_hash, pubkey, epoch, gen, replica, last_seen_at) VALUES ($1, $2, '', $3, 0, 0, '', $4)
 			ON CONFLICT (id) DO UPDATE SET name = excluded.name, token_hash = '', pubkey = excluded.pubkey, gen = hosts.gen + 1, removed = 0,
-				epoch = CASE WHEN hosts.removed <> 0 THEN 0 ELSE hosts.epoch END`, p.HostID, p.Name, p.PublicKey, at)
+				epoch = CASE WHEN hosts.removed <> 0 THEN 0 ELSE hosts.epoch END`, p.MachineID, p.Name, p.PublicKey, at)
 		if err != nil {
-			return s.wrapError("create a host", err)
+			return s.wrapError("create a machine", err)
 		}
-		// The host may be connected with its token. Its server must close that connection.
-		if err := s.mailHolder(ctx, tx, p.HostID); err != nil {
+		// The machine may be connected with its token. Its server must close that connection.
+		if err := s.mailHolder(ctx, tx, p.MachineID); err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, `UPDATE pairings SET host_id = $2 WHERE code_hash = $1`, codeHash, p.HostID); err != nil {
+		if _, err := tx.ExecContext(ctx, `UPDATE pairings SET host_id = $2 WHERE code_hash = $1`, codeHash, p.MachineID); err != nil {
 			return s.wrapError("confirm a pairing", err)
 		}
 		return s.record(ctx, tx, at, []audit.Record{record(p)})

@@ -26,7 +26,7 @@ func scanRun(from row) (*Run, error) {
 	var meta string
 	var exit sql.NullInt64
 	var waits int64
-	err := from.Scan(&r.ID, &r.HostID, &r.Tool, &r.Cwd, &r.Command, &r.Title, &r.Status, &waits, &meta, &r.StartedAt, &r.LastActiveAt, &r.EndedAt, &exit, &r.Prefix, &r.Last)
+	err := from.Scan(&r.ID, &r.MachineID, &r.Tool, &r.Cwd, &r.Command, &r.Title, &r.Status, &waits, &meta, &r.StartedAt, &r.LastActiveAt, &r.EndedAt, &exit, &r.Prefix, &r.Last)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func (r *Run) values() []any {
 	if r.Waits {
 		waits = 1
 	}
-	return []any{r.ID, r.HostID, r.Tool, r.Cwd, r.Command, r.Title, string(r.Status), waits, string(r.Meta), r.StartedAt, r.LastActiveAt, r.EndedAt, exit, r.Prefix, r.Last}
+	return []any{r.ID, r.MachineID, r.Tool, r.Cwd, r.Command, r.Title, string(r.Status), waits, string(r.Meta), r.StartedAt, r.LastActiveAt, r.EndedAt, exit, r.Prefix, r.Last}
 }
 
 func scanEvent(from row) (*Event, error) {
@@ -64,8 +64,8 @@ func scanEvent(from row) (*Event, error) {
 }
 
 // Envelope returns the event in the form in which apps receive it.
-func (e *Event) Envelope(host string) protocol.Envelope {
-	out := protocol.Envelope{Type: e.Type, TS: e.TS, HostID: host, RunID: e.RunID, Seq: e.Seq, Data: e.Data}
+func (e *Event) Envelope(machine string) protocol.Envelope {
+	out := protocol.Envelope{Type: e.Type, TS: e.TS, MachineID: machine, RunID: e.RunID, Seq: e.Seq, Data: e.Data}
 	var extra map[string]json.RawMessage
 	if json.Unmarshal(e.Extra, &extra) == nil {
 		for _, name := range slices.Sorted(maps.Keys(extra)) {
@@ -93,7 +93,7 @@ func (s *Store) Run(ctx context.Context, id string) (*Run, error) {
 // LastActiveAt and a greater id.
 type RunsQuery struct {
 	Status   protocol.Status
-	Host     string
+	Machine  string
 	Before   int64
 	BeforeID string
 	Limit    int
@@ -109,8 +109,8 @@ func (s *Store) Runs(ctx context.Context, q RunsQuery) (out []*Run, err error) {
 	if q.Status != "" {
 		add("status = $%d", string(q.Status))
 	}
-	if q.Host != "" {
-		add("host_id = $%d", q.Host)
+	if q.Machine != "" {
+		add("host_id = $%d", q.Machine)
 	}
 	if q.BeforeID != "" {
 		args = append(args, q.Before, q.BeforeID)

@@ -19,8 +19,8 @@ type Replica struct {
 
 // Kinds of mail.
 const (
-	SealedMail = "sealed" // encrypted with the server's key
-	HostMail   = "host"   // the body is the id of a host whose connection may have moved to another server
+	SealedMail  = "sealed" // encrypted with the server's key
+	MachineMail = "host"   // the body is the id of a machine whose connection may have moved to another server
 )
 
 // Mail is a message for a server.
@@ -73,7 +73,7 @@ func (s *Store) RenewLease(ctx context.Context, id string) error {
 	})
 }
 
-// Leave removes a server. Its hosts count as offline until they connect to another server.
+// Leave removes a server. Its machines count as offline until they connect to another server.
 func (s *Store) Leave(ctx context.Context, id string) error {
 	return s.change(ctx, func(tx database) error {
 		for _, text := range []string{`DELETE FROM replicas WHERE id = $1`, `DELETE FROM mail WHERE replica = $1`, `UPDATE hosts SET replica = '' WHERE replica = $1`} {
@@ -104,13 +104,13 @@ func (s *Store) SendMail(ctx context.Context, to string, m Mail) error {
 	})
 }
 
-// mailHolder sends mail to the server that a host is connected to. The server then checks whether
-// that connection still owns the host.
-func (s *Store) mailHolder(ctx context.Context, tx database, host string) error {
+// mailHolder sends mail to the server that a machine is connected to. The server then checks
+// whether that connection still owns the machine.
+func (s *Store) mailHolder(ctx context.Context, tx database, machine string) error {
 	if !s.Shared() {
 		return nil
 	}
-	_, err := tx.ExecContext(ctx, `INSERT INTO mail (replica, kind, body) SELECT p.id, $2, h.id FROM hosts h JOIN replicas p ON p.id = h.replica WHERE h.id = $1`, host, HostMail)
+	_, err := tx.ExecContext(ctx, `INSERT INTO mail (replica, kind, body) SELECT p.id, $2, h.id FROM hosts h JOIN replicas p ON p.id = h.replica WHERE h.id = $1`, machine, MachineMail)
 	return s.wrapError("store mail", err)
 }
 
@@ -203,9 +203,9 @@ func (s *Store) PrefixAt(ctx context.Context, run string, number, prefix int64) 
 	return at, s.wrapError("read events", err)
 }
 
-// HostsWithWork returns the hosts that are connected to a server and for which commands or calls
-// wait.
-func (s *Store) HostsWithWork(ctx context.Context, replica string) (out []string, err error) {
+// MachinesWithWork returns the machines that are connected to a server and for which commands or
+// calls wait.
+func (s *Store) MachinesWithWork(ctx context.Context, replica string) (out []string, err error) {
 	err = s.each(ctx, `SELECT r.host_id FROM commands c JOIN runs r ON r.id = c.run_id JOIN hosts h ON h.id = r.host_id WHERE c.state = 'accepted' AND h.replica = $1
 		UNION SELECT c.host_id FROM rpc_calls c JOIN hosts h ON h.id = c.host_id WHERE c.answer = '' AND c.gen = 0 AND h.replica = $1`, []any{replica}, func(r row) error {
 		var id string

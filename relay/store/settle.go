@@ -25,7 +25,7 @@ func (b *batch) settle(r *openRun, e *Event) error {
 		if err := b.markApplied(r.ID, InputCommand, id); err != nil {
 			return err
 		}
-		// Some hosts send no run.permission_resolved. The input is then also the answer to the
+		// Some machines send no run.permission_resolved. The input is then also the answer to the
 		// request.
 		return b.markApplied(r.ID, DecisionCommand, id)
 	case protocol.ToolResult:
@@ -33,7 +33,7 @@ func (b *batch) settle(r *openRun, e *Event) error {
 	case protocol.RunPermissionResolved:
 		return b.markResolved(r.ID, e.text("request_id"), e.text("decision"), e.text("answer_sha256"))
 	case protocol.RunRefused:
-		b.records = append(b.records, audit.Record{Run: r.ID, Kind: "self_decision_refused", Actor: audit.Actor{Type: "host", Name: r.HostID}, Subject: json.RawMessage(`{}`), Data: e.refusedData()})
+		b.records = append(b.records, audit.Record{Run: r.ID, Kind: "self_decision_refused", Actor: audit.Actor{Type: "host", Name: r.MachineID}, Subject: json.RawMessage(`{}`), Data: e.refusedData()})
 	case protocol.RunExited:
 		return b.endCommands(r.ID)
 	}
@@ -73,9 +73,9 @@ func (b *batch) markApplied(run, kind, id string) error {
 	return b.end(c, protocol.OutcomeApplied, "")
 }
 
-// markResolved finishes the decision on a request. The command is applied if the host reports this
-// decision. It is rejected if the host reports another decision, or closed the request without a
-// decision.
+// markResolved finishes the decision on a request. The command is applied if the machine reports
+// this decision. It is rejected if the machine reports another decision, or closed the request
+// without a decision.
 func (b *batch) markResolved(run, id, decision, answer string) error {
 	c, err := b.open(run, DecisionCommand, id)
 	if err != nil || c == nil {
@@ -89,8 +89,8 @@ func (b *batch) markResolved(run, id, decision, answer string) error {
 	case stored == protocol.DecisionAnswer && sha != "" && answer != "" && answer != sha:
 		return b.end(c, protocol.OutcomeRejected, protocol.AlreadyDecided)
 	case decision == stored || decision == "" || stored == protocol.DecisionAnswer && (decision == protocol.DecisionApprove || decision == protocol.DecisionDeny):
-		return b.end(c, protocol.OutcomeApplied, "") // older hosts report an answer as an approval
-	case decision == "expired" || decision == "withdrawn":
+		return b.end(c, protocol.OutcomeApplied, "") // older machines report an answer as an approval
+	case decision == protocol.DecisionExpired || decision == protocol.DecisionWithdrawn:
 		return b.end(c, protocol.OutcomeRejected, protocol.Expired)
 	}
 	return b.end(c, protocol.OutcomeRejected, protocol.AlreadyDecided)
@@ -127,10 +127,10 @@ func (b *batch) endCommands(run string) error {
 }
 
 // end applies a transition to a command. A command that was never sent expires instead of being
-// rejected by the host.
+// rejected by the machine.
 func (b *batch) end(c *Command, on protocol.Outcome, why protocol.Code) error {
 	if c.State == protocol.InputAccepted && on == protocol.OutcomeApplied {
-		// The command reached the host, but its server was killed before it recorded that.
+		// The command reached the machine, but its server was killed before it recorded that.
 		c.State = protocol.InputSent
 	} else if c.State == protocol.InputAccepted {
 		on = protocol.OutcomeExpired

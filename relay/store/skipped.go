@@ -6,13 +6,13 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// HostSkipped is the reason in a gap that the server writes for missing events.
-const HostSkipped = "host_skipped"
+// MachineSkipped is the reason in a gap that the server writes for missing events.
+const MachineSkipped = "host_skipped"
 
 // isServerGap reports whether an event is a gap that the server has written. The missing events may
 // still arrive. They are then stored for later readers.
 func (e *Event) isServerGap() bool {
-	return e.Type == protocol.RunGap && e.text("reason") == HostSkipped
+	return e.Type == protocol.RunGap && e.text("reason") == MachineSkipped
 }
 
 // replaceGap stores a late event in place of the gap with the same sequence number. If other events
@@ -31,7 +31,7 @@ func (b *batch) replaceGap(gap, e *Event) error {
 		if was != nil {
 			continue
 		}
-		data, err := json.Marshal(protocol.Gap{From: gap.From, To: to, Reason: HostSkipped})
+		data, err := json.Marshal(protocol.Gap{From: gap.From, To: to, Reason: MachineSkipped})
 		if err != nil {
 			return err
 		}

@@ -24,7 +24,7 @@ var (
 	ErrUnknown   = errors.New("not found")
 	ErrNewer     = errors.New("the database was created by a newer version")
 	ErrDamaged   = errors.New("the database is damaged")
-	ErrStale     = errors.New("another connection of the host has taken over")
+	ErrStale     = errors.New("another connection of the machine has taken over")
 	ErrConflict  = errors.New("the id was used for another command")
 	ErrDecided   = errors.New("the request is already decided")
 	ErrChanged   = errors.New("the request's arguments have changed since the decision")
@@ -224,16 +224,16 @@ func (s *Store) wrapError(doing string, err error) error {
 	return fmt.Errorf("%s: %w", doing, err)
 }
 
-// Host is a machine that runs agents.
-type Host struct {
+// Machine is a computer on which hostd runs agents, or an engine that appears as one.
+type Machine struct {
 	ID, Name   string
-	TokenHash  string // SHA-256 of the host's token in hexadecimal; "" if the host authenticates by a key
+	TokenHash  string // SHA-256 of the machine's token in hexadecimal; "" if the machine authenticates by a key
 	PublicKey  string
 	Epoch, Gen int64
 	LastSeenAt int64 // in Unix ms
 
-	// Replica is the server that the host is connected to, or "". Instance identifies the host's
-	// process, as sent in its hello.
+	// Replica is the server that the machine is connected to, or "". Instance identifies the
+	// machine's process, as sent in its hello.
 	Replica, Instance string
 	Proto             int64
 	Alive             bool // the server Replica is live
@@ -241,7 +241,7 @@ type Host struct {
 
 // Run is the state of a run after its events up to Prefix.
 type Run struct {
-	ID, HostID                       string
+	ID, MachineID                    string
 	Tool, Cwd, Command, Title        string
 	Status                           protocol.Status
 	Waits                            bool            // the run waits for input, whatever its Status
@@ -267,5 +267,5 @@ type Request struct {
 	RunID, ID string
 	Seq       int64
 	Data      json.RawMessage // data of the run.permission_requested
-	State     string          // state of protocol.RequestMachine
+	State     protocol.RequestState
 }

@@ -1,6 +1,6 @@
 import { html, signal } from "../parts/base.js";
 import { ApprovalCard } from "../parts/approval.js";
-import { diff, host, hostile, now, run } from "./samples.js";
+import { diff, machine, hostile, now, run } from "./samples.js";
 
 // decided is the last decision of the page's cards, for tests.
 const decided = signal(null);
@@ -29,7 +29,7 @@ const asks = {
   from: { kind: "question", file: "release.conc", line: 41 },
 };
 
-const card = (request, more = {}) => () => html`<${ApprovalCard} request=${request} run=${run} host=${host} now=${now} onDecide=${(decision, extra) => { decided.value = { request: request.request_id, decision, ...extra }; }} onOpen=${() => {}} ...${more} />`;
+const card = (request, more = {}) => () => html`<${ApprovalCard} request=${request} run=${run} machine=${machine} now=${now} onDecide=${(decision, extra) => { decided.value = { request: request.request_id, decision, ...extra }; }} onOpen=${() => {}} ...${more} />`;
 
 export const approval = {
   "a command": card(bash),
@@ -37,7 +37,7 @@ export const approval = {
   "long arguments": card(long),
   "a question": card(asks),
   armed: card({ ...bash, request_id: "r5" }, { armed: "approve" }),
-  "hostile texts": card({ ...bash, request_id: "r6", risk: "high<b>", prompt: hostile, op_tool: hostile, op_args: { [hostile]: hostile, cmd: hostile } }, { run: { ...run, title: hostile }, host: { name: hostile } }),
+  "hostile texts": card({ ...bash, request_id: "r6", risk: "high<b>", prompt: hostile, op_tool: hostile, op_args: { [hostile]: hostile, cmd: hostile } }, { run: { ...run, title: hostile }, machine: { name: hostile } }),
   "letters from right to left": card({ ...bash, request_id: "r9", op_args: { cmd: "rm -rf \u05d0/tmp/\u05d1/etc" } }),
   "read only": card(bash, { may: false }),
   deciding: card(bash, { state: { state: "deciding" } }),
@@ -45,7 +45,7 @@ export const approval = {
   applied: card(bash, { state: { state: "applied", decision: "approve", by: "ann" } }),
   "decided by another": card(bash, { state: { state: "decided-by-other", decision: "deny", by: "bob" } }),
   "arguments changed": card({ ...bash, request_id: "r7", args_sha256: "0badcafe00" }, { state: "args-changed" }),
-  rejected: card({ ...asks, request_id: "r8" }, { state: { state: "rejected", error: "The host does not know that branch.", errors: { branch: "There is no branch next." } } }),
+  rejected: card({ ...asks, request_id: "r8" }, { state: { state: "rejected", error: "The machine does not know that branch.", errors: { branch: "There is no branch next." } } }),
   expired: card(bash, { state: "expired" }),
   withdrawn: card(bash, { state: "withdrawn" }),
 };

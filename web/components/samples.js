@@ -35,4 +35,4 @@ index 3b18e51..a7c9d02 100644
 `;
 
 export const run = { id: "run_7", title: "Fix the billing rounding", tool: "claude", cwd: "/srv/work/billing", host_id: "studio" };
-export const host = { id: "studio", name: "studio" };
+export const machine = { id: "studio", name: "studio" };

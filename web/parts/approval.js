@@ -15,7 +15,7 @@ const states = {
   "args-changed": { icon: "alert", tone: "warn", open: true, text: () => "The request has changed since you decided, so nothing was approved. Review it again." },
   expired: { icon: "clock", tone: "muted", text: () => "Expired without a decision." },
   withdrawn: { icon: "close", tone: "muted", text: () => "Withdrawn by the run." },
-  rejected: { icon: "alert", tone: "bad", open: true, text: (s) => s.error || "The host rejected the answer. The request is open again." },
+  rejected: { icon: "alert", tone: "bad", open: true, text: (s) => s.error || "The machine rejected the answer. The request is open again." },
   unknown: { icon: "ask", tone: "warn", text: (s) => s.error || "It is unknown whether this took effect. Check the run." },
 };
 
@@ -39,7 +39,7 @@ export const granted = ({ decision }) => /^a(pprove|nswer)/.test(decision);
 // for screen readers. For half a second after the card appears, its
 // arguments change or the page becomes visible, the card accepts no decision. Directly after the
 // card has moved, it accepts no click.
-export function ApprovalCard({ request: q, run, host, now = Date.now(), may = true, armed, onDecide, onOpen, typed, nth, state = "open" }) {
+export function ApprovalCard({ request: q, run, machine, now = Date.now(), may = true, armed, onDecide, onOpen, typed, nth, state = "open" }) {
   const s = typeof state === "string" ? { state } : state;
   const open = s.state === "open" || states[s.state]?.open;
   const box = useRef();
@@ -69,7 +69,7 @@ export function ApprovalCard({ request: q, run, host, now = Date.now(), may = tr
   const button = (of, label) => html`<${Button} of=${of} label=${label} about=${about} ready=${ready.now && !(blocked && of === "approve")} armed=${armed} act=${decide(of)} why=${of === "approve" && blocked ? `${title}why` : null} />`;
   return html`<section class=${classes("approval", !open && "over")} ref=${box} data-testid="approval-card" data-state=${s.state} data-risk=${risk} aria-labelledby=${title} tabindex="-1">
     <div class="approval-head"><h2 id=${title}>${plain(head)}</h2>${risk && html`<span class=${`chip ${risks[risk]}`}>${icon(risk === "low" ? "shield" : "alert")}${risk} risk</span>`}</div>
-    <${Who} q=${q} run=${run} host=${host} onOpen=${onOpen} />
+    <${Who} q=${q} run=${run} machine=${machine} onOpen=${onOpen} />
     <div class=${classes("approval-body", !body.all && "cut")} ref=${body.box} onFocusIn=${body.show}><div>
     ${prompt && (yesNo || !(open && may && q.questions?.some((x) => x.question === prompt))) && html`<div class="approval-prompt">${q.questions?.length ? html`<${Markdown} text=${prompt} />` : plain(prompt)}</div>`}
     <${Args} shown=${args} />
@@ -90,7 +90,7 @@ export function ApprovalCard({ request: q, run, host, now = Date.now(), may = tr
 }
 
 // unseenOf returns why the request does not contain everything that an approval would cover; "" if
-// it does. The host refuses its approval, too.
+// it does. The machine refuses its approval, too.
 function unseenOf({ op_args: args, diff }) {
   const what = args?.$truncated !== undefined ? `${bytes(args.$truncated)} of arguments` : args?.content_truncated === true && !diff ? "the content" : diff?.endsWith(cutNote) ? "the diff" : "";
   return what && `Only a part of ${what} was sent, so it cannot be approved here. Deny it, or decide on the machine of the run.`;
@@ -142,11 +142,11 @@ const keystrokes = (text) => html`<code>${plain((text ?? "").replace(/[\r\n]/g, 
 // headline returns the request in one line: the first line of the prompt, unless it is a question.
 const headline = (q) => (!q.op_tool && q.questions?.length ? "A question" : q.prompt?.split("\n")[0] || "A decision is needed");
 
-function Who({ q, run, host, onOpen }) {
+function Who({ q, run, machine, onOpen }) {
   const tool = run?.tool ?? q.tool, name = plain(run?.title || q.title || tool || q.run_id || "a run");
   const file = q.from?.file && ` · ${plain(q.from.file)}${q.from.line ? `:${q.from.line}` : ""}`;
   return html`<p class="approval-who"><bdi>${onOpen ? html`<button type="button" onClick=${onOpen}>${name}</button>` : name}</bdi>
-    ${q.from?.host && html` · <bdi>${plain(q.from.host)}</bdi>`}${tool && tool !== name && ` · ${plain(tool)}`} on <bdi>${plain(host?.name ?? host?.id ?? q.host_id ?? "")}</bdi>${run?.cwd && html` · <code>${plain(run.cwd)}</code>`}${file}</p>`;
+    ${q.from?.host && html` · <bdi>${plain(q.from.host)}</bdi>`}${tool && tool !== name && ` · ${plain(tool)}`} on <bdi>${plain(machine?.name ?? machine?.id ?? q.host_id ?? "")}</bdi>${run?.cwd && html` · <code>${plain(run.cwd)}</code>`}${file}</p>`;
 }
 
 // untold contains the arguments whose names state nothing that their values do not.

@@ -61,6 +61,20 @@ type Asking struct {
 	Secret bool   `json:"secret,omitempty"`    // only the person at the terminal is asked; the answer is neither shown nor recorded
 }
 
+// ToolAsking returns the request that the payload of an emit on ToolApproval describes, or nil if
+// it is not an approval of a tool call but the program's own.
+func ToolAsking(payload json.RawMessage) *Asking {
+	var q struct {
+		By      string  `json:"by"`
+		CallID  string  `json:"call_id"`
+		Timeout float64 `json:"timeout_s"`
+	}
+	if json.Unmarshal(payload, &q) != nil || q.CallID == "" {
+		return nil
+	}
+	return &Asking{Host: q.By, Type: ToolApproval, Within: int64(q.Timeout * 1000)}
+}
+
 // SecretQuestion is the member of a question about a secret.
 const SecretQuestion = "secret"
 

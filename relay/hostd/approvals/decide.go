@@ -269,17 +269,17 @@ func checkAnswer(q protocol.Question, v json.RawMessage) error {
 	var flag bool
 	var list []json.RawMessage
 	switch q.Kind {
-	case "text":
+	case protocol.KindText:
 		if json.Unmarshal(v, &text) != nil || text == "" && string(v) != `""` {
 			return fmt.Errorf("%s: must be a string", q.ID)
 		}
-	case "confirm":
+	case protocol.KindConfirm:
 		if json.Unmarshal(v, &flag) != nil || string(v) == "null" {
 			return fmt.Errorf("%s: must be true or false", q.ID)
 		}
-	case "choice":
+	case protocol.KindChoice:
 		return checkOption(q, v)
-	case "multi":
+	case protocol.KindMulti:
 		if json.Unmarshal(v, &list) != nil || list == nil {
 			return fmt.Errorf("%s: must be an array", q.ID)
 		}

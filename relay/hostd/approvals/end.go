@@ -130,7 +130,7 @@ func (d *Registry) restoreRow(ctx context.Context, run string, k storedRequest) 
 		return d.resolve(ctx, t, run, e, Decision{Decision: Withdrawn}, nil, "hostd was restarted")
 	}
 	e.Apply = func(context.Context, Decision) ([]Event, error) {
-		return nil, errorf(protocol.HostOffline, "run %s has not reconnected to hostd: try again", run)
+		return nil, errorf(protocol.MachineOffline, "run %s has not reconnected to hostd: try again", run)
 	}
 	e.detached = make(chan struct{})
 	d.insert(t, run, e, d.setDeadline(&e.Request))

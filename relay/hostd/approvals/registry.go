@@ -1,4 +1,4 @@
-// Package approvals holds the open requests of all runs of a host (spec/relay.md): prompts of
+// Package approvals holds the open requests of all runs of a machine (spec/relay.md): prompts of
 // terminals, RPCs that require an approval, and questions of programs. Each request is submitted
 // once and decided once. Its outcome is committed as an event of its run before anyone acts on it.
 //
@@ -65,8 +65,8 @@ const (
 	Approve   = protocol.DecisionApprove
 	Deny      = protocol.DecisionDeny
 	Answer    = protocol.DecisionAnswer // an approval with an answer to a question
-	Withdrawn = "withdrawn"
-	Expired   = "expired"
+	Withdrawn = protocol.DecisionWithdrawn
+	Expired   = protocol.DecisionExpired
 )
 
 // Decision is the outcome of a request. It is either the decision of a user, or describes why the

@@ -389,7 +389,7 @@ func TestRestore(t *testing.T) {
 	}
 	soon, cancel := context.WithCancel(ctx)
 	cancel() // the decision must not wait for a requester
-	if err := w.Decide(soon, "r", "kept", approvals.Decision{Decision: approvals.Approve}); code(err) != protocol.HostOffline {
+	if err := w.Decide(soon, "r", "kept", approvals.Decision{Decision: approvals.Approve}); code(err) != protocol.MachineOffline {
 		t.Errorf("decision before the requester attaches: error = %v, want host_offline", err)
 	}
 	if w.Attach("r", "gone", temporary) != nil {

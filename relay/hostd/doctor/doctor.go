@@ -1,5 +1,5 @@
-// Package doctor checks whether a host has what it needs (spec/relay.md). The result of each check
-// is ok, a warning or a failure. A warning or failure has a remedy.
+// Package doctor checks whether a machine has what it needs (spec/relay.md). The result of each
+// check is ok, a warning or a failure. A warning or failure has a remedy.
 package doctor
 
 import (
@@ -29,7 +29,7 @@ import (
 // Status is the result of a check.
 type Status string
 
-// The statuses. A host with a failure does not work.
+// The statuses. A machine with a failure does not work.
 const (
 	OK   Status = "ok"
 	Warn Status = "warn"
@@ -49,8 +49,8 @@ type Options struct {
 	Environ   []string
 	State     string // hostd's state directory
 	Socket    string // path of the local API's socket
-	Server    string // the server's URL; "" for a host without a server
-	HostID    string
+	Server    string // the server's URL; "" for a machine without a server
+	MachineID string
 	TokenFile string // file that contains the token; "" if the token is in the environment
 	Token     string // the token from the environment
 	LogFile   string // path of the log file; "" if there is none
@@ -99,22 +99,22 @@ func Run(ctx context.Context, o Options) []Check {
 	case pairing != nil && pairing.IsWith(o.Server):
 		all = append(all, o.checkPaired(pairing))
 	case running.Connected:
-		all = append(all, Check{"auth", OK, "the server accepts this host as " + running.HostID, ""})
+		all = append(all, Check{"auth", OK, "the server accepts this machine as " + running.MachineID, ""})
 	default:
 		all = append(all, o.checkID(), o.checkToken())
 	}
 	return append(all, o.checkServer(ctx)...)
 }
 
-// checkPaired checks the pairing of this host.
+// checkPaired checks the pairing of this machine.
 func (o *Options) checkPaired(pairing *pair.Pairing) Check {
-	if o.HostID != "" && o.HostID != pairing.HostID {
-		return Check{"auth", Fail, fmt.Sprintf("this machine was paired as %s, and --host-id is %s", pairing.HostID, o.HostID), "omit --host-id, or pair again"}
+	if o.MachineID != "" && o.MachineID != pairing.MachineID {
+		return Check{"auth", Fail, fmt.Sprintf("this machine was paired as %s, and --host-id is %s", pairing.MachineID, o.MachineID), "omit --host-id, or pair again"}
 	}
-	return Check{"auth", OK, fmt.Sprintf("by its key (%s), as %s", protocol.Fingerprint(pairing.Private().Public().(ed25519.PublicKey)), pairing.HostID), ""}
+	return Check{"auth", OK, fmt.Sprintf("by its key (%s), as %s", protocol.Fingerprint(pairing.Private().Public().(ed25519.PublicKey)), pairing.MachineID), ""}
 }
 
-// requiredPrograms lists the programs that a host uses.
+// requiredPrograms lists the programs that a machine uses.
 var requiredPrograms = []struct {
 	name, why, pkg string
 	without        Status
@@ -229,7 +229,7 @@ func (o *Options) checkLog() Check {
 
 // state is what a running hostd reports about itself.
 type state struct {
-	HostID    string `json:"host_id"`
+	MachineID string `json:"host_id"`
 	Server    string `json:"server"`
 	Connected bool   `json:"connected"`
 }
@@ -259,10 +259,10 @@ func (o *Options) checkHostd(ctx context.Context) (c Check, running state) {
 }
 
 func (o *Options) checkID() Check {
-	if o.HostID != "" && !protocol.IsID(o.HostID) {
-		return Check{"host-id", Fail, fmt.Sprintf("%q is not a valid id", o.HostID), "use 1 to 64 of A-Z a-z 0-9 _ -"}
+	if o.MachineID != "" && !protocol.IsID(o.MachineID) {
+		return Check{"host-id", Fail, fmt.Sprintf("%q is not a valid id", o.MachineID), "use 1 to 64 of A-Z a-z 0-9 _ -"}
 	}
-	return Check{"host-id", OK, o.HostID, ""}
+	return Check{"host-id", OK, o.MachineID, ""}
 }
 
 func (o *Options) checkToken() Check {
@@ -285,7 +285,8 @@ func (o *Options) checkToken() Check {
 	return Check{"token", OK, o.TokenFile, ""}
 }
 
-// checkServer checks whether the server is reachable, accepts this host, and has the correct time.
+// checkServer checks whether the server is reachable, accepts this machine, and has the correct
+// time.
 func (o *Options) checkServer(ctx context.Context) []Check {
 	if o.Server == "" {
 		return []Check{{"server", Warn, "no server is set: runs are visible only on this machine", "set one with --server or SERVER_BASE_URL"}}

@@ -43,8 +43,8 @@ func has(t *testing.T, text string, want map[string]string) {
 	}
 }
 
-// TestCompleteHost checks a host that has everything it needs. No check may fail.
-func TestCompleteHost(t *testing.T) {
+// TestCompleteMachine checks a machine that has everything it needs. No check may fail.
+func TestCompleteMachine(t *testing.T) {
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/base/health" {
 			w.WriteHeader(http.StatusNotFound)
@@ -68,7 +68,7 @@ func TestCompleteHost(t *testing.T) {
 			_, _ = w.Write([]byte(`{"host_id":"host_a","connected":false}`)) // the test fails without the answer
 		}))
 	}()
-	o := doctor.Options{Environ: os.Environ(), State: dir, Socket: socket, Server: strings.Replace(web.URL, "http:", "ws:", 1) + "/base/", HostID: "host_a", TokenFile: token, LogFile: log}
+	o := doctor.Options{Environ: os.Environ(), State: dir, Socket: socket, Server: strings.Replace(web.URL, "http:", "ws:", 1) + "/base/", MachineID: "host_a", TokenFile: token, LogFile: log}
 	text, failed := lines(t, o)
 	if failed || strings.Contains(text, "s3cret") {
 		t.Errorf("a check failed, or the output contains the token:\n%s", text)
@@ -93,7 +93,7 @@ func TestProblemsAreReported(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	o := doctor.Options{Environ: []string{"PATH=" + dir}, State: file, Socket: filepath.Join(dir, "sock"), Server: "http://127.0.0.1:1", HostID: "a b", TokenFile: token, LogFile: filepath.Join(dir, "none")}
+	o := doctor.Options{Environ: []string{"PATH=" + dir}, State: file, Socket: filepath.Join(dir, "sock"), Server: "http://127.0.0.1:1", MachineID: "a b", TokenFile: token, LogFile: filepath.Join(dir, "none")}
 	text, failed := lines(t, o)
 	if !failed {
 		t.Errorf("no check failed:\n%s", text)

@@ -39,7 +39,7 @@ func EncodeAnswer(q *protocol.PermissionRequested, d approvals.Decision) (protoc
 }
 
 func encodeApproval(q *protocol.PermissionRequested, d approvals.Decision) (json.RawMessage, error) {
-	h := hostDecision{Decision: "deny", Reason: d.Text, ArgsSHA256: q.ArgsSHA256}
+	h := hostDecision{Decision: protocol.DecisionDeny, Reason: d.Text, ArgsSHA256: q.ArgsSHA256}
 	if d.Decision == approvals.Approve {
 		if a := string(d.Answer); a != "" && a != "true" && a != `"yes"` && a != "null" || d.Answers != nil {
 			return nil, errors.New("answer: an approval has no answer: approve or deny it")

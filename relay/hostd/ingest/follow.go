@@ -126,7 +126,7 @@ func (s *Sources) Follows(id string) bool { return s.logOf(id) != nil }
 func (s *Sources) Follow(ctx context.Context, id string, handle func(protocol.Envelope) error) error {
 	b := s.logOf(id)
 	if b == nil {
-		return approvals.Errorf(protocol.UnknownRun, "there is no run %s on this host", id)
+		return approvals.Errorf(protocol.UnknownRun, "there is no run %s on this machine", id)
 	}
 	for at := 0; ; {
 		events, next, news := b.from(at)

@@ -59,7 +59,7 @@ func (l *sourceConn) serve() {
 		if !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
 			l.s.o.Log.Warn("closing the connection of a source", "run", l.id, "error", err)
 		}
-		l.end(protocol.Exited{ExitCode: -1, Reason: "lost"})
+		l.end(protocol.Exited{ExitCode: -1, Reason: protocol.ExitedLost})
 	}
 }
 

@@ -112,7 +112,7 @@ func (s *Sources) Restore(ctx context.Context) error {
 		s.mu.Lock()
 		s.runs[r.id], s.logs[r.id] = r, r.log
 		s.mu.Unlock()
-		r.stopTimer = s.o.After(s.o.ReconnectTimeout, func() { r.end(protocol.Exited{ExitCode: -1, Reason: "lost"}) })
+		r.stopTimer = s.o.After(s.o.ReconnectTimeout, func() { r.end(protocol.Exited{ExitCode: -1, Reason: protocol.ExitedLost}) })
 	}
 	return nil
 }
@@ -197,7 +197,7 @@ func (s *Sources) Stop(_ context.Context, id string, kill bool) error {
 	pid := s.PID(id)
 	switch {
 	case !s.Has(id):
-		return approvals.Errorf(protocol.UnknownRun, "there is no run %s on this host", id)
+		return approvals.Errorf(protocol.UnknownRun, "there is no run %s on this machine", id)
 	case pid <= 0:
 		return approvals.Errorf(protocol.Forbidden, "the process of run %s is unknown", id)
 	}

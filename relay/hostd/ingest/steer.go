@@ -86,7 +86,7 @@ const inputKind = "input"
 func (s *Sources) Steer(ctx context.Context, id, by string, in protocol.SendInput) error {
 	r := s.find(id)
 	if r == nil {
-		return approvals.Errorf(protocol.UnknownRun, "there is no run %s on this host", id)
+		return approvals.Errorf(protocol.UnknownRun, "there is no run %s on this machine", id)
 	}
 	if !protocol.IsID(in.InputID) {
 		return approvals.Errorf(protocol.BadMessage, "input_id %q is not a valid id", in.InputID)

@@ -18,10 +18,10 @@ import (
 // connectTimeout is the time limit for establishing a connection.
 const connectTimeout = 30 * time.Second
 
-// endpoint returns the WebSocket URL at which a host connects to a server.
-func endpoint(server, host string) (string, error) {
-	if !protocol.IsID(host) {
-		return "", fmt.Errorf("the host's id %q is invalid: it must be 1 to 64 of A-Z a-z 0-9 _ -", host)
+// endpoint returns the WebSocket URL at which a machine connects to a server.
+func endpoint(server, machine string) (string, error) {
+	if !protocol.IsID(machine) {
+		return "", fmt.Errorf("the machine's id %q is invalid: it must be 1 to 64 of A-Z a-z 0-9 _ -", machine)
 	}
 	u, err := url.Parse(server)
 	if err != nil {
@@ -35,7 +35,7 @@ func endpoint(server, host string) (string, error) {
 		return "", errors.New("the server's URL must have no user, query or fragment; the token belongs in --token-file")
 	}
 	u.Path = strings.TrimSuffix(u.Path, "/") + "/ws/host"
-	u.RawQuery = url.Values{"host_id": {host}}.Encode()
+	u.RawQuery = url.Values{"host_id": {machine}}.Encode()
 	return u.String(), nil
 }
 
@@ -45,11 +45,11 @@ func TokenFile(file string) func() (string, error) {
 	return func() (string, error) {
 		b, err := userfile.ReadStream(file, userfile.MaxSecret)
 		if err != nil {
-			return "", fmt.Errorf("read the host's token: %w", err)
+			return "", fmt.Errorf("read the machine's token: %w", err)
 		}
 		line, _, _ := strings.Cut(string(b), "\n")
 		if line = strings.TrimSpace(line); line == "" {
-			return "", fmt.Errorf("read the host's token: %s is empty", file)
+			return "", fmt.Errorf("read the machine's token: %s is empty", file)
 		}
 		return line, nil
 	}
@@ -63,7 +63,7 @@ func (l *Link) dial(ctx context.Context, key *Key) (*websocket.Conn, error) {
 	if key != nil {
 		conn, status, err := l.dialWith(ctx, url.Values{"auth": {"key"}}, nil)
 		if status == http.StatusUnauthorized {
-			err = fmt.Errorf("%s does not know this host's key (401): an owner may have removed the host; pair again (concerto-relay pair --server %s)", l.o.URL, l.o.URL)
+			err = fmt.Errorf("%s does not know this machine's key (401): an owner may have removed the machine; pair again (concerto-relay pair --server %s)", l.o.URL, l.o.URL)
 		}
 		return conn, err
 	}
@@ -97,7 +97,7 @@ func (l *Link) dialWithToken(ctx context.Context, token string, query bool) (con
 	return conn, status, err
 }
 
-// dialWith connects with parameters and headers that authenticate the host. It also returns the
+// dialWith connects with parameters and headers that authenticate the machine. It also returns the
 // HTTP status.
 func (l *Link) dialWith(ctx context.Context, params url.Values, header http.Header) (conn *websocket.Conn, status int, err error) {
 	where, o := l.url, &websocket.DialOptions{HTTPClient: l.o.HTTP, HTTPHeader: header}
@@ -119,7 +119,7 @@ func (l *Link) dialWith(ctx context.Context, params url.Values, header http.Head
 		conn.SetReadLimit(protocol.MaxFrame)
 		return conn, status, nil
 	case status == http.StatusUnauthorized:
-		err = fmt.Errorf("%s refused this host: its token is wrong, or the server accepts no new hosts (401); set its token, or pair the host", l.o.URL)
+		err = fmt.Errorf("%s refused this machine: its token is wrong, or the server accepts no new machines (401); set its token, or pair the machine", l.o.URL)
 	case status != 0:
 		err = fmt.Errorf("%s answered %d: check that it is a relay's server", l.o.URL, status)
 	default:

@@ -14,10 +14,10 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// Key contains the private key of a paired host and the public key of its server.
+// Key contains the private key of a paired machine and the public key of its server.
 type Key struct {
-	HostID  string
-	Private ed25519.PrivateKey
+	MachineID string
+	Private   ed25519.PrivateKey
 	// Server is nil if the pairing does not contain the server's key. The first key that the server
 	// proves is then pinned.
 	Server ed25519.PublicKey
@@ -26,10 +26,10 @@ type Key struct {
 }
 
 func (k *Key) equal(other *Key) bool {
-	return (k == nil) == (other == nil) && (k == nil || k.HostID == other.HostID && k.Private.Equal(other.Private) && (k.Server == nil || k.Server.Equal(other.Server)))
+	return (k == nil) == (other == nil) && (k == nil || k.MachineID == other.MachineID && k.Private.Equal(other.Private) && (k.Server == nil || k.Server.Equal(other.Server)))
 }
 
-// loadKey returns the host's key, or nil if the host authenticates by its token.
+// loadKey returns the machine's key, or nil if the machine authenticates by its token.
 func (l *Link) loadKey() (*Key, error) {
 	if l.o.Key == nil {
 		return nil, nil
@@ -38,13 +38,13 @@ func (l *Link) loadKey() (*Key, error) {
 	if err != nil || k == nil {
 		return nil, err
 	}
-	if k.HostID != l.o.HostID {
-		return nil, fmt.Errorf("this machine was paired as %s, but hostd runs as %s: restart hostd", k.HostID, l.o.HostID)
+	if k.MachineID != l.o.MachineID {
+		return nil, fmt.Errorf("this machine was paired as %s, but hostd runs as %s: restart hostd", k.MachineID, l.o.MachineID)
 	}
 	return k, nil
 }
 
-// keyChanged reports whether the host's key differs from the key used for the last connection.
+// keyChanged reports whether the machine's key differs from the key used for the last connection.
 func (l *Link) keyChanged() bool {
 	if l.o.Key == nil {
 		return false
@@ -104,12 +104,12 @@ func (l *Link) answerChallenge(ctx context.Context, conn *websocket.Conn, k *Key
 	var raw [protocol.NonceBytes]byte
 	_, _ = rand.Read(raw[:]) // never fails
 	own, origin := protocol.KeyText(raw[:]), l.origin()
-	answer := protocol.ChallengeAnswer{Nonce: own, Signature: protocol.KeyText(ed25519.Sign(k.Private, protocol.ProofText(protocol.HostSide, origin, k.HostID, c.Nonce, own)))}
+	answer := protocol.ChallengeAnswer{Nonce: own, Signature: protocol.KeyText(ed25519.Sign(k.Private, protocol.ProofText(protocol.MachineSide, origin, k.MachineID, c.Nonce, own)))}
 	reply := l.envelope(protocol.ChallengeResponse, answer)
 	if err := conn.Write(ctx, websocket.MessageText, reply.Append(nil)); err != nil {
-		return nil, fmt.Errorf("prove this host's key: %w", err)
+		return nil, fmt.Errorf("prove this machine's key: %w", err)
 	}
-	return &proof{k, server, protocol.ProofText(protocol.ServerSide, origin, k.HostID, c.Nonce, own)}, nil
+	return &proof{k, server, protocol.ProofText(protocol.ServerSide, origin, k.MachineID, c.Nonce, own)}, nil
 }
 
 // origin returns the origin of the server's URL.

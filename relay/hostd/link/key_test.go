@@ -25,8 +25,8 @@ func public(k ed25519.PrivateKey) ed25519.PublicKey { return k.Public().(ed25519
 
 const serverNonce = "c2VydmVyLW5vbmNlLW9mLTMyLWJ5dGVzLW9mLWEtdGVzdA"
 
-// challenge sends a challenge to a host. It checks the response and returns the host's nonce.
-func (p *peer) challenge(server, host ed25519.PrivateKey, origin string) (nonce string) {
+// challenge sends a challenge to a machine. It checks the response and returns the machine's nonce.
+func (p *peer) challenge(server, machine ed25519.PrivateKey, origin string) (nonce string) {
 	p.t.Helper()
 	p.send(protocol.Challenge, "", fmt.Sprintf(`{"nonce":%q,"server_key":%q}`, serverNonce, protocol.KeyText(public(server))))
 	e := p.read()
@@ -35,8 +35,8 @@ func (p *peer) challenge(server, host ed25519.PrivateKey, origin string) (nonce 
 		p.t.Fatalf("message = %s, error = %v; want a challenge response", e.Append(nil), err)
 	}
 	signature, err := base64.RawURLEncoding.DecodeString(d.Signature)
-	if err != nil || !ed25519.Verify(public(host), []byte("concerto-relay-host-v1\n"+origin+"\nhost_a\n"+serverNonce+"\n"+d.Nonce), signature) {
-		p.t.Errorf("invalid signature of the host: %s", e.Data)
+	if err != nil || !ed25519.Verify(public(machine), []byte("concerto-relay-host-v1\n"+origin+"\nhost_a\n"+serverNonce+"\n"+d.Nonce), signature) {
+		p.t.Errorf("invalid signature of the machine: %s", e.Data)
 	}
 	return d.Nonce
 }
@@ -51,7 +51,8 @@ func signed(server ed25519.PrivateKey, origin, nonce string) string {
 	return protocol.KeyText(ed25519.Sign(server, []byte("concerto-relay-server-v1\n"+origin+"\nhost_a\n"+serverNonce+"\n"+nonce)))
 }
 
-// keyring holds the key of a host, which may change, and the server key that the host has pinned.
+// keyring holds the key of a machine, which may change, and the server key that the machine has
+// pinned.
 type keyring struct {
 	mu     sync.Mutex
 	key    *link.Key
@@ -78,7 +79,7 @@ func (k *keyring) pin(key ed25519.PublicKey) error {
 }
 
 // errs waits until the link reports an error that contains a text.
-func (h *host) errs(want string) {
+func (h *machine) errs(want string) {
 	h.t.Helper()
 	for end := time.Now().Add(2 * time.Minute); ; {
 		err := h.link.State().Err
@@ -91,8 +92,8 @@ func (h *host) errs(want string) {
 	}
 }
 
-// TestKey checks that a host proves its key and never sends its token. It sends nothing else before
-// the server has proven its key. A host that is paired while it is connected by its token
+// TestKey checks that a machine proves its key and never sends its token. It sends nothing else
+// before the server has proven its key. A machine that is paired while it is connected by its token
 // reconnects by its key.
 func TestKey(t *testing.T) {
 	byEither := func(r *http.Request) bool {
@@ -108,7 +109,7 @@ func TestKey(t *testing.T) {
 	p.hello()
 	p.welcome(10, `{}`)
 	expect(t, p.readShort(1), "run_a 1 1")
-	ring.set(&link.Key{HostID: "host_a", Private: mine, Server: public(server)})
+	ring.set(&link.Key{MachineID: "host_a", Private: mine, Server: public(server)})
 	p.close(protocol.CloseUnauthorized) // the server closes the connection when an owner confirms the pairing
 	p = s.accept()
 	nonce := p.challenge(server, mine, s.web.URL)
@@ -133,7 +134,7 @@ func TestServerKey(t *testing.T) {
 		"another key": {func(p *peer, _ string) {
 			p.send(protocol.Challenge, "", fmt.Sprintf(`{"nonce":%q,"server_key":%q}`, serverNonce, protocol.KeyText(public(other))))
 			if _, _, err := p.conn.Read(context.Background()); err == nil {
-				p.t.Error("the host answered another server's challenge")
+				p.t.Error("the machine answered another server's challenge")
 			}
 		}, "pair again (concerto-relay pair --server http"},
 		"no challenge": {func(p *peer, _ string) {
@@ -162,17 +163,17 @@ func TestServerKey(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := serve(t, func(r *http.Request) bool { return r.URL.Query().Get("auth") == "key" })
-			ring := &keyring{key: &link.Key{HostID: "host_a", Private: mine, Server: public(server)}}
+			ring := &keyring{key: &link.Key{MachineID: "host_a", Private: mine, Server: public(server)}}
 			h := connectBy(t, s.web.URL+"/base", newClock(never), ring.get, func(sp *spool.Spool) { outputs(t, sp, "run_a", "1") })
 			p := s.accept()
 			c.play(p, s.web.URL)
 			h.errs(c.want)
-			for { // the host must not have sent anything else
+			for { // the machine must not have sent anything else
 				_, frame, err := p.conn.Read(context.Background())
 				if err != nil {
 					break
 				}
-				t.Errorf("the host has sent %s", frame)
+				t.Errorf("the machine has sent %s", frame)
 			}
 			if run, _ := h.spool.Run("run_a"); run.Acked != 0 || len(h.tools.lines) > 0 {
 				t.Errorf("run = %+v, commands = %v; want nothing acknowledged and no commands", run, h.tools.lines)
@@ -188,7 +189,7 @@ func TestServerKeyIsPinned(t *testing.T) {
 	s := serve(t, func(r *http.Request) bool { return r.URL.Query().Get("auth") == "key" })
 	mine, server := seeded(1), seeded(2)
 	ring := &keyring{}
-	ring.key = &link.Key{HostID: "host_a", Private: mine, Pin: ring.pin}
+	ring.key = &link.Key{MachineID: "host_a", Private: mine, Pin: ring.pin}
 	connectBy(t, strings.Replace(s.web.URL, "http", "ws", 1)+"/base", newClock(never), ring.get, func(sp *spool.Spool) { outputs(t, sp, "run_a", "1") })
 	p := s.accept()
 	nonce := p.challenge(server, mine, s.web.URL)

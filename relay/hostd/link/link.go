@@ -27,12 +27,15 @@ import (
 
 // Outcome is the result of a command. State is applied, rejected, expired or indeterminate. Error
 // is the reason if State is not applied.
-type Outcome struct{ State, Error string }
+type Outcome struct {
+	State protocol.InputState
+	Error string
+}
 
 // Applied is the outcome of a successful command.
-var Applied = Outcome{State: "applied"}
+var Applied = Outcome{State: protocol.InputApplied}
 
-// Commands performs commands for the runs of a host. The commands of a run arrive one after
+// Commands performs commands for the runs of a machine. The commands of a run arrive one after
 // another. The same command may arrive again with the same id, and must then have the same result.
 type Commands interface {
 	Input(ctx context.Context, run, by string, c protocol.SendInput) Outcome
@@ -58,10 +61,10 @@ func (wallClock) After(d time.Duration) <-chan time.Time { return time.After(d) 
 
 // Options configures a Link.
 type Options struct {
-	URL    string                 // the server's URL: http, https, ws or wss
-	HostID string                 // the host's id
-	Token  func() (string, error) // returns the host's token; called before each connection
-	// Key returns the host's key, or nil to authenticate by the token. It is called before each
+	URL       string                 // the server's URL: http, https, ws or wss
+	MachineID string                 // the machine's id
+	Token     func() (string, error) // returns the machine's token; called before each connection
+	// Key returns the machine's key, or nil to authenticate by the token. It is called before each
 	// connection and may be nil.
 	Key      func() (*Key, error)
 	Agent    string // name and version of this program, as NAME/VERSION
@@ -104,9 +107,10 @@ type Link struct {
 	lastKey *Key     // key for the last connection; nil if it used a token; only for the goroutine of Run
 }
 
-// New returns a Link, which Run connects. It returns an error if the URL or the host id is invalid.
+// New returns a Link, which Run connects. It returns an error if the URL or the machine id is
+// invalid.
 func New(o Options) (*Link, error) {
-	url, err := endpoint(o.URL, o.HostID)
+	url, err := endpoint(o.URL, o.MachineID)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +141,7 @@ func (l *Link) session() *session {
 	return l.current
 }
 
-// replacedDelay is the retry delay after another host with the same id has taken over.
+// replacedDelay is the retry delay after another machine with the same id has taken over.
 const replacedDelay = 30 * time.Second
 
 // Run connects and reconnects until ctx is done. It returns when all commands have finished.
@@ -163,7 +167,7 @@ func (l *Link) Run(ctx context.Context) {
 	}
 }
 
-// sleep waits for a duration. It returns early if the host's key changes.
+// sleep waits for a duration. It returns early if the machine's key changes.
 func (l *Link) sleep(ctx context.Context, wait time.Duration) {
 	for wait > 0 && ctx.Err() == nil {
 		part := wait
@@ -204,13 +208,13 @@ func (l *Link) retryDelay(tries int, err error) time.Duration {
 func explainClose(err error) error {
 	switch websocket.CloseStatus(err) {
 	case protocol.CloseSuperseded:
-		return fmt.Errorf("another hostd with this host's id has taken over: stop one of them, or give it another id and state: %w", err)
+		return fmt.Errorf("another hostd with this machine's id has taken over: stop one of them, or give it another id and state: %w", err)
 	case protocol.CloseStaleEpoch:
-		return fmt.Errorf("the server has a newer state of this host: this one is an old copy; stop it or give it another id: %w", err)
+		return fmt.Errorf("the server has a newer state of this machine: this one is an old copy; stop it or give it another id: %w", err)
 	case protocol.CloseUnauthorized:
-		return fmt.Errorf("the server no longer accepts this host's key or token: %w", err)
+		return fmt.Errorf("the server no longer accepts this machine's key or token: %w", err)
 	case protocol.CloseForbidden:
-		return fmt.Errorf("the server refuses this host: %w", err)
+		return fmt.Errorf("the server refuses this machine: %w", err)
 	}
 	return err
 }
@@ -258,6 +262,6 @@ func (l *Link) envelope(typ string, data any) protocol.Envelope {
 		panic("link: " + typ + " is no JSON: " + err.Error())
 	}
 	e := protocol.New(typ, l.o.Clock.Now(), json.RawMessage(text))
-	e.HostID = l.o.HostID
+	e.MachineID = l.o.MachineID
 	return e
 }

@@ -62,7 +62,7 @@ type server struct {
 	conns chan *peer
 }
 
-// peer is the server's side of a host's connection.
+// peer is the server's side of a machine's connection.
 type peer struct {
 	t    *testing.T
 	conn *websocket.Conn
@@ -101,7 +101,7 @@ func (s *server) accept() *peer {
 	case p := <-s.conns:
 		return p
 	case <-time.After(2 * time.Minute):
-		s.t.Fatal("no host has connected")
+		s.t.Fatal("no machine has connected")
 		return nil
 	}
 }
@@ -126,7 +126,7 @@ func (p *peer) read() protocol.Envelope {
 	if refused == nil {
 		refused = protocol.Check(&e)
 	}
-	if refused != nil || kind != websocket.MessageText || e.HostID != "host_a" {
+	if refused != nil || kind != websocket.MessageText || e.MachineID != "host_a" {
 		p.t.Fatalf("invalid frame %s: %v", frame, refused)
 	}
 	return e
@@ -219,8 +219,8 @@ func (x *tools) RPC(_ context.Context, e *protocol.Envelope) (string, protocol.R
 	return e.RunID, protocol.Response{RequestID: "q1", OK: true, RPCType: e.Type, Result: json.RawMessage(`{"a":1}`)}
 }
 
-// host is a spool with a link to a server.
-type host struct {
+// machine is a spool with a link to a server.
+type machine struct {
 	t     *testing.T
 	spool *spool.Spool
 	tools *tools
@@ -228,15 +228,15 @@ type host struct {
 	clock *clock
 }
 
-func connect(t *testing.T, url string, c *clock, before func(*spool.Spool)) *host {
+func connect(t *testing.T, url string, c *clock, before func(*spool.Spool)) *machine {
 	t.Helper()
 	return connectBy(t, url, c, nil, before)
 }
 
-// connectBy connects a host. If key is not nil, the host authenticates by the returned key.
-func connectBy(t *testing.T, url string, c *clock, key func() (*link.Key, error), before func(*spool.Spool)) *host {
+// connectBy connects a machine. If key is not nil, the machine authenticates by the returned key.
+func connectBy(t *testing.T, url string, c *clock, key func() (*link.Key, error), before func(*spool.Spool)) *machine {
 	t.Helper()
-	h := &host{t: t, tools: &tools{}, clock: c}
+	h := &machine{t: t, tools: &tools{}, clock: c}
 	var err error
 	if h.spool, err = spool.Open(context.Background(), filepath.Join(t.TempDir(), "spool.db"), spool.Options{}); err != nil {
 		t.Fatal(err)
@@ -244,7 +244,7 @@ func connectBy(t *testing.T, url string, c *clock, key func() (*link.Key, error)
 	if before != nil {
 		before(h.spool)
 	}
-	o := link.Options{URL: url, HostID: "host_a", Token: func() (string, error) { return "s3cret", nil }, Key: key, Agent: "test/1", Instance: "i1",
+	o := link.Options{URL: url, MachineID: "host_a", Token: func() (string, error) { return "s3cret", nil }, Key: key, Agent: "test/1", Instance: "i1",
 		Spool: h.spool, Commands: h.tools, Random: func() float64 { return 0 }}
 	if c != nil { // without a clock, use the system clock and no retry delays
 		o.Clock, o.Random = c, func() float64 { return 1 }
@@ -266,7 +266,7 @@ func connectBy(t *testing.T, url string, c *clock, key func() (*link.Key, error)
 	return h
 }
 
-func (h *host) output(run string, texts ...string) {
+func (h *machine) output(run string, texts ...string) {
 	h.t.Helper()
 	outputs(h.t, h.spool, run, texts...)
 }
@@ -312,7 +312,7 @@ func TestResume(t *testing.T) {
 		t.Errorf("state = %+v, want a connection to fake/1", state)
 	}
 	p.drop()
-	p = s.accept() // the host reconnects at once, because its clock is stopped
+	p = s.accept() // the machine reconnects at once, because its clock is stopped
 	if got := p.hello(); fmt.Sprint(got.Runs) != "[{run_a 5} {run_b 2}]" {
 		t.Errorf("hello after the reconnection = %+v", got)
 	}
@@ -471,7 +471,7 @@ func TestAnswers(t *testing.T) {
 func TestRetryDelays(t *testing.T) {
 	c := newClock(func(d time.Duration) bool { return d > 0 })
 	b := broken{make(chan struct{}, 1000)}
-	l, err := link.New(link.Options{URL: "ws://127.0.0.1:1", HostID: "host_a", Token: func() (string, error) { return "s3cret", nil }, Clock: c,
+	l, err := link.New(link.Options{URL: "ws://127.0.0.1:1", MachineID: "host_a", Token: func() (string, error) { return "s3cret", nil }, Clock: c,
 		Random: func() float64 { return 1 }, HTTP: &http.Client{Transport: b}})
 	if err != nil {
 		t.Fatal(err)
@@ -496,8 +496,8 @@ func TestRetryDelays(t *testing.T) {
 	}
 }
 
-// TestSuperseded checks that a host waits for half a minute if another host has taken over its id,
-// or if its state is old. The state of the link contains the reason.
+// TestSuperseded checks that a machine waits for half a minute if another machine has taken over
+// its id, or if its state is old. The state of the link contains the reason.
 func TestSuperseded(t *testing.T) {
 	for code, why := range map[int]string{protocol.CloseSuperseded: "another hostd", protocol.CloseStaleEpoch: "an old copy", protocol.CloseUnauthorized: "no longer accepts"} {
 		s := serve(t, byHeader)
@@ -552,7 +552,7 @@ func TestToken(t *testing.T) {
 		<-refused
 	}
 	<-h.clock.asked
-	if err := h.link.State().Err; err == nil || !strings.Contains(err.Error(), "refused this host") || strings.Contains(err.Error(), "s3cret") {
+	if err := h.link.State().Err; err == nil || !strings.Contains(err.Error(), "refused this machine") || strings.Contains(err.Error(), "s3cret") {
 		t.Errorf("error = %v, want a refusal without the token", err)
 	}
 }
@@ -561,9 +561,9 @@ func TestToken(t *testing.T) {
 func TestSettings(t *testing.T) {
 	for _, row := range []struct{ url, id, want string }{
 		{"ftp://x", "h", "must begin with"}, {"x:1", "h", "must begin with"}, {"http://", "h", "must begin with"}, {"http://u:p@x", "h", "no user"},
-		{"http://x/?a=b", "h", "no user, query"}, {"http://x", "a b", "the host's id"}, {"http://x", "", "the host's id"}, {":", "h", "URL"},
+		{"http://x/?a=b", "h", "no user, query"}, {"http://x", "a b", "the machine's id"}, {"http://x", "", "the machine's id"}, {":", "h", "URL"},
 	} {
-		if _, err := link.New(link.Options{URL: row.url, HostID: row.id}); err == nil || !strings.Contains(err.Error(), row.want) {
+		if _, err := link.New(link.Options{URL: row.url, MachineID: row.id}); err == nil || !strings.Contains(err.Error(), row.want) {
 			t.Errorf("New for %s %s: error = %v", row.url, row.id, err)
 		}
 	}

@@ -338,7 +338,7 @@ func (x *sender) sendEvents(r *spool.Run) (sent bool, err error) {
 }
 
 func (x *sender) sendEvent(s *runCursor, e *protocol.Envelope) error {
-	e.HostID = x.l.o.HostID
+	e.MachineID = x.l.o.MachineID
 	s.sentSeq = e.Seq
 	s.unacked = append(s.unacked, e.Seq)
 	if x.inFlight++; x.inFlight == 1 {

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/concerto-lang/concerto/relay/faultproxy"
+	"github.com/concerto-lang/concerto/internal/testkit/faultproxy"
 	"github.com/concerto-lang/concerto/relay/hostd/spool"
 	"github.com/concerto-lang/concerto/relay/server/servertest"
 )

@@ -22,7 +22,7 @@ type session struct {
 	ctx  context.Context
 	end  context.CancelCauseFunc
 
-	proof    *proof      // what the server must prove; nil if the host uses a token
+	proof    *proof      // what the server must prove; nil if the machine uses a token
 	proven   atomic.Bool // the server has proven its key
 	useful   atomic.Bool // an event was acknowledged on this connection
 	wake     chan struct{}
@@ -260,7 +260,7 @@ func (s *session) sendAfter(e protocol.Envelope, after int64) {
 	}
 	s.mu.Unlock()
 	if !room {
-		s.end(errors.New("the server does not read this host's messages"))
+		s.end(errors.New("the server does not read this machine's messages"))
 	}
 	notify(s.wake)
 }

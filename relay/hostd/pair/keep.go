@@ -1,5 +1,6 @@
-// Package pair pairs a host with a server by a key (spec/relay.md). The host creates its key once.
-// An owner confirms the key at the server, and the pairing is then stored in the state of hostd.
+// Package pair pairs a machine with a server by a key (spec/relay.md). The machine creates its key
+// once. An owner confirms the key at the server, and the pairing is then stored in the state of
+// hostd.
 package pair
 
 import (
@@ -28,7 +29,7 @@ const (
 // Pairing is a pairing that an owner has confirmed.
 type Pairing struct {
 	Server    string `json:"server"` // URL of the server
-	HostID    string `json:"host_id"`
+	MachineID string `json:"host_id"`
 	ServerKey string `json:"server_key,omitempty"` // key of the server; "" until the server has proven one
 	dir       string
 	key       ed25519.PrivateKey
@@ -45,7 +46,7 @@ func Load(dir string) (*Pairing, error) {
 		return nil, fmt.Errorf("read the pairing: %w", err)
 	}
 	k := &Pairing{dir: dir}
-	if err := json.Unmarshal(text, k); err != nil || !protocol.IsID(k.HostID) || k.Server == "" {
+	if err := json.Unmarshal(text, k); err != nil || !protocol.IsID(k.MachineID) || k.Server == "" {
 		return nil, fmt.Errorf("%s is not a pairing file: remove it and pair again", file)
 	}
 	if _, err := k.Pinned(); err != nil {
@@ -62,10 +63,10 @@ func (k *Pairing) IsWith(server string) bool {
 	return err1 == nil && err2 == nil && protocol.OriginOf(a) == protocol.OriginOf(b)
 }
 
-// Public returns the host's public key.
+// Public returns the machine's public key.
 func (k *Pairing) Public() ed25519.PublicKey { return k.key.Public().(ed25519.PublicKey) }
 
-// Private returns the host's private key.
+// Private returns the machine's private key.
 func (k *Pairing) Private() ed25519.PrivateKey { return k.key }
 
 // Pinned returns the pinned key of the server, or nil if the server has not proven a key.
@@ -110,7 +111,7 @@ func LoadOrCreateKey(dir string) (ed25519.PrivateKey, error) {
 		return nil, err
 	}
 	if err := userfile.Replace(file, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600); err != nil {
-		return nil, fmt.Errorf("store the host's key: %w", err)
+		return nil, fmt.Errorf("store the machine's key: %w", err)
 	}
 	return key, nil
 }
@@ -118,14 +119,14 @@ func LoadOrCreateKey(dir string) (ed25519.PrivateKey, error) {
 func readKey(file string) (ed25519.PrivateKey, error) {
 	info, err := os.Stat(file)
 	if err != nil {
-		return nil, fmt.Errorf("read the host's key: %w", err)
+		return nil, fmt.Errorf("read the machine's key: %w", err)
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
-		return nil, fmt.Errorf("the host's key %s can be read by other users (%v): chmod 600 %s, or remove it and pair again", file, mode, file)
+		return nil, fmt.Errorf("the machine's key %s can be read by other users (%v): chmod 600 %s, or remove it and pair again", file, mode, file)
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("read the host's key: %w", err)
+		return nil, fmt.Errorf("read the machine's key: %w", err)
 	}
 	if block, _ := pem.Decode(text); block != nil {
 		if any, err := x509.ParsePKCS8PrivateKey(block.Bytes); err == nil {
@@ -134,5 +135,5 @@ func readKey(file string) (ed25519.PrivateKey, error) {
 			}
 		}
 	}
-	return nil, fmt.Errorf("%s is not a host key: remove it and pair again", file)
+	return nil, fmt.Errorf("%s is not a machine key: remove it and pair again", file)
 }

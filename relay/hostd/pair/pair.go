@@ -18,12 +18,12 @@ import (
 
 // Options configures a pairing request.
 type Options struct {
-	Server        string // URL of the server: http, https, ws or wss
-	Dir           string // state directory of hostd
-	Name          string // name of the machine
-	HostID, Token string // id and token that the host uses so far; "" if it has none
-	HTTP          *http.Client
-	Poll          func(ctx context.Context) error // waits between two polls; nil waits for a second
+	Server           string // URL of the server: http, https, ws or wss
+	Dir              string // state directory of hostd
+	Name             string // name of the machine
+	MachineID, Token string // id and token that the machine uses so far; "" if it has none
+	HTTP             *http.Client
+	Poll             func(ctx context.Context) error // waits between two polls; nil waits for a second
 }
 
 // Request is a pairing request that an owner must confirm.
@@ -43,7 +43,7 @@ const (
 	maxResponse     = 64 << 10
 )
 
-// Begin creates the host's key if necessary, and sends a pairing request to the server.
+// Begin creates the machine's key if necessary, and sends a pairing request to the server.
 func Begin(ctx context.Context, o Options) (*Request, error) {
 	u, err := baseURL(o.Server)
 	if err != nil {
@@ -64,8 +64,8 @@ func Begin(ctx context.Context, o Options) (*Request, error) {
 	public := b.key.Public().(ed25519.PublicKey)
 	b.Fingerprint = protocol.Fingerprint(public)
 	body := map[string]string{"public_key": protocol.KeyText(public), "name": o.Name}
-	if o.HostID != "" && o.Token != "" {
-		body["host_id"], body["host_token"] = o.HostID, o.Token
+	if o.MachineID != "" && o.Token != "" {
+		body["host_id"], body["host_token"] = o.MachineID, o.Token
 	}
 	var resp struct {
 		PairID    string `json:"pair_id"`
@@ -158,7 +158,7 @@ func (b *Request) Wait(ctx context.Context) (*Pairing, error) {
 	for {
 		var resp struct {
 			State     string `json:"state"`
-			HostID    string `json:"host_id"`
+			MachineID string `json:"host_id"`
 			ServerKey string `json:"server_key"`
 		}
 		err := b.do(ctx, "GET", "/pair/"+url.PathEscape(b.id), nil, &resp)
@@ -172,7 +172,7 @@ func (b *Request) Wait(ctx context.Context) (*Pairing, error) {
 			if resp.ServerKey == "" {
 				resp.ServerKey = b.serverKey
 			}
-			return b.store(resp.HostID, resp.ServerKey)
+			return b.store(resp.MachineID, resp.ServerKey)
 		case err == nil && resp.State != "waiting":
 			return nil, fmt.Errorf("%s answered with the unknown pairing state %q: update concerto-relay", b.o.Server, resp.State)
 		}
@@ -192,14 +192,14 @@ func waitSecond(ctx context.Context) error {
 }
 
 // store stores a confirmed pairing.
-func (b *Request) store(host, serverKey string) (*Pairing, error) {
-	if !protocol.IsID(host) {
-		return nil, fmt.Errorf("%s assigned no id to this host", b.o.Server)
+func (b *Request) store(machine, serverKey string) (*Pairing, error) {
+	if !protocol.IsID(machine) {
+		return nil, fmt.Errorf("%s assigned no id to this machine", b.o.Server)
 	}
 	if b.serverKey != "" && serverKey != b.serverKey {
 		return nil, errors.New("the server's key has changed while the pairing waited: pair again, and compare the fingerprint")
 	}
-	k := &Pairing{Server: b.o.Server, HostID: host, ServerKey: serverKey, dir: b.o.Dir, key: b.key}
+	k := &Pairing{Server: b.o.Server, MachineID: machine, ServerKey: serverKey, dir: b.o.Dir, key: b.key}
 	if _, err := k.Pinned(); err != nil {
 		return nil, fmt.Errorf("the server's key: %w", err)
 	}

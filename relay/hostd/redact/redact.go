@@ -1,6 +1,6 @@
-// Package redact removes secrets from the texts that a host sends (spec/24-relay.md). Rules defines
-// which texts are removed in which places. Package internal/data/secret defines the forms of tokens
-// and the set of known secrets.
+// Package redact removes secrets from the texts that a machine sends (spec/24-relay.md). Rules
+// defines which texts are removed in which places. Package internal/data/secret defines the forms
+// of tokens and the set of known secrets.
 package redact
 
 import (

@@ -18,11 +18,11 @@ const (
 	bashTimeout = 120 * time.Second
 )
 
-// findProgram searches for a program in the host's PATH.
+// findProgram searches for a program in the machine's PATH.
 func (d *Dispatcher) findProgram(name string) (string, error) {
 	path, err := procgroup.Find(name, "", d.o.Environ)
 	if err != nil {
-		return "", errorf(protocol.MissingDependency, "%s is not installed on the host", name)
+		return "", errorf(protocol.MissingDependency, "%s is not installed on the machine", name)
 	}
 	return path, nil
 }

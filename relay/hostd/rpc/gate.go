@@ -52,7 +52,7 @@ func (d *Dispatcher) awaitDecision(ctx context.Context, c *call, run *Run, w *wo
 	if err != nil {
 		return nil, err
 	}
-	data := protocol.PermissionRequested{RequestID: c.id, Reason: "permission", Prompt: w.prompt, OpTool: w.tool, OpArgs: w.args,
+	data := protocol.PermissionRequested{RequestID: c.id, Reason: protocol.ReasonPermission, Prompt: w.prompt, OpTool: w.tool, OpArgs: w.args,
 		OpArgsSummary: summary(d.o.Redact.RequestText(w.summary)), ArgsSHA256: hash, Risk: w.risk, Diff: protocol.CutDiff(w.diff), From: &protocol.Origin{Kind: "rpc"}}
 	d.o.Redact.Request(&data, unredacted...)
 	answer, err := d.o.Approvals.Submit(ctx, c.Run, approvals.Request{UsesTimeout: true, Data: data})

@@ -19,24 +19,24 @@ type handler struct {
 
 // handlers contains the handler of each RPC of the protocol.
 var handlers = map[string]*handler{
-	"rpc.fs.read":           {needsRun: true, do: inScope(func(ctx context.Context, s *workdirfs.Scope, q protocol.ReadFile) (any, error) { return s.Read(ctx, q) })},
-	"rpc.fs.list":           {needsRun: true, do: inScope(func(_ context.Context, s *workdirfs.Scope, q protocol.ListDir) (any, error) { return s.List(q) })},
-	"rpc.fs.search":         {needsRun: true, do: inScope(func(ctx context.Context, s *workdirfs.Scope, q protocol.Search) (any, error) { return s.Search(ctx, q) })},
-	"rpc.git.status":        {needsRun: true, do: inScope(func(ctx context.Context, s *workdirfs.Scope, q protocol.Git) (any, error) { return s.Status(ctx, q) })},
-	"rpc.git.diff":          {needsRun: true, do: inScope(func(ctx context.Context, s *workdirfs.Scope, q protocol.Git) (any, error) { return s.Diff(ctx, q) })},
-	"rpc.fs.write":          {needsRun: true, do: gated(prepareWrite)},
-	"rpc.bash":              {needsRun: true, do: gated(prepareBash)},
-	"rpc.run.start":         {do: startRun},
-	"rpc.run.stop":          {needsRun: true, needsLiveRun: true, do: stopRun},
-	"rpc.runs.list":         {do: listRuns},
-	"rpc.host.info":         {do: hostInfo},
-	"rpc.host.doctor":       {do: hostDoctor},
-	"rpc.host.capabilities": {do: hostCapabilities},
-	"rpc.host.logs.tail":    {do: tailLog},
+	protocol.RPCReadFile:            {needsRun: true, do: inScope(func(ctx context.Context, s *workdirfs.Scope, q protocol.ReadFile) (any, error) { return s.Read(ctx, q) })},
+	protocol.RPCListDir:             {needsRun: true, do: inScope(func(_ context.Context, s *workdirfs.Scope, q protocol.ListDir) (any, error) { return s.List(q) })},
+	protocol.RPCSearch:              {needsRun: true, do: inScope(func(ctx context.Context, s *workdirfs.Scope, q protocol.Search) (any, error) { return s.Search(ctx, q) })},
+	protocol.RPCGitStatus:           {needsRun: true, do: inScope(func(ctx context.Context, s *workdirfs.Scope, q protocol.Git) (any, error) { return s.Status(ctx, q) })},
+	protocol.RPCGitDiff:             {needsRun: true, do: inScope(func(ctx context.Context, s *workdirfs.Scope, q protocol.Git) (any, error) { return s.Diff(ctx, q) })},
+	protocol.RPCWriteFile:           {needsRun: true, do: gated(prepareWrite)},
+	protocol.RPCBash:                {needsRun: true, do: gated(prepareBash)},
+	protocol.RPCStartRun:            {do: startRun},
+	protocol.RPCStopRun:             {needsRun: true, needsLiveRun: true, do: stopRun},
+	protocol.RPCListRuns:            {do: listRuns},
+	protocol.RPCMachineInfo:         {do: machineInfo},
+	protocol.RPCMachineDoctor:       {do: machineDoctor},
+	protocol.RPCMachineCapabilities: {do: machineCapabilities},
+	protocol.RPCTailLog:             {do: tailLog},
 }
 
-// changesHost reports whether the option --remote-exec off forbids the RPC.
-func changesHost(m *protocol.Message) bool { return m.Gated || m.Type == "rpc.run.start" }
+// changesMachine reports whether the option --remote-exec off forbids the RPC.
+func changesMachine(m *protocol.Message) bool { return m.Gated || m.Type == protocol.RPCStartRun }
 
 // decode decodes the data of a call. The data was validated before.
 func decode[T any](c *call) (q T, err error) {

@@ -1,5 +1,5 @@
 // Package rpc performs the rpc.* requests of apps (spec/relay.md): reading and writing files, git
-// in the directory of a run, bash, and requests to the host itself.
+// in the directory of a run, bash, and requests to the machine itself.
 //
 // Each request is performed once, even if it is sent again. A request that changes something waits
 // for a decision. A hash binds the decision to the operation. Operations in a run are recorded as
@@ -34,7 +34,7 @@ type Run struct {
 	Ended bool
 }
 
-// Runs manages the runs of a host. Its methods return errors of type *Error.
+// Runs manages the runs of a machine. Its methods return errors of type *Error.
 type Runs interface {
 	Find(run string) (Run, bool)
 	Start(ctx context.Context, q protocol.StartRun, actor string) (run string, err error)
@@ -56,24 +56,24 @@ type Events interface {
 
 // Options configures a Dispatcher.
 type Options struct {
-	HostID, Version string
-	Runs            Runs
-	Approvals       Approvals
-	Events          Events
-	Redact          *redact.Redactor
-	RemoteExec      bool   // whether apps may start runs, write files and run commands
-	LogFile         string // path of the log file; "" if there is none
-	Socket          string // path of the local API's socket
-	Features        []string
-	Doctor          func(context.Context) []protocol.Dep // checks the host's dependencies
-	Log             *slog.Logger                         // nil logs nothing
-	Now             func() time.Time                     // nil means time.Now
+	MachineID, Version string
+	Runs               Runs
+	Approvals          Approvals
+	Events             Events
+	Redact             *redact.Redactor
+	RemoteExec         bool   // whether apps may start runs, write files and run commands
+	LogFile            string // path of the log file; "" if there is none
+	Socket             string // path of the local API's socket
+	Features           []string
+	Doctor             func(context.Context) []protocol.Dep // checks the machine's dependencies
+	Log                *slog.Logger                         // nil logs nothing
+	Now                func() time.Time                     // nil means time.Now
 	// Environ is the environment of commands and for finding tools; nil means the environment of
 	// the process.
 	Environ []string
 }
 
-// Call is an RPC. Local is set if it arrived over the host's Unix socket.
+// Call is an RPC. Local is set if it arrived over the machine's Unix socket.
 type Call struct {
 	Type, Run string
 	Data      json.RawMessage // the data of the message, which includes the request_id
@@ -172,8 +172,8 @@ func (d *Dispatcher) parse(q Call) (*call, error) {
 	if err != nil {
 		return c, errorf(protocol.RPCCode(protocol.BadMessage), "%s: %v", q.Type, err)
 	}
-	if c.message.OfHost {
-		c.Run = "" // the run in the envelope of an RPC to the host is ignored
+	if c.message.OfMachine {
+		c.Run = "" // the run in the envelope of an RPC to the machine is ignored
 	}
 	c.hash = sha256.Sum256([]byte(q.Type + "\x00" + c.Run + "\x00" + string(plain)))
 	return c, nil
@@ -251,14 +251,14 @@ func (d *Dispatcher) perform(ctx context.Context, c *call) (json.RawMessage, err
 // may refer to an ended run.
 func (d *Dispatcher) resolveRun(c *call, h *handler) (*Run, error) {
 	var q struct {
-		HostID string `json:"host_id"`
+		MachineID string `json:"host_id"`
 	}
 	_ = json.Unmarshal(c.Data, &q) // ignore the error: the data was validated
 	switch {
-	case q.HostID != "" && q.HostID != d.o.HostID && !c.Local:
-		return nil, errorf(protocol.RPCCode(protocol.UnknownHost), "this host is %s", d.o.HostID)
-	case changesHost(c.message) && !d.o.RemoteExec && !c.Local:
-		return nil, errorf(protocol.RPCCode(protocol.Forbidden), "%s is disabled on this host (--remote-exec off)", c.Type)
+	case q.MachineID != "" && q.MachineID != d.o.MachineID && !c.Local:
+		return nil, errorf(protocol.RPCCode(protocol.UnknownMachine), "this machine is %s", d.o.MachineID)
+	case changesMachine(c.message) && !d.o.RemoteExec && !c.Local:
+		return nil, errorf(protocol.RPCCode(protocol.Forbidden), "%s is disabled on this machine (--remote-exec off)", c.Type)
 	case !h.needsRun:
 		return nil, nil
 	case c.Run == "":
@@ -267,7 +267,7 @@ func (d *Dispatcher) resolveRun(c *call, h *handler) (*Run, error) {
 	run, ok := d.o.Runs.Find(c.Run)
 	switch {
 	case !ok:
-		return nil, errorf(protocol.RPCCode(protocol.UnknownRun), "there is no run %s on this host", c.Run)
+		return nil, errorf(protocol.RPCCode(protocol.UnknownRun), "there is no run %s on this machine", c.Run)
 	case run.Ended && (c.message.Gated || h.needsLiveRun):
 		return nil, errorf(protocol.RPCCode(protocol.RunHasExited), "run %s has ended", c.Run)
 	}

@@ -24,7 +24,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// fixture is a host with a run in a directory.
+// fixture is a machine with a run in a directory.
 type fixture struct {
 	t     *testing.T
 	dir   string
@@ -111,7 +111,7 @@ func newFixture(t *testing.T, change func(*rpc.Options)) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := rpc.Options{HostID: "host_a", Version: "1", Runs: w, Approvals: w.desk, Events: w, Redact: stars, RemoteExec: true, Socket: "/sock",
+	o := rpc.Options{MachineID: "host_a", Version: "1", Runs: w, Approvals: w.desk, Events: w, Redact: stars, RemoteExec: true, Socket: "/sock",
 		Doctor: func(context.Context) []protocol.Dep { return []protocol.Dep{{Name: "rg", OK: true, Detail: "d"}} }, Features: []string{"f"}}
 	if change != nil {
 		change(&o)
@@ -511,7 +511,7 @@ func TestBash(t *testing.T) {
 	}
 }
 
-// TestRemoteOff checks a host that refuses remote execution. It refuses such RPCs and omits them
+// TestRemoteOff checks a machine that refuses remote execution. It refuses such RPCs and omits them
 // from its capabilities. RPCs over the local socket still work.
 func TestRemoteOff(t *testing.T) {
 	w := newFixture(t, func(o *rpc.Options) { o.RemoteExec = false })
@@ -521,7 +521,7 @@ func TestRemoteOff(t *testing.T) {
 		}
 	}
 	r := w.do("rpc.host.capabilities", "", `{"host_id":"host_a"}`)
-	var can protocol.HostCapabilities
+	var can protocol.MachineCapabilities
 	if err := json.Unmarshal(r.Result, &can); err != nil || slices.Contains(can.SupportedRPC, "rpc.bash") || !slices.Contains(can.SupportedRPC, "rpc.fs.read") || can.LocalSocket != "/sock" || can.Features[0] != "f" {
 		t.Errorf("capabilities = %+v, error = %v", can, err)
 	}
@@ -537,8 +537,8 @@ func TestRemoteOff(t *testing.T) {
 	}
 }
 
-// TestHost checks the RPCs to the host itself.
-func TestHost(t *testing.T) {
+// TestMachine checks the RPCs to the machine itself.
+func TestMachine(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "hostd.log")
 	text := strings.Repeat("a line of the log\n", 300) + "the secret is hunter2\nlast"
 	if err := os.WriteFile(log, []byte(text), 0o600); err != nil {

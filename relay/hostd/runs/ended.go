@@ -6,7 +6,7 @@ import (
 )
 
 // Limits on the ended runs that remain listed and whose files remain, once the server has all their
-// events. Runs beyond the limits are removed from the host; the server still has their events.
+// events. Runs beyond the limits are removed from the machine; the server still has their events.
 const (
 	MaxEnded       = 100
 	EndedRetention = 24 * time.Hour

@@ -47,7 +47,7 @@ func (r *run) scanPrompt() {
 		return
 	}
 	data.RequestID = requestID(r.id, off)
-	data.From = &protocol.Origin{Kind: "pty"}
+	data.From = &protocol.Origin{Kind: protocol.FromTerminal}
 	r.m.o.Redact.Request(&data)
 	request := r.newRequest(data)
 	request.AwaitingInput = &protocol.AwaitingInput{Reason: data.Reason, Prompt: data.Prompt, RequestID: data.RequestID}
@@ -82,15 +82,15 @@ func (r *run) detectPrompt() (protocol.PermissionRequested, bool) {
 		if text == "" {
 			text = "a line that is not shown"
 		}
-		return protocol.PermissionRequested{Reason: "prompt", Prompt: text, DenyText: "\x03",
-			Questions: []protocol.Question{{ID: "answer", Question: text, Kind: "text", Required: true, Secret: true}}}, true
+		return protocol.PermissionRequested{Reason: protocol.ReasonPrompt, Prompt: text, DenyText: "\x03",
+			Questions: []protocol.Question{{ID: protocol.WholeAnswer, Question: text, Kind: protocol.KindText, Required: true, Secret: true}}}, true
 	}
 	rule, text := r.m.o.Rules.Find(r.Started.Tool, shown)
 	if rule == nil {
 		return protocol.PermissionRequested{}, false
 	}
 	data := protocol.PermissionRequested{Reason: rule.Reason, Prompt: text, ApproveText: rule.Approve, DenyText: rule.Deny}
-	if rule.Reason == "choice" {
+	if rule.Reason == protocol.ReasonChoice {
 		addMenu(&data, prompt.Menu(shown), rule, prompt.Short(lastLine(shown)))
 	}
 	return data, true
@@ -132,7 +132,7 @@ func addMenu(data *protocol.PermissionRequested, menu []prompt.Choice, rule *pro
 	if menu == nil {
 		return
 	}
-	q := protocol.Question{ID: protocol.WholeAnswer, Question: question, Kind: "choice", Required: true}
+	q := protocol.Question{ID: protocol.WholeAnswer, Question: question, Kind: protocol.KindChoice, Required: true}
 	data.ApproveText = rule.KeySuffix()
 	for _, c := range menu {
 		value, err := json.Marshal(c.Key)
@@ -200,7 +200,7 @@ func (r *run) withdrawPrompt(why string) {
 // was written to the terminal but not committed, restorePrompts commits it.
 func (r *run) restorePrompts(ctx context.Context) {
 	for _, data := range r.m.o.Approvals.Open(r.id) {
-		if data.From == nil || data.From.Kind != "pty" {
+		if data.From == nil || data.From.Kind != protocol.FromTerminal {
 			continue
 		}
 		r.m.o.Approvals.Attach(r.id, data.RequestID, r.newRequest(data))

@@ -1,7 +1,7 @@
-// Package runs manages the runs on terminals of a host (spec/relay.md). It starts each run in a PTY
-// holder, commits the output as events, submits prompts as requests, and writes each input once.
-// State that must survive a kill of hostd is stored in the runs' directories and in the spool, in
-// the transaction of the event that it belongs to.
+// Package runs manages the runs on terminals of a machine (spec/relay.md). It starts each run in a
+// PTY holder, commits the output as events, submits prompts as requests, and writes each input
+// once. State that must survive a kill of hostd is stored in the runs' directories and in the
+// spool, in the transaction of the event that it belongs to.
 package runs
 
 import (
@@ -113,7 +113,7 @@ func (m *Manager) find(id string) (*run, error) {
 	if r := m.runs[id]; r != nil {
 		return r, nil
 	}
-	return nil, approvals.Errorf(protocol.UnknownRun, "there is no run %s on this host", id)
+	return nil, approvals.Errorf(protocol.UnknownRun, "there is no run %s on this machine", id)
 }
 
 // Has reports whether a run is managed by this Manager.

@@ -33,8 +33,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// host is a host whose state survives restarts of hostd.
-type host struct {
+// machine is a machine whose state survives restarts of hostd.
+type machine struct {
 	*runs.Manager
 	t      *testing.T
 	state  string
@@ -61,9 +61,9 @@ func (k *killed) Commit(ctx context.Context, run string, events []approvals.Even
 	return k.Events.Commit(ctx, run, events, rows)
 }
 
-func newHost(t *testing.T) *host {
+func newMachine(t *testing.T) *machine {
 	t.Helper()
-	h := &host{t: t, state: t.TempDir(), root: t.TempDir(), seen: map[string]int64{}, all: map[string][]protocol.Envelope{}, timers: make(chan func(), 100)}
+	h := &machine{t: t, state: t.TempDir(), root: t.TempDir(), seen: map[string]int64{}, all: map[string][]protocol.Envelope{}, timers: make(chan func(), 100)}
 	h.open()
 	t.Cleanup(func() {
 		for _, r := range h.List() {
@@ -74,7 +74,7 @@ func newHost(t *testing.T) *host {
 	return h
 }
 
-func (h *host) open() {
+func (h *machine) open() {
 	h.t.Helper()
 	ctx := context.Background()
 	rules, err := prompt.Load("")
@@ -108,7 +108,7 @@ func (h *host) open() {
 	}
 }
 
-func (h *host) after(d time.Duration, f func()) func() bool {
+func (h *machine) after(d time.Duration, f func()) func() bool {
 	if d != runs.EndedRetention {
 		return time.AfterFunc(d, f).Stop
 	}
@@ -116,14 +116,14 @@ func (h *host) after(d time.Duration, f func()) func() bool {
 	return func() bool { return true }
 }
 
-func (h *host) close() {
+func (h *machine) close() {
 	h.Close()
 	if err := h.spool.Close(); err != nil {
 		h.t.Error(err)
 	}
 }
 
-func (h *host) start(cmd string) string {
+func (h *machine) start(cmd string) string {
 	h.t.Helper()
 	id, err := h.Start(context.Background(), runs.Spec{Tool: "test", Cmd: cmd})
 	if err != nil {
@@ -134,7 +134,7 @@ func (h *host) start(cmd string) string {
 
 // until reads further events of a run until one has the type and contains the text. It returns that
 // event.
-func (h *host) until(id, typ, text string) protocol.Envelope {
+func (h *machine) until(id, typ, text string) protocol.Envelope {
 	h.t.Helper()
 	output := ""
 	for {
@@ -156,7 +156,7 @@ func (h *host) until(id, typ, text string) protocol.Envelope {
 // waitForEvent waits until a run has an event with the type and the text, and returns the first
 // one. Unlike until, it also finds events that were already read, because the order of some events
 // depends on the machine.
-func (h *host) waitForEvent(id, typ, text string) protocol.Envelope {
+func (h *machine) waitForEvent(id, typ, text string) protocol.Envelope {
 	h.t.Helper()
 	for i := 0; ; i++ {
 		if i == len(h.all[id]) {
@@ -173,7 +173,7 @@ func (h *host) waitForEvent(id, typ, text string) protocol.Envelope {
 }
 
 // next waits for the next event of a run. It fails if a sequence number is missing.
-func (h *host) next(id string) protocol.Envelope {
+func (h *machine) next(id string) protocol.Envelope {
 	h.t.Helper()
 	for {
 		more, err := h.spool.Next(context.Background(), id, h.seen[id], 1)
@@ -194,7 +194,7 @@ func (h *host) next(id string) protocol.Envelope {
 }
 
 // wrote waits until the complete output of a run contains a text.
-func (h *host) wrote(id, text string) {
+func (h *machine) wrote(id, text string) {
 	h.t.Helper()
 	for !strings.Contains(h.output(id), text) {
 		h.next(id)
@@ -203,7 +203,7 @@ func (h *host) wrote(id, text string) {
 
 // output returns the complete output of a run from its events. It fails if their offsets have a
 // hole.
-func (h *host) output(id string) string {
+func (h *machine) output(id string) string {
 	h.t.Helper()
 	var b strings.Builder
 	for _, e := range h.all[id] {
@@ -239,7 +239,7 @@ func code(err error) protocol.Code {
 // TestRun checks a run from its start to its end. The environment must be as specified, and output,
 // inputs and the exit must be reported once and in order.
 func TestRun(t *testing.T) {
-	h := newHost(t)
+	h := newMachine(t)
 	ctx := context.Background()
 	id := h.start(`echo "$RELAY_RUN_ID $RELAY_TOOL $RELAY_CWD $RELAY_HOSTD_SOCK $TERM [$HOST_TOKEN]"; pwd; printf 'caf\303'; printf '\251 \377\342\202|'; read x; echo "got $x"; exit 5`)
 	h.until(id, protocol.RunOutput, "|")
@@ -294,7 +294,7 @@ func TestRun(t *testing.T) {
 // once. Further output or another input withdraws the request. The request stays open over restarts
 // of hostd.
 func TestPrompts(t *testing.T) {
-	h := newHost(t)
+	h := newMachine(t)
 	ctx := context.Background()
 	id := h.start(`printf 'One? [y/N] '; read a; printf 'Two? (y/n) '; read b; echo "$a$b"; printf 'Three? [y/N] '; read c; echo; stty -echo; printf 'Password: '; read p; stty echo; echo "p=${#p}"; read x`)
 	asked := h.until(id, protocol.RunPermissionRequested, "One?")
@@ -384,7 +384,7 @@ func TestPrompts(t *testing.T) {
 // TestRestarts restarts hostd at random moments. Each byte of output must be reported once. A run
 // that ends during a restart must be reported, and a run whose holder was killed is lost.
 func TestRestarts(t *testing.T) {
-	h := newHost(t)
+	h := newMachine(t)
 	ctx := context.Background()
 	id := h.start(`for i in $(seq 3); do seq -f "%06.0f-$i" 20000; done`)
 	h.until(id, protocol.RunOutput, "000100-1")
@@ -437,7 +437,7 @@ func TestRestarts(t *testing.T) {
 
 // TestSpec checks the errors for invalid run specifications.
 func TestSpec(t *testing.T) {
-	h := newHost(t)
+	h := newMachine(t)
 	outside := t.TempDir()
 	link := filepath.Join(h.root, "link")
 	if err := os.Symlink(outside, link); err != nil {
@@ -486,7 +486,7 @@ func TestSpec(t *testing.T) {
 // has all its events and it has either expired or exceeds the maximum number. Then its files are
 // removed. A run with followers remains.
 func TestEnded(t *testing.T) {
-	h := newHost(t)
+	h := newMachine(t)
 	ctx := context.Background()
 	listed := func() (all []string) {
 		for _, r := range h.List() {
@@ -559,7 +559,7 @@ func TestEnded(t *testing.T) {
 // chosen key is typed with its suffix and recorded as the answer.
 func TestMenus(t *testing.T) {
 	ctx := context.Background()
-	h := newHost(t)
+	h := newMachine(t)
 	id := h.start(`printf '1) red\n2) blue\n3) none\nSelect 1-3: '; read x; echo got=$x`)
 	asked := h.waitForEvent(id, protocol.RunPermissionRequested, "Select 1-3")
 	if !strings.Contains(string(asked.Data), `"approve_text":"\n"`) || !strings.Contains(string(asked.Data), `{"value":"2","label":"2. blue","description":"types 2⏎"}`) || strings.Count(string(asked.Data), `"value":`) != 3 {

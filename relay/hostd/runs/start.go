@@ -147,11 +147,11 @@ func (m *Manager) resolveCwd(dir string) (string, error) {
 			return real, nil
 		}
 	}
-	return "", approvals.Errorf(protocol.Code(protocol.OutOfScope), "cwd %s is not below a root of this host (%s): add one with hostd --root", dir, strings.Join(m.o.Roots, ", "))
+	return "", approvals.Errorf(protocol.Code(protocol.OutOfScope), "cwd %s is not below a root of this machine (%s): add one with hostd --root", dir, strings.Join(m.o.Roots, ", "))
 }
 
 // withheldEnv lists the variables of hostd that runs do not receive. With them a run could act as
-// the host or read the relay's database.
+// the machine or read the relay's database.
 var withheldEnv = []string{"HOST_TOKEN", "HOST_ID", "DATABASE_URL", "ADMIN_PASSWORD_HASH", "ADMIN_USERNAME", "CONCERTO_RELAY_SOCK", "RELAY_RUN_ID", "RELAY_TOOL", "RELAY_CWD", "RELAY_HOSTD_SOCK", "TERM", "PWD", "COLUMNS", "LINES"}
 
 func (m *Manager) environ(id, tool, cwd string) []string {
@@ -196,7 +196,7 @@ func (m *Manager) lookPath(name string, spec *ptyholder.Spec) (string, error) {
 		}
 		return path, nil
 	}
-	return "", approvals.Errorf(protocol.Code(protocol.MissingDependency), "%s is not installed on this host, or not in hostd's PATH", name)
+	return "", approvals.Errorf(protocol.Code(protocol.MissingDependency), "%s is not installed on this machine, or not in hostd's PATH", name)
 }
 
 func pathVar(env []string) string {

@@ -40,7 +40,7 @@ func (b *StartRequest) check() error {
 	if b.Tool == "" {
 		return nil // Manager.Start reports the missing command
 	}
-	s := protocol.StartRun{RequestID: newID(), HostID: "local", Tool: b.Tool, Cmd: b.Cmd, Title: b.Title}
+	s := protocol.StartRun{RequestID: newID(), MachineID: "local", Tool: b.Tool, Cmd: b.Cmd, Title: b.Title}
 	if b.Cwd != nil {
 		s.Cwd = *b.Cwd
 	}
@@ -51,7 +51,7 @@ func (b *StartRequest) check() error {
 	if err != nil {
 		return err
 	}
-	if refused := protocol.Check(&protocol.Envelope{Type: "rpc.run.start", Data: text}); refused != nil {
+	if refused := protocol.Check(&protocol.Envelope{Type: protocol.RPCStartRun, Data: text}); refused != nil {
 		return approvals.Errorf(refused.Code, "%s", refused.Why)
 	}
 	return nil
@@ -263,15 +263,15 @@ func (a *API) decide(w http.ResponseWriter, q *http.Request) error {
 		return err
 	}
 	made, _ := a.o.Approvals.Outcome(q.PathValue("run"), q.PathValue("request"))
-	writeJSON(w, http.StatusOK, DecideResponse{State: "applied", Decision: made.Decision, Answer: made.Value})
+	writeJSON(w, http.StatusOK, DecideResponse{State: protocol.InputApplied, Decision: made.Decision, Answer: made.Value})
 	return nil
 }
 
 // DecideResponse is the response to a decision. It contains the decision as it is recorded.
 type DecideResponse struct {
-	State    string          `json:"state"`
-	Decision string          `json:"decision,omitempty"`
-	Answer   json.RawMessage `json:"answer,omitempty"`
+	State    protocol.InputState `json:"state"`
+	Decision string              `json:"decision,omitempty"`
+	Answer   json.RawMessage     `json:"answer,omitempty"`
 }
 
 // rpcHandler returns a handler that performs an RPC. The data of the RPC consists of the members of

@@ -25,7 +25,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// RPC performs the RPCs that apps can send to a host.
+// RPC performs the RPCs that apps can send to a machine.
 type RPC interface {
 	PerformLocal(ctx context.Context, e *protocol.Envelope) protocol.Response
 }
@@ -110,13 +110,13 @@ var routes = []route{
 	{"POST /runs/{run}/keys", "keys", (*API).keys},
 	{"POST /runs/{run}/stop", "stop", (*API).stop},
 	{"POST /runs/{run}/resize", "", (*API).resize},
-	{"GET /runs/{run}/fs/read", "", rpcHandler("rpc.fs.read")},
-	{"GET /runs/{run}/fs/search", "", rpcHandler("rpc.fs.search")},
-	{"GET /runs/{run}/fs/list", "", rpcHandler("rpc.fs.list")},
-	{"POST /runs/{run}/fs/write", "", rpcHandler("rpc.fs.write")},
-	{"GET /runs/{run}/git/status", "", rpcHandler("rpc.git.status")},
-	{"GET /runs/{run}/git/diff", "", rpcHandler("rpc.git.diff")},
-	{"POST /runs/{run}/bash", "", rpcHandler("rpc.bash")},
+	{"GET /runs/{run}/fs/read", "", rpcHandler(protocol.RPCReadFile)},
+	{"GET /runs/{run}/fs/search", "", rpcHandler(protocol.RPCSearch)},
+	{"GET /runs/{run}/fs/list", "", rpcHandler(protocol.RPCListDir)},
+	{"POST /runs/{run}/fs/write", "", rpcHandler(protocol.RPCWriteFile)},
+	{"GET /runs/{run}/git/status", "", rpcHandler(protocol.RPCGitStatus)},
+	{"GET /runs/{run}/git/diff", "", rpcHandler(protocol.RPCGitDiff)},
+	{"POST /runs/{run}/bash", "", rpcHandler(protocol.RPCBash)},
 }
 
 // CheckFree returns an error if another hostd serves the socket at path.

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/concerto-lang/concerto/internal/testkit/powercut"
 	"github.com/concerto-lang/concerto/relay/hostd/spool"
-	"github.com/concerto-lang/concerto/relay/powercut"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 

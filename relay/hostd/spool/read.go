@@ -15,7 +15,7 @@ import (
 // load reads the state of the runs. Before that, it deletes the oldest runs that have ended and are
 // completely acknowledged, so that no more remain than a server remembers.
 func (s *Spool) load(ctx context.Context) error {
-	_, err := s.writeDB.ExecContext(ctx, `DELETE FROM runs WHERE n IN (SELECT n FROM runs WHERE ended AND acked >= last ORDER BY n DESC LIMIT -1 OFFSET ?)`, protocol.MaxRunsOfHost)
+	_, err := s.writeDB.ExecContext(ctx, `DELETE FROM runs WHERE n IN (SELECT n FROM runs WHERE ended AND acked >= last ORDER BY n DESC LIMIT -1 OFFSET ?)`, protocol.MaxRunsOfMachine)
 	if err != nil {
 		return err
 	}
@@ -75,8 +75,8 @@ func (r *run) describe(id string) Run {
 	return out
 }
 
-// Next returns at most n events of a run after a sequence number. The envelopes lack only the host
-// id.
+// Next returns at most n events of a run after a sequence number. The envelopes lack only the
+// machine id.
 func (s *Spool) Next(ctx context.Context, id string, after int64, n int) ([]protocol.Envelope, error) {
 	run, acked, until := s.startRead(id)
 	after = max(after, acked) // acknowledged events may not be deleted yet

@@ -1,4 +1,4 @@
-// Package spool stores the events that a host must send to the relay's server, until the server
+// Package spool stores the events that a machine must send to the relay's server, until the server
 // acknowledges them (spec/relay.md). One SQLite file contains all runs of a hostd.
 //
 // The spool numbers each event and commits it before any other part of hostd can read it. A Change

@@ -14,8 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/concerto-lang/concerto/internal/testkit/powercut"
 	"github.com/concerto-lang/concerto/relay/hostd/spool"
-	"github.com/concerto-lang/concerto/relay/powercut"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
@@ -276,7 +276,7 @@ func TestDiskFull(t *testing.T) {
 	})
 }
 
-// TestLostSpool checks that the loss of a spool, by the host or by the server, leaves a gap, and
+// TestLostSpool checks that the loss of a spool, by the machine or by the server, leaves a gap, and
 // that no sequence number is used twice.
 func TestLostSpool(t *testing.T) {
 	resume := func(s *spool.Spool, run string, has int64) (after int64, first string) {

@@ -25,7 +25,7 @@ func (s *Scope) run(ctx context.Context, most int, env []string, name string, ar
 	environ = append(environ, env...)
 	path, err := procgroup.Find(name, s.dir, environ)
 	if err != nil {
-		return nil, errorf(protocol.MissingDependency, "%s is not installed on the host: install %s", name, packageOf(name))
+		return nil, errorf(protocol.MissingDependency, "%s is not installed on the machine: install %s", name, packageOf(name))
 	}
 	p, err := procgroup.Start(procgroup.Command{Path: path, Args: args, Env: environ, Dir: s.dir})
 	if err != nil {

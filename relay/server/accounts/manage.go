@@ -131,39 +131,39 @@ func (p *API) removeUser(w http.ResponseWriter, r *http.Request, id *auth.Identi
 	noContent(w)
 }
 
-func (p *API) removeHost(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
-	host := r.PathValue("id")
-	rec := id.Record("host_removed", "", map[string]any{"host": host}, nil)
-	err := p.c.Store.RemoveHost(r.Context(), host, p.now(), rec)
+func (p *API) removeMachine(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
+	machine := r.PathValue("id")
+	rec := id.Record("host_removed", "", map[string]any{"host": machine}, nil)
+	err := p.c.Store.RemoveMachine(r.Context(), machine, p.now(), rec)
 	if errors.Is(err, store.ErrUnknown) {
-		err = httpguard.Refused(protocol.UnknownHost, "there is no host %q", host)
+		err = httpguard.Refused(protocol.UnknownMachine, "there is no machine %q", machine)
 	}
 	if err != nil {
 		p.c.Auth.Fail(w, err)
 		return
 	}
-	if p.c.HostRemoved != nil {
-		p.c.HostRemoved(host)
+	if p.c.MachineRemoved != nil {
+		p.c.MachineRemoved(machine)
 	}
 	noContent(w)
 }
 
-func (p *API) nameHost(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
+func (p *API) nameMachine(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
 	var in struct {
 		Name string `json:"name"`
 	}
-	host := r.PathValue("id")
+	machine := r.PathValue("id")
 	err := auth.Body(w, r, &in)
 	switch {
 	case err != nil:
 	case !auth.IsHostName(in.Name):
 		err = httpguard.Refused(protocol.BadMessage, "name must have 1 to 64 bytes without control characters")
 	default:
-		rec := id.Record("host_renamed", "", map[string]any{"host": host}, map[string]any{"name": in.Name})
-		err = p.c.Store.NameHost(r.Context(), host, in.Name, false, p.now(), rec)
+		rec := id.Record("host_renamed", "", map[string]any{"host": machine}, map[string]any{"name": in.Name})
+		err = p.c.Store.NameMachine(r.Context(), machine, in.Name, false, p.now(), rec)
 	}
 	if errors.Is(err, store.ErrUnknown) {
-		err = httpguard.Refused(protocol.UnknownHost, "there is no host %q", host)
+		err = httpguard.Refused(protocol.UnknownMachine, "there is no machine %q", machine)
 	}
 	if err != nil {
 		p.c.Auth.Fail(w, err)

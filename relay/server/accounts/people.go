@@ -1,5 +1,5 @@
 // Package accounts serves the accounts API of the relay's server: login and logout, tickets,
-// tokens, users, removal of hosts, the audit log and metrics. It also removes old runs.
+// tokens, users, removal of machines, the audit log and metrics. It also removes old runs.
 package accounts
 
 import (
@@ -19,8 +19,8 @@ type Config struct {
 	Guard *httpguard.Guard
 	Now   func() time.Time
 	Log   *slog.Logger
-	// HostRemoved closes the connection of a removed host; may be nil.
-	HostRemoved func(id string)
+	// MachineRemoved closes the connection of a removed machine; may be nil.
+	MachineRemoved func(id string)
 	// Figures returns the metrics of the server by name; may be nil.
 	Figures func() map[string]float64
 }
@@ -59,8 +59,8 @@ func (p *API) Routes() []auth.Route {
 		{Method: "POST", Path: "/users", Right: auth.ManageUsers, Handle: p.putUser},
 		{Method: "GET", Path: "/users", Right: auth.ManageUsers, Handle: p.users},
 		{Method: "DELETE", Path: "/users/{name}", Right: auth.ManageUsers, Handle: p.removeUser},
-		{Method: "POST", Path: "/hosts/{id}", Right: auth.ManageHosts, Handle: p.nameHost},
-		{Method: "DELETE", Path: "/hosts/{id}", Right: auth.ManageHosts, Handle: p.removeHost},
+		{Method: "POST", Path: "/hosts/{id}", Right: auth.ManageMachines, Handle: p.nameMachine},
+		{Method: "DELETE", Path: "/hosts/{id}", Right: auth.ManageMachines, Handle: p.removeMachine},
 		{Method: "GET", Path: "/audit", Right: auth.ReadAudit, Handle: p.audit},
 		{Method: "GET", Path: "/metrics", Right: auth.ReadMetrics, Handle: p.metrics},
 	}

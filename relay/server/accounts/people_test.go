@@ -45,7 +45,7 @@ func begin(t *testing.T) *fixture {
 	g := httpguard.New(httpguard.Config{Loopback: true})
 	a := auth.New(auth.Config{Store: s, Guard: g, TOFU: auth.TOFULoopback, URLToken: true})
 	f := &fixture{T: t, store: s, auth: a}
-	f.API = accounts.New(accounts.Config{Store: s, Auth: a, Guard: g, HostRemoved: func(id string) { f.removed = append(f.removed, id) }, Figures: func() map[string]float64 { return map[string]float64{"relay_sockets{kind=\"app\"}": 2} }})
+	f.API = accounts.New(accounts.Config{Store: s, Auth: a, Guard: g, MachineRemoved: func(id string) { f.removed = append(f.removed, id) }, Figures: func() map[string]float64 { return map[string]float64{"relay_sockets{kind=\"app\"}": 2} }})
 	mux := http.NewServeMux()
 	for _, row := range f.Routes() {
 		mux.Handle(row.Method+" "+row.Path, a.Serve(row))
@@ -204,19 +204,19 @@ func TestOwnerManagesUsers(t *testing.T) {
 	f.ask("DELETE", "/users/bob", f.owner, "").refused(f, 404, "unknown_user", "bob")
 	f.ask("DELETE", "/users/ann", f.owner, "").refused(f, 409, "last_owner", "another")
 
-	if err := f.auth.Host(ctx, "host_a", "t", &http.Request{RemoteAddr: "127.0.0.1:1", Header: http.Header{}}); err != nil {
+	if err := f.auth.Machine(ctx, "host_a", "t", &http.Request{RemoteAddr: "127.0.0.1:1", Header: http.Header{}}); err != nil {
 		t.Fatal(err)
 	}
 	f.ask("POST", "/hosts/host_a", f.owner, `{"name":"Ann's desk"}`).expect(f, 204, nil)
-	if h, err := f.store.Host(t.Context(), "host_a"); err != nil || h.Name != "Ann's desk" {
-		t.Errorf("host = %+v, %v; want it renamed", h, err)
+	if h, err := f.store.Machine(t.Context(), "host_a"); err != nil || h.Name != "Ann's desk" {
+		t.Errorf("machine = %+v, %v; want it renamed", h, err)
 	}
 	f.ask("POST", "/hosts/host_a", f.owner, `{"name":"\u0000"}`).refused(f, 400, "bad_message", "control characters")
 	f.ask("POST", "/hosts/host_z", f.owner, `{"name":"z"}`).refused(f, 404, "unknown_host", "host_z")
 	f.ask("DELETE", "/hosts/host_a", f.owner, "").expect(f, 204, nil)
 	f.ask("DELETE", "/hosts/host_a", f.owner, "").refused(f, 404, "unknown_host", "host_a")
 	if !slices.Equal(f.removed, []string{"host_a"}) {
-		t.Errorf("hosts whose connections were closed = %v, want host_a", f.removed)
+		t.Errorf("machines whose connections were closed = %v, want host_a", f.removed)
 	}
 
 	log := f.ask("GET", "/audit", f.owner, "")
@@ -304,16 +304,16 @@ func TestTable(t *testing.T) {
 // TestForget removes the events of runs that ended long ago. The audit log must record the removal.
 func TestForget(t *testing.T) {
 	f := begin(t)
-	if _, err := f.store.AddHost(ctx, store.Host{ID: "host_a", TokenHash: "t"}); err != nil {
+	if _, err := f.store.AddMachine(ctx, store.Machine{ID: "host_a", TokenHash: "t"}); err != nil {
 		t.Fatal(err)
 	}
-	gen, err := f.store.TakeOver(ctx, store.Takeover{Host: "host_a", At: 1})
+	gen, err := f.store.TakeOver(ctx, store.Takeover{Machine: "host_a", At: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	at := time.Now().UnixMilli()
 	event := func(run string, seq int64, typ, data string, age time.Duration) store.Incoming {
-		return store.Incoming{HostID: "host_a", Gen: gen, At: at - age.Milliseconds(), Envelope: &protocol.Envelope{Type: typ, TS: "2025-01-01T00:00:00Z", RunID: run, Seq: seq, Data: json.RawMessage(data)}}
+		return store.Incoming{MachineID: "host_a", Gen: gen, At: at - age.Milliseconds(), Envelope: &protocol.Envelope{Type: typ, TS: "2025-01-01T00:00:00Z", RunID: run, Seq: seq, Data: json.RawMessage(data)}}
 	}
 	const start = `{"tool":"codex","cwd":"/w","command":"codex"}`
 	var all []store.Incoming

@@ -1,6 +1,6 @@
 // Package auth authenticates requests to the relay's server and defines permissions: users with
 // passwords, sessions and tokens with roles, tickets for WebSocket connections of browsers, and
-// hosts, which are known by their first token or a key.
+// machines, which are known by their first token or a key.
 //
 // Credentials are looked up in the store for each request, so a revocation takes effect at once;
 // Watch reports it to open connections. Secrets are stored as hashes.

@@ -171,7 +171,7 @@ func TestCredentials(t *testing.T) {
 
 	tid, access := f.token("ann", auth.NewToken{Name: "ci", Role: auth.Operator, Runs: []string{"run_a", "b*"}})
 	got := who(request("POST", "/", "Authorization", "bearer "+access))
-	if got.Role != auth.Operator || got.ID != tid || !got.Sees("run_a") || !got.Sees("b1") || got.Sees("run_b") || got.May(auth.AskHost) || !got.May(auth.Input) {
+	if got.Role != auth.Operator || got.ID != tid || !got.Sees("run_a") || !got.Sees("b1") || got.Sees("run_b") || got.May(auth.AskMachine) || !got.May(auth.Input) {
 		t.Errorf("identity of the restricted token = %+v, want an operator who sees only run_a and b*", got)
 	}
 	if got := who(request("GET", "/ws/app?token="+access, "Upgrade", "websocket")); got.ID != tid {
@@ -331,16 +331,16 @@ func TestWatchersAreNotified(t *testing.T) {
 	<-watch(was)
 }
 
-// TestHosts checks which unknown hosts may connect. A known host must use the token with which it
-// first connected.
-func TestHosts(t *testing.T) {
+// TestMachines checks which unknown machines may connect. A known machine must use the token with
+// which it first connected.
+func TestMachines(t *testing.T) {
 	public, _ := url.Parse("https://relay.example")
 	for _, c := range []struct {
 		tofu      auth.TOFU
 		public    *url.URL
 		from      string
 		forwarded string
-		why       string // why an unknown host is refused; "" if it is accepted
+		why       string // why an unknown machine is refused; "" if it is accepted
 	}{
 		{auth.TOFULoopback, nil, "127.0.0.1:1", "", ""},
 		{auth.TOFULoopback, nil, "[::1]:1", "", ""},
@@ -357,11 +357,11 @@ func TestHosts(t *testing.T) {
 		if c.forwarded != "" {
 			r.Header.Set(c.forwarded, "x")
 		}
-		err := f.Host(ctx, "host_a", "secret", r)
+		err := f.Machine(ctx, "host_a", "secret", r)
 		if c.why != "" {
 			refused(t, err, protocol.Unauthorized, c.why)
-			if err := f.Host(ctx, "host_b", "secret", r); err == nil {
-				t.Error("a second token of the host was accepted")
+			if err := f.Machine(ctx, "host_b", "secret", r); err == nil {
+				t.Error("a second token of the machine was accepted")
 			}
 			if got := strings.Join(f.kinds(), " "); got != "host_refused" {
 				t.Errorf("kinds in the audit log = %s, want host_refused", got)
@@ -369,22 +369,22 @@ func TestHosts(t *testing.T) {
 			continue
 		}
 		if err != nil {
-			t.Errorf("%+v: the host was refused: %v", c, err)
+			t.Errorf("%+v: the machine was refused: %v", c, err)
 		}
 		for range 2 {
-			if err := f.Host(ctx, "host_a", "secret", r); err != nil {
+			if err := f.Machine(ctx, "host_a", "secret", r); err != nil {
 				t.Error(err)
 			}
-			refused(t, f.Host(ctx, "host_a", "other", r), protocol.Unauthorized, "token differs from the one this host first used")
-			refused(t, f.Host(ctx, "host_a", "", r), protocol.Unauthorized, "missing host token")
-			refused(t, f.Host(ctx, "../x", "t", r), protocol.BadMessage, "host_id")
+			refused(t, f.Machine(ctx, "host_a", "other", r), protocol.Unauthorized, "token differs from the one this machine first used")
+			refused(t, f.Machine(ctx, "host_a", "", r), protocol.Unauthorized, "missing machine token")
+			refused(t, f.Machine(ctx, "../x", "t", r), protocol.BadMessage, "host_id")
 		}
 		if got := strings.Join(f.kinds(), " "); got != "host_tofu host_refused" {
 			t.Errorf("kinds in the audit log = %s, want host_tofu host_refused", got)
 		}
-		h, err := f.store.Host(ctx, "host_a")
+		h, err := f.store.Machine(ctx, "host_a")
 		if err != nil || strings.Contains(h.TokenHash, "secret") || len(h.TokenHash) != 64 {
-			t.Errorf("stored host = %+v, %v; want only the hash of the token", h, err)
+			t.Errorf("stored machine = %+v, %v; want only the hash of the token", h, err)
 		}
 	}
 }
@@ -426,9 +426,9 @@ func TestRights(t *testing.T) {
 		"narrow": {Role: auth.Owner, Runs: []string{"r*"}}, "broken": {Role: "king"},
 	}
 	may := map[auth.Right]string{
-		auth.Open: "broken narrow none operator owner viewer", auth.Self: "narrow operator owner viewer", auth.Read: "narrow operator owner viewer", auth.ReadHosts: "operator owner viewer",
-		auth.Input: "narrow operator owner", auth.Decide: "narrow operator owner", auth.Stop: "narrow operator owner", auth.AskRun: "narrow operator owner", auth.AskHost: "operator owner",
-		auth.ManageTokens: "owner", auth.ManageUsers: "owner", auth.ManageHosts: "owner", auth.ReadAudit: "owner", auth.ReadMetrics: "owner",
+		auth.Open: "broken narrow none operator owner viewer", auth.Self: "narrow operator owner viewer", auth.Read: "narrow operator owner viewer", auth.ReadMachines: "operator owner viewer",
+		auth.Input: "narrow operator owner", auth.Decide: "narrow operator owner", auth.Stop: "narrow operator owner", auth.AskRun: "narrow operator owner", auth.AskMachine: "operator owner",
+		auth.ManageTokens: "owner", auth.ManageUsers: "owner", auth.ManageMachines: "owner", auth.ReadAudit: "owner", auth.ReadMetrics: "owner",
 	}
 	for _, row := range auth.Rights {
 		var got []string

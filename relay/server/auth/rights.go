@@ -33,20 +33,20 @@ type Right string
 
 // The rights.
 const (
-	Open         Right = "open" // requires no credentials
-	Self         Right = "self" // requires any credentials; for routes about the caller's own credentials
-	Read         Right = "read"
-	ReadHosts    Right = "read hosts"
-	Input        Right = "input"
-	Decide       Right = "decide"
-	Stop         Right = "stop"
-	AskRun       Right = "ask a run's host"
-	AskHost      Right = "ask a host"
-	ManageTokens Right = "tokens"
-	ManageUsers  Right = "users"
-	ManageHosts  Right = "hosts"
-	ReadAudit    Right = "audit"
-	ReadMetrics  Right = "metrics"
+	Open           Right = "open" // requires no credentials
+	Self           Right = "self" // requires any credentials; for routes about the caller's own credentials
+	Read           Right = "read"
+	ReadMachines   Right = "read machines"
+	Input          Right = "input"
+	Decide         Right = "decide"
+	Stop           Right = "stop"
+	AskRun         Right = "ask a run's machine"
+	AskMachine     Right = "ask a machine"
+	ManageTokens   Right = "tokens"
+	ManageUsers    Right = "users"
+	ManageMachines Right = "hosts"
+	ReadAudit      Right = "audit"
+	ReadMetrics    Right = "metrics"
 )
 
 // RightInfo describes a right.
@@ -65,15 +65,15 @@ var Rights = []RightInfo{
 	{Open, "", false, "", "health, and logging in"},
 	{Self, Viewer, false, "", "who one is, tickets, logging out"},
 	{Read, Viewer, false, "", "runs, their events, messages and requests"},
-	{ReadHosts, Viewer, true, "", "which hosts there are"},
+	{ReadMachines, Viewer, true, "", "which machines there are"},
 	{Input, Operator, false, "input", "writing to a run, and the size of its terminal"},
 	{Decide, Operator, false, "decision", "approving, denying, answering"},
 	{Stop, Operator, false, "stop", "ending a run"},
 	{AskRun, Operator, false, "rpc", "files, git and commands in a run's directory"},
-	{AskHost, Operator, true, "rpc", "starting runs, and asking a host about itself"},
+	{AskMachine, Operator, true, "rpc", "starting runs, and asking a machine about itself"},
 	{ManageTokens, Owner, true, "token_created", "tokens of all"},
 	{ManageUsers, Owner, true, "user_changed", "users"},
-	{ManageHosts, Owner, true, "host_removed", "pairing and removing hosts"},
+	{ManageMachines, Owner, true, "host_removed", "pairing and removing machines"},
 	{ReadAudit, Owner, true, "", "the audit log"},
 	{ReadMetrics, Owner, true, "", "figures of the server"},
 }
@@ -92,7 +92,7 @@ var commands = map[string]Right{
 	protocol.RunSendInput: Input, protocol.RunSendKeys: Input, protocol.RunResize: Input,
 	protocol.RunStop: Stop, protocol.RunApprove: Decide, protocol.RunDeny: Decide,
 	protocol.RunSubscribe: Read, protocol.RunUnsubscribe: Read, protocol.Hello: Self,
-	"rpc.runs.list": AskHost, "rpc.run.stop": Stop,
+	protocol.RPCListRuns: AskMachine, protocol.RPCStopRun: Stop,
 }
 
 // OfMessage returns the right that an app needs to send a type of message. The second result is
@@ -105,8 +105,8 @@ func OfMessage(typ string) (Right, bool) {
 	switch {
 	case row == nil || row.Kind != protocol.RPC:
 		return "", false
-	case row.OfHost:
-		return AskHost, true
+	case row.OfMachine:
+		return AskMachine, true
 	}
 	return AskRun, true
 }

@@ -1,5 +1,5 @@
 // Package pair registers machines with the relay's server by their keys: a machine posts its key
-// and shows a code, an owner compares the fingerprint and confirms the code, and then the host
+// and shows a code, an owner compares the fingerprint and confirms the code, and then the machine
 // connects by its key.
 package pair
 
@@ -31,8 +31,8 @@ type Config struct {
 	Guard *httpguard.Guard
 	Now   func() time.Time
 	Log   *slog.Logger
-	// Paired closes the connection that the paired host has opened with its token; may be nil.
-	Paired func(host string)
+	// Paired closes the connection that the paired machine has opened with its token; may be nil.
+	Paired func(machine string)
 }
 
 // API serves pairing. It is safe for concurrent use.
@@ -67,8 +67,8 @@ func (p *API) Routes() []auth.Route {
 	return []auth.Route{
 		{Method: "POST", Path: "/pair/start", Right: auth.Open, Handle: p.start},
 		{Method: "GET", Path: "/pair/{id}", Right: auth.Open, Handle: p.poll},
-		{Method: "POST", Path: "/pair/look", Right: auth.ManageHosts, Handle: p.describePairing},
-		{Method: "POST", Path: "/pair/confirm", Right: auth.ManageHosts, Handle: p.confirm},
+		{Method: "POST", Path: "/pair/look", Right: auth.ManageMachines, Handle: p.describePairing},
+		{Method: "POST", Path: "/pair/confirm", Right: auth.ManageMachines, Handle: p.confirm},
 	}
 }
 
@@ -103,10 +103,10 @@ func hashOf(code string) (hash string, ok bool) {
 
 // startRequest is the body of a request that starts a pairing.
 type startRequest struct {
-	PublicKey string `json:"public_key"`
-	Name      string `json:"name"`
-	HostID    string `json:"host_id"`    // id of an existing host that this machine is; "" for a new host
-	HostToken string `json:"host_token"` // token of the existing host; may also be in the header Authorization
+	PublicKey    string `json:"public_key"`
+	Name         string `json:"name"`
+	MachineID    string `json:"host_id"`    // id under which the server knows this machine; "" if it does not
+	MachineToken string `json:"host_token"` // token of the existing machine; may also be in the header Authorization
 }
 
 const maxName = 64
@@ -119,7 +119,7 @@ func (q *startRequest) check() (ed25519.PublicKey, error) {
 		return nil, httpguard.Refused(protocol.BadMessage, "public_key: %v", err)
 	case q.Name == "" || len(q.Name) > maxName || strings.ContainsFunc(q.Name, func(c rune) bool { return c < ' ' || c == 0x7f }):
 		return nil, httpguard.Refused(protocol.BadMessage, "name must have 1 to %d bytes", maxName)
-	case q.HostID != "" && !protocol.IsID(q.HostID):
+	case q.MachineID != "" && !protocol.IsID(q.MachineID):
 		return nil, httpguard.Refused(protocol.BadMessage, "host_id must be 1 to 64 of letters, digits, _ and -")
 	}
 	return key, nil
@@ -135,8 +135,8 @@ func (p *API) start(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
 	if err == nil {
 		_, err = q.check()
 	}
-	if _, token := auth.HostCredentials(r); q.HostToken == "" {
-		q.HostToken = token
+	if _, token := auth.MachineCredentials(r); q.MachineToken == "" {
+		q.MachineToken = token
 	}
 	var code, id string
 	if err == nil {
@@ -156,9 +156,9 @@ func (p *API) start(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
 
 // add stores a pairing with a new code that no other open pairing has.
 func (p *API) add(ctx context.Context, q startRequest, place string) (code, id string, err error) {
-	one := store.Pairing{PublicKey: q.PublicKey, Name: q.Name, Asked: q.HostID, Address: place, Expires: p.now() + protocol.PairingTTL.Milliseconds()}
-	if q.HostID != "" && q.HostToken != "" {
-		one.TokenHash = hexsum.SHA256(q.HostToken)
+	one := store.Pairing{PublicKey: q.PublicKey, Name: q.Name, Asked: q.MachineID, Address: place, Expires: p.now() + protocol.PairingTTL.Milliseconds()}
+	if q.MachineID != "" && q.MachineToken != "" {
+		one.TokenHash = hexsum.SHA256(q.MachineToken)
 	}
 	for range 10 {
 		code, one.ID = newCode(), "p_"+rand.Text()
@@ -179,7 +179,7 @@ func (p *API) poll(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
 	if errors.Is(err, store.ErrUnknown) {
 		err = unknown("unknown pairing: start again")
 	}
-	if err == nil && one.HostID == "" && one.Expires <= p.now() {
+	if err == nil && one.MachineID == "" && one.Expires <= p.now() {
 		err = httpguard.Refused(protocol.Expired, "the pairing was not confirmed in time: start again")
 	}
 	var server ed25519.PrivateKey
@@ -191,8 +191,8 @@ func (p *API) poll(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
 		return
 	}
 	out := map[string]any{"state": "waiting"}
-	if one.HostID != "" {
-		out = map[string]any{"state": "confirmed", "host_id": one.HostID, "server_key": protocol.KeyText(server.Public().(ed25519.PublicKey))}
+	if one.MachineID != "" {
+		out = map[string]any{"state": "confirmed", "host_id": one.MachineID, "server_key": protocol.KeyText(server.Public().(ed25519.PublicKey))}
 	}
 	httpguard.Answer(w, http.StatusOK, out)
 }
@@ -258,26 +258,26 @@ func fingerprint(one *store.Pairing) string {
 
 func (p *API) confirm(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
 	hash, right, err := p.code(w, r, id)
-	var host string
+	var machine string
 	if err == nil {
-		host, err = confirm(r.Context(), p.c.Store, id.Actor(), hash, p.now())
+		machine, err = confirm(r.Context(), p.c.Store, id.Actor(), hash, p.now())
 	}
 	if err != nil {
 		p.c.Auth.Fail(w, err)
 		return
 	}
 	right()
-	p.c.Log.Info("a host was paired", "host", host, "by", id.Name)
+	p.c.Log.Info("a machine was paired", "machine", machine, "by", id.Name)
 	if p.c.Paired != nil {
-		p.c.Paired(host)
+		p.c.Paired(machine)
 	}
-	httpguard.Answer(w, http.StatusOK, map[string]string{"host_id": host})
+	httpguard.Answer(w, http.StatusOK, map[string]string{"host_id": machine})
 }
 
-// confirm registers the machine with this code as a host with its key.
-func confirm(ctx context.Context, s *store.Store, by audit.Actor, hash string, at int64) (host string, err error) {
+// confirm registers the machine that shows this code, with its key.
+func confirm(ctx context.Context, s *store.Store, by audit.Actor, hash string, at int64) (machine string, err error) {
 	one, err := s.ConfirmPairing(ctx, hash, at, func(one *store.Pairing) audit.Record {
-		return audit.Record{Kind: "host_paired", Actor: by, Subject: object(map[string]string{"host": one.HostID}),
+		return audit.Record{Kind: "host_paired", Actor: by, Subject: object(map[string]string{"host": one.MachineID}),
 			Data: object(map[string]string{"name": one.Name, "fingerprint": fingerprint(one), "address": one.Address})}
 	})
 	switch {
@@ -286,7 +286,7 @@ func confirm(ctx context.Context, s *store.Store, by audit.Actor, hash string, a
 	case err != nil:
 		return "", err
 	}
-	return one.HostID, nil
+	return one.MachineID, nil
 }
 
 // Look returns the name and fingerprint of the machine that shows a code. It is for commands that
@@ -303,9 +303,9 @@ func Look(ctx context.Context, s *store.Store, code string, at int64) (name, pri
 	return one.Name, fingerprint(one), nil
 }
 
-// Confirm confirms the pairing with a code and returns the id of the new host. It is for commands
-// that use the database without a server. at is the current time in Unix ms.
-func Confirm(ctx context.Context, s *store.Store, by audit.Actor, code string, at int64) (host string, err error) {
+// Confirm confirms the pairing with a code and returns the id of the new machine. It is for
+// commands that use the database without a server. at is the current time in Unix ms.
+func Confirm(ctx context.Context, s *store.Store, by audit.Actor, code string, at int64) (machine string, err error) {
 	hash, ok := hashOf(code)
 	if !ok {
 		return "", errNoCode

@@ -53,8 +53,8 @@ func begin(t *testing.T) *fixture {
 	g := httpguard.New(httpguard.Config{Loopback: true})
 	a := auth.New(auth.Config{Store: s, Guard: g, TOFU: auth.TOFULoopback, Now: f.clock.Now})
 	var r *server.Server
-	closes := func(why string) func(string) { return func(id string) { r.CloseHost(id, why) } }
-	users := accounts.New(accounts.Config{Store: s, Auth: a, Guard: g, Now: f.clock.Now, HostRemoved: closes("removed")})
+	closes := func(why string) func(string) { return func(id string) { r.CloseMachine(id, why) } }
+	users := accounts.New(accounts.Config{Store: s, Auth: a, Guard: g, Now: f.clock.Now, MachineRemoved: closes("removed")})
 	pairs := pair.New(pair.Config{Store: s, Auth: a, Guard: g, Now: f.clock.Now, Paired: closes("paired")})
 	r = server.New(server.Config{Store: s, Auth: a, Clock: f.clock, More: slices.Concat(users.Routes(), pairs.Routes())})
 	web := httptest.NewServer(g.Wrap(r))
@@ -82,7 +82,7 @@ type answer struct {
 	ExpiresIn   int64  `json:"expires_in"`
 	ServerKey   string `json:"server_key"`
 	State       string `json:"state"`
-	HostID      string `json:"host_id"`
+	MachineID   string `json:"host_id"`
 	Name        string `json:"name"`
 	Fingerprint string `json:"fingerprint"`
 	Error       struct{ Code, Message string }
@@ -150,13 +150,13 @@ func (f *fixture) kinds() string {
 // machine is a machine with a key pair.
 type machine struct {
 	ed25519.PrivateKey
-	text, host string // the public key as text; the id of the machine's host
+	text, id string // the public key as text; the id that the server assigns
 }
 
 func newKey(n byte) machine {
 	k := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{n}, ed25519.SeedSize))
 	public := k.Public().(ed25519.PublicKey)
-	return machine{k, protocol.KeyText(public), protocol.HostOfKey(public)}
+	return machine{k, protocol.KeyText(public), protocol.MachineOfKey(public)}
 }
 
 func (f *fixture) start(k machine, more map[string]string) answer {
@@ -171,16 +171,16 @@ func (f *fixture) start(k machine, more map[string]string) answer {
 func (f *fixture) paired(n byte) machine {
 	f.Helper()
 	k := newKey(n)
-	if got := f.do("POST", "/pair/confirm", f.ann, map[string]string{"code": f.start(k, nil).Code}); got.HostID != k.host {
-		f.Fatalf("confirmation = %+v, want the id of the host", got)
+	if got := f.do("POST", "/pair/confirm", f.ann, map[string]string{"code": f.start(k, nil).Code}); got.MachineID != k.id {
+		f.Fatalf("confirmation = %+v, want the id of the machine", got)
 	}
 	return k
 }
 
-// connectByKey connects as a host that authenticates by its key, and returns the challenge.
-func (f *fixture) connectByKey(host string) (*servertest.Peer, protocol.ChallengeData) {
+// connectByKey connects as a machine that authenticates by its key, and returns the challenge.
+func (f *fixture) connectByKey(machine string) (*servertest.Peer, protocol.ChallengeData) {
 	f.Helper()
-	p := servertest.Dial(f.T, f.url+"/ws/host?host_id="+host+"&auth=key")
+	p := servertest.Dial(f.T, f.url+"/ws/host?host_id="+machine+"&auth=key")
 	e := p.Read()
 	d, err := protocol.Decode[protocol.ChallengeData](&e)
 	if err != nil || e.Type != protocol.Challenge {
@@ -191,11 +191,11 @@ func (f *fixture) connectByKey(host string) (*servertest.Peer, protocol.Challeng
 
 const nonce = "b3duLW5vbmNlLW9mLTMyLWJ5dGVzLW9mLXRoZS1ob3N0"
 
-func (k machine) sign(origin, host, server, own string) protocol.ChallengeAnswer {
-	return protocol.ChallengeAnswer{Nonce: own, Signature: protocol.KeyText(ed25519.Sign(k.PrivateKey, []byte("concerto-relay-host-v1\n"+origin+"\n"+host+"\n"+server+"\n"+own)))}
+func (k machine) sign(origin, machine, server, own string) protocol.ChallengeAnswer {
+	return protocol.ChallengeAnswer{Nonce: own, Signature: protocol.KeyText(ed25519.Sign(k.PrivateKey, []byte("concerto-relay-host-v1\n"+origin+"\n"+machine+"\n"+server+"\n"+own)))}
 }
 
-// TestPairingWhileConnecting confirms a pairing while the host connects with its old token. The
+// TestPairingWhileConnecting confirms a pairing while the machine connects with its old token. The
 // server must refuse the connection, or close it when the token is no longer valid.
 func TestPairingWhileConnecting(t *testing.T) {
 	f := begin(t)
@@ -219,7 +219,7 @@ func TestPairingWhileConnecting(t *testing.T) {
 			continue // refused
 		}
 		// A connection that found the first one still registered waits for the hello before it
-		// becomes the host's connection.
+		// becomes the machine's connection.
 		_ = p.Write(websocket.MessageText, hello.Append(nil)) // fails if the server has already closed the connection
 		if code := p.Closed(); code != protocol.CloseUnauthorized {
 			t.Errorf("close code of the connection with the token = %d, want unauthorized", code)
@@ -227,8 +227,8 @@ func TestPairingWhileConnecting(t *testing.T) {
 	}
 }
 
-// TestPairing pairs a machine and sends events as its host. After the pairing the host's token is
-// refused, and after the removal of the host its key is refused too.
+// TestPairing pairs a machine and sends its events. After the pairing the machine's
+// token is refused, and after the removal of the machine its key is refused too.
 func TestPairing(t *testing.T) {
 	f := begin(t)
 	old := servertest.Dial(t, f.url+"/ws/host?host_id=host_a&host_token=t0ken")
@@ -237,18 +237,18 @@ func TestPairing(t *testing.T) {
 	if got.Status != 200 || !regexp.MustCompile(`^[A-Z]{4}-[A-Z]{4}$`).MatchString(got.Code) || strings.ContainsAny(got.Code, "IOLU") || got.ExpiresIn != 600 || got.PairID == "" {
 		t.Fatalf("start of the pairing = %+v, want a code that is valid for 600 s", got)
 	}
-	if poll := f.do("GET", "/pair/"+got.PairID, "", nil); poll.State != "waiting" || poll.HostID != "" {
+	if poll := f.do("GET", "/pair/"+got.PairID, "", nil); poll.State != "waiting" || poll.MachineID != "" {
 		t.Errorf("poll before the confirmation = %+v, want waiting", poll)
 	}
 	if look := f.do("POST", "/pair/look", f.ann, map[string]string{"code": got.Code}); look.Name != "desk" || look.Fingerprint != protocol.Fingerprint(k.Public().(ed25519.PublicKey)) || look.ExpiresIn != 600 {
 		t.Errorf("look = %+v, want the machine's name and fingerprint", look)
 	}
 	code := " " + strings.ToLower(strings.ReplaceAll(got.Code, "-", " "))
-	if made := f.do("POST", "/pair/confirm", f.ann, map[string]string{"code": code}); made.Status != 200 || made.HostID != "host_a" {
+	if made := f.do("POST", "/pair/confirm", f.ann, map[string]string{"code": code}); made.Status != 200 || made.MachineID != "host_a" {
 		t.Fatalf("confirmation = %+v, want 200 for host_a", made)
 	}
 	poll := f.do("GET", "/pair/"+got.PairID, "", nil)
-	if poll.State != "confirmed" || poll.HostID != "host_a" || poll.ServerKey != got.ServerKey || got.ServerKey == "" {
+	if poll.State != "confirmed" || poll.MachineID != "host_a" || poll.ServerKey != got.ServerKey || got.ServerKey == "" {
 		t.Errorf("poll after the confirmation = %+v, want confirmed with the server's key", poll)
 	}
 	if code := old.Closed(); code != protocol.CloseUnauthorized {
@@ -276,21 +276,21 @@ func TestPairing(t *testing.T) {
 	}
 	p.Send(protocol.RunStarted, "run_a", 1, servertest.Started)
 	p.Acked("run_a", 1)
-	var hosts []struct{ ID, Name, Auth string }
-	if err := json.Unmarshal(f.get("/hosts"), &hosts); err != nil {
+	var machines []struct{ ID, Name, Auth string }
+	if err := json.Unmarshal(f.get("/hosts"), &machines); err != nil {
 		t.Fatal(err)
 	}
-	if len(hosts) != 1 || hosts[0].Auth != "key" || hosts[0].Name != "desk" {
-		t.Errorf("hosts = %+v, want desk with auth key", hosts)
+	if len(machines) != 1 || machines[0].Auth != "key" || machines[0].Name != "desk" {
+		t.Errorf("machines = %+v, want desk with auth key", machines)
 	}
 	if got := f.do("DELETE", "/hosts/host_a", f.ann, nil); got.Status != 204 {
-		t.Errorf("removal of the host = %+v, want 204", got)
+		t.Errorf("removal of the machine = %+v, want 204", got)
 	}
 	if code := p.Closed(); code != protocol.CloseUnauthorized {
-		t.Errorf("close code of the removed host = %d, want unauthorized", code)
+		t.Errorf("close code of the removed machine = %d, want unauthorized", code)
 	}
 	if _, status := servertest.TryDial(t, f.url+"/ws/host?host_id=host_a&auth=key"); status != 401 {
-		t.Errorf("status of a connection with the key of a removed host = %d, want 401", status)
+		t.Errorf("status of a connection with the key of a removed machine = %d, want 401", status)
 	}
 	if got := f.kinds(); !strings.HasSuffix(got, "host_tofu host_paired host_refused run_started host_removed host_refused") {
 		t.Error(got)
@@ -301,10 +301,10 @@ func TestPairing(t *testing.T) {
 func TestRefused(t *testing.T) {
 	f := begin(t)
 	k := newKey(1)
-	for _, row := range []struct{ key, name, host string }{
+	for _, row := range []struct{ key, name, machine string }{
 		{"", "desk", ""}, {k.text + "=", "desk", ""}, {k.text[:40], "desk", ""}, {k.text, "", ""}, {k.text, strings.Repeat("x", 65), ""}, {k.text, "a\nb", ""}, {k.text, "desk", "a b"},
 	} {
-		if got := f.do("POST", "/pair/start", "", map[string]string{"public_key": row.key, "name": row.name, "host_id": row.host}); got.Status != 400 || got.Error.Code != "bad_message" {
+		if got := f.do("POST", "/pair/start", "", map[string]string{"public_key": row.key, "name": row.name, "host_id": row.machine}); got.Status != 400 || got.Error.Code != "bad_message" {
 			t.Errorf("start with %v = %+v, want 400 bad_message", row, got)
 		}
 	}
@@ -351,19 +351,19 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestProof sends invalid proofs of a host's key, each on a new connection.
+// TestProof sends invalid proofs of a machine's key, each on a new connection.
 func TestProof(t *testing.T) {
 	f := begin(t)
 	k, other := f.paired(1), f.paired(2)
 	replayed := protocol.ChallengeAnswer{}
 	for name, answer := range map[string]func(c protocol.ChallengeData) any{
-		"another key":        func(c protocol.ChallengeData) any { return other.sign(f.url, k.host, c.Nonce, nonce) },
-		"another host":       func(c protocol.ChallengeData) any { return k.sign(f.url, other.host, c.Nonce, nonce) },
-		"another origin":     func(c protocol.ChallengeData) any { return k.sign("http://relay.example", k.host, c.Nonce, nonce) },
-		"another port":       func(c protocol.ChallengeData) any { return k.sign("http://127.0.0.1:1", k.host, c.Nonce, nonce) },
-		"another nonce":      func(c protocol.ChallengeData) any { return k.sign(f.url, k.host, nonce, nonce) },
-		"the server's nonce": func(c protocol.ChallengeData) any { return k.sign(f.url, k.host, c.Nonce, c.Nonce) },
-		"a short nonce":      func(c protocol.ChallengeData) any { return k.sign(f.url, k.host, c.Nonce, "AAAA") },
+		"another key":        func(c protocol.ChallengeData) any { return other.sign(f.url, k.id, c.Nonce, nonce) },
+		"another machine":    func(c protocol.ChallengeData) any { return k.sign(f.url, other.id, c.Nonce, nonce) },
+		"another origin":     func(c protocol.ChallengeData) any { return k.sign("http://relay.example", k.id, c.Nonce, nonce) },
+		"another port":       func(c protocol.ChallengeData) any { return k.sign("http://127.0.0.1:1", k.id, c.Nonce, nonce) },
+		"another nonce":      func(c protocol.ChallengeData) any { return k.sign(f.url, k.id, nonce, nonce) },
+		"the server's nonce": func(c protocol.ChallengeData) any { return k.sign(f.url, k.id, c.Nonce, c.Nonce) },
+		"a short nonce":      func(c protocol.ChallengeData) any { return k.sign(f.url, k.id, c.Nonce, "AAAA") },
 		"the server's answer": func(c protocol.ChallengeData) any {
 			return protocol.ChallengeAnswer{Nonce: nonce, Signature: c.ServerKey}
 		},
@@ -372,44 +372,44 @@ func TestProof(t *testing.T) {
 		"a replay":     func(protocol.ChallengeData) any { return replayed },
 	} {
 		if replayed.Nonce == "" {
-			p, c := f.connectByKey(k.host)
-			replayed = k.sign(f.url, k.host, c.Nonce, nonce)
+			p, c := f.connectByKey(k.id)
+			replayed = k.sign(f.url, k.id, c.Nonce, nonce)
 			p.Send(protocol.ChallengeResponse, "", 0, replayed)
 			p.Send(protocol.Heartbeat, "", 0, "{}")
 			p.Ping()
 		}
-		p, c := f.connectByKey(k.host)
+		p, c := f.connectByKey(k.id)
 		p.Send(protocol.ChallengeResponse, "", 0, answer(c))
 		if code := p.Closed(); code != protocol.CloseUnauthorized {
 			t.Errorf("%s: close code = %d, want unauthorized", name, code)
 		}
 	}
-	p, _ := f.connectByKey(k.host)
+	p, _ := f.connectByKey(k.id)
 	p.Send(protocol.RunStarted, "run_x", 1, servertest.Started) // sent before the proof
 	if code := p.Closed(); code != protocol.CloseUnauthorized {
 		t.Errorf("close code after an event before the proof = %d, want unauthorized", code)
 	}
 	if _, err := f.store.Run(ctx, "run_x"); err == nil {
-		t.Error("an event of an unauthenticated host was stored")
+		t.Error("an event of an unauthenticated machine was stored")
 	}
-	p, _ = f.connectByKey(k.host) // a connection that sends no frame
+	p, _ = f.connectByKey(k.id) // a connection that sends no frame
 	f.clock.Advance(protocol.ProofTimeout)
 	if code := p.Closed(); code != protocol.CloseUnauthorized {
 		t.Errorf("close code without a proof in time = %d, want unauthorized", code)
 	}
 	if _, status := servertest.TryDial(t, f.url+"/ws/host?host_id=host_none&auth=key"); status != 401 {
-		t.Errorf("status for an unknown host = %d, want 401", status)
+		t.Errorf("status for an unknown machine = %d, want 401", status)
 	}
-	if _, status := servertest.TryDial(t, f.url+"/ws/host?host_id="+k.host+"&auth=hope"); status != 400 {
+	if _, status := servertest.TryDial(t, f.url+"/ws/host?host_id="+k.id+"&auth=hope"); status != 400 {
 		t.Errorf("status for an unknown kind of credentials = %d, want 400", status)
 	}
-	p, c := f.connectByKey(k.host)
+	p, c := f.connectByKey(k.id)
 	at, err := net.ResolveTCPAddr("tcp", strings.TrimPrefix(f.url, "http://"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	// The address has the form of a WebSocket URL.
-	p.Send(protocol.ChallengeResponse, "", 0, k.sign(fmt.Sprintf("ws://127.0.0.1:%d", at.Port), k.host, c.Nonce, nonce))
+	p.Send(protocol.ChallengeResponse, "", 0, k.sign(fmt.Sprintf("ws://127.0.0.1:%d", at.Port), k.id, c.Nonce, nonce))
 	p.Send(protocol.RunStarted, "run_a", 1, servertest.Started)
 	p.Acked("run_a", 1)
 }

@@ -157,8 +157,8 @@ func (f *fixture) subscriptions() int {
 	return len(all)
 }
 
-// host connects a host with protocol 1. It starts the run unless run is "".
-func (f *fixture) host(run string) *servertest.Peer {
+// machine connects a machine with protocol 1. It starts the run unless run is "".
+func (f *fixture) machine(run string) *servertest.Peer {
 	p := servertest.Dial(f.T, f.url+"/ws/host?host_id=host_a&host_token=t0ken")
 	if run != "" {
 		p.Send(protocol.RunStarted, run, 1, servertest.Started)
@@ -203,7 +203,7 @@ func (c *callingContext) Done() <-chan struct{} {
 func TestSubscribedDuringCheck(t *testing.T) {
 	f := beginWith(t, true)
 	f.subscribe("ann", "ann")
-	h := f.host("")
+	h := f.machine("")
 	// The check has connections of its own, because they are locked when they use its context.
 	s, err := sqlite.Open(ctx, filepath.Join(f.dir, "relay.db"))
 	if err != nil {
@@ -245,7 +245,7 @@ func TestSubscribedDuringCheck(t *testing.T) {
 // closed, they receive a withdrawal. The user who started a run receives a message at its end.
 func TestPush(t *testing.T) {
 	f := begin(t)
-	h := f.host("run_a")
+	h := f.machine("run_a")
 	asks(h, "run_a", 2, "q0") // sent before any browser is subscribed
 	h.Acked("run_a", 2)
 	ann, oli, vic := f.subscribe("ann", "ann"), f.subscribe("oli", "oli"), f.subscribe("vic", "vic")
@@ -266,7 +266,7 @@ func TestPush(t *testing.T) {
 		return err == nil && len(all) == 2 && all[1].Sent
 	})
 	f.restart()
-	h = f.host("")
+	h = f.machine("")
 	asks(h, "run_a", 4, "q2")
 	if n, _ := ann.Next(); n.RequestID != "q2" {
 		t.Errorf("first message after a restart = %+v, want q2", n)
@@ -332,7 +332,7 @@ func TestRestrictedToken(t *testing.T) {
 	}
 	f.tokens["one"] = made.Token
 	one, all := f.subscribe("one", "one"), f.subscribe("ann", "all")
-	h := f.host("run_a")
+	h := f.machine("run_a")
 	asks(h, "run_a", 2, "q1")
 	if n, _ := all.Next(); n.RunID != "run_a" {
 		t.Errorf("message to the unrestricted token = %+v, want run_a", n)
@@ -413,7 +413,7 @@ func TestRetries(t *testing.T) {
 	}
 	status.Store(201)
 	b := f.subscribe("oli", "oli")
-	h := f.host("run_a")
+	h := f.machine("run_a")
 	asks(h, "run_a", 2, "q1")
 	f.waits(119 * time.Second)
 	if b.Seen() != 1 {
@@ -485,7 +485,7 @@ func TestHostile(t *testing.T) {
 			t.Fatalf("response to the subscription = %d %s, want 204", code, text)
 		}
 	}
-	h := f.host("run_a")
+	h := f.machine("run_a")
 	asks(h, "run_a", 2, "q1")
 	h.Acked("run_a", 2)
 	if n, _ := good.Next(); n.RequestID != "q1" {

@@ -122,7 +122,7 @@ func (p *Push) notifyRequests(ctx context.Context, run *store.Run, first bool) e
 		is[q.ID] = true
 		n, noted := was[q.ID]
 		switch {
-		case q.State != "open" || noted && (n.Sent || !first):
+		case q.State != protocol.RequestOpen || noted && (n.Sent || !first):
 			continue
 		case !noted:
 			if fresh, err := p.c.Store.ClaimNotice(ctx, run.ID, q.ID); err != nil || !fresh {
@@ -249,9 +249,6 @@ func title(run *store.Run) string {
 	return run.ID
 }
 
-// redacted is the end of the summary of a redacted request.
-const redacted = " (secrets are redacted)"
-
 // summary describes a request. It omits the arguments, because a notification may be visible on a
 // locked screen, but includes the prompt of a question that a program asks.
 func summary(q *store.Request) string {
@@ -262,7 +259,7 @@ func summary(q *store.Request) string {
 	if d.From != nil && d.From.WantsValue() && d.OpTool == "" {
 		text := terminal.Brief(strings.TrimSpace(d.Prompt), maxSummary)
 		if d.Redacted {
-			text += redacted
+			text += protocol.RedactedNote
 		}
 		return text
 	}

@@ -47,13 +47,13 @@ func (a *Auth) Authenticate(r *http.Request) (*auth.Identity, error) {
 // Refused does nothing.
 func (a *Auth) Refused(context.Context, *auth.Identity, auth.Right, string) {}
 
-// Host accepts any unknown host, and a known host if it presents the same token again.
-func (a *Auth) Host(ctx context.Context, id, token string, _ *http.Request) error {
+// Machine accepts any unknown machine, and a known machine if it presents the same token again.
+func (a *Auth) Machine(ctx context.Context, id, token string, _ *http.Request) error {
 	if !protocol.IsID(id) {
 		return httpguard.Refused(protocol.BadMessage, "no id")
 	}
 	sum := sha256.Sum256([]byte(token))
-	h, err := a.store.AddHost(ctx, store.Host{ID: id, TokenHash: hex.EncodeToString(sum[:])})
+	h, err := a.store.AddMachine(ctx, store.Machine{ID: id, TokenHash: hex.EncodeToString(sum[:])})
 	if err != nil {
 		return err
 	}
@@ -66,8 +66,8 @@ func (a *Auth) Host(ctx context.Context, id, token string, _ *http.Request) erro
 // HasToken accepts all tokens, because the fake never revokes one.
 func (a *Auth) HasToken(context.Context, string, string) (bool, error) { return true, nil }
 
-// HostByKey refuses all hosts.
-func (a *Auth) HostByKey(context.Context, string, *http.Request) (auth.Proof, error) {
+// MachineByKey refuses all machines.
+func (a *Auth) MachineByKey(context.Context, string, *http.Request) (auth.Proof, error) {
 	return nil, httpguard.Refused(protocol.Unauthorized, "no keys here")
 }
 

@@ -26,8 +26,8 @@ func (r *Relay) SilentApp(token string) *SilentPeer {
 	return r.deaf("/ws/app?token=" + token)
 }
 
-// SilentHost connects a host that does not read.
-func (r *Relay) SilentHost(id string) *SilentPeer {
+// SilentMachine connects a machine that does not read.
+func (r *Relay) SilentMachine(id string) *SilentPeer {
 	r.T.Helper()
 	return r.deaf("/ws/host?host_id=" + id + "&host_token=token-" + id)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// Peer is the test's side of the connection of a host or an app.
+// Peer is the test's side of the connection of a machine or an app.
 type Peer struct {
 	T    testing.TB
 	c    *websocket.Conn
@@ -78,8 +78,8 @@ func TryDial(t testing.TB, url string) (*Peer, int) {
 	return p, http.StatusSwitchingProtocols
 }
 
-// Host connects a host that speaks protocol 1.
-func (r *Relay) Host(id string) *Peer {
+// Machine connects a machine that speaks protocol 1.
+func (r *Relay) Machine(id string) *Peer {
 	r.T.Helper()
 	p := Dial(r.T, r.URL+"/ws/host?host_id="+id+"&host_token=token-"+id)
 	if r.Clock != nil {
@@ -88,10 +88,10 @@ func (r *Relay) Host(id string) *Peer {
 	return p
 }
 
-// Hello connects a host, sends a hello and returns the welcome.
+// Hello connects a machine, sends a hello and returns the welcome.
 func (r *Relay) Hello(id string, h protocol.HelloData) (*Peer, protocol.WelcomeData) {
 	r.T.Helper()
-	p := r.Host(id)
+	p := r.Machine(id)
 	h.Protocol, h.Agent = protocol.Version, "test/1"
 	p.Send(protocol.Hello, "", 0, h)
 	e := p.Next(protocol.Welcome)
@@ -309,7 +309,7 @@ const Started = `{"tool":"codex","cwd":"/w","command":"codex -q","title":"t"}`
 // Output returns the data of a run.output.
 func Output(text string) string { return fmt.Sprintf(`{"stream":"stdout","text":%q}`, text) }
 
-// Begin makes a host start a run and waits until the server has stored the event.
+// Begin makes a machine start a run and waits until the server has stored the event.
 func (p *Peer) Begin(run string) {
 	p.T.Helper()
 	p.Send(protocol.RunStarted, run, 1, Started)

@@ -1,5 +1,5 @@
-// Package servertest provides a relay server for tests with hosts and apps that connect over real
-// sockets.
+// Package servertest provides a relay server for tests with machines and apps that connect over
+// real sockets.
 package servertest
 
 import (
@@ -154,11 +154,11 @@ func (r *Relay) Break() {
 	r.exec(`CREATE TRIGGER broken BEFORE INSERT ON events BEGIN SELECT raise(abort, 'broken'); END`)
 }
 
-// Runs creates n runs of a host directly in the database, named run_1, run_2 and so on.
-func (r *Relay) Runs(host string, n int) {
+// Runs creates n runs of a machine directly in the database, named run_1, run_2 and so on.
+func (r *Relay) Runs(machine string, n int) {
 	r.exec(fmt.Sprintf(`INSERT INTO runs (id, host_id, tool, cwd, command, title, status, waits, meta_json, started_at, last_active_at, ended_at, prefix_seq, last_seq)
 		WITH RECURSIVE all_of(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM all_of WHERE n < %d)
-		SELECT 'run_' || n, '%s', '', '', '', '', 'running', 0, '{}', 1, 1, 0, 1, 1 FROM all_of`, n, host))
+		SELECT 'run_' || n, '%s', '', '', '', '', 'running', 0, '{}', 1, 1, 0, 1, 1 FROM all_of`, n, machine))
 }
 
 // Repair undoes Break.
@@ -178,7 +178,7 @@ func (r *Relay) exec(statement string) {
 	}
 }
 
-// WaitOffline waits until the server has noticed that a host is offline.
+// WaitOffline waits until the server has noticed that a machine is offline.
 func (r *Relay) WaitOffline(id string) {
 	r.T.Helper()
 	for end := time.Now().Add(patience); ; {

@@ -30,7 +30,7 @@ func init() {
 }
 
 func event(gen, seq int64) store.Incoming {
-	return store.Incoming{HostID: "host_a", Gen: gen, At: 1, Envelope: &protocol.Envelope{Type: protocol.RunOutput, TS: "2025-01-01T00:00:00Z", RunID: "run_a", Seq: seq,
+	return store.Incoming{MachineID: "host_a", Gen: gen, At: 1, Envelope: &protocol.Envelope{Type: protocol.RunOutput, TS: "2025-01-01T00:00:00Z", RunID: "run_a", Seq: seq,
 		Data: json.RawMessage(fmt.Sprintf(`{"stream":"stdout","text":"%d"}`, seq))}}
 }
 
@@ -42,10 +42,10 @@ func writeOn(file string) {
 	if err != nil {
 		panic(err)
 	}
-	if _, err := s.AddHost(ctx, store.Host{ID: "host_a"}); err != nil {
+	if _, err := s.AddMachine(ctx, store.Machine{ID: "host_a"}); err != nil {
 		panic(err)
 	}
-	gen, err := s.TakeOver(ctx, store.Takeover{Host: "host_a", At: 1})
+	gen, err := s.TakeOver(ctx, store.Takeover{Machine: "host_a", At: 1})
 	if err != nil {
 		panic(err)
 	}

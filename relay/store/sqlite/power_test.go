@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/relay/powercut"
+	"github.com/concerto-lang/concerto/internal/testkit/powercut"
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/store"
 	"github.com/concerto-lang/concerto/relay/store/sqlite"
@@ -60,10 +60,10 @@ func TestPowerCut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.AddHost(ctx, store.Host{ID: "host_a"}); err != nil {
+	if _, err := s.AddMachine(ctx, store.Machine{ID: "host_a"}); err != nil {
 		t.Fatal(err)
 	}
-	gen, err := s.TakeOver(ctx, store.Takeover{Host: "host_a", At: 1})
+	gen, err := s.TakeOver(ctx, store.Takeover{Machine: "host_a", At: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

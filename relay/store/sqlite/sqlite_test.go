@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/concerto-lang/concerto/relay/powercut"
+	"github.com/concerto-lang/concerto/internal/testkit/powercut"
 	"github.com/concerto-lang/concerto/relay/store"
 	"github.com/concerto-lang/concerto/relay/store/sqlite"
 	"github.com/concerto-lang/concerto/relay/store/storetest"

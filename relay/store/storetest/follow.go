@@ -81,10 +81,10 @@ func settled(t *testing.T, open Opener) {
 	appendWants(15, protocol.RunInput, `{"actor":"web","input_id":"q5","text_redacted":"","text_sha256":""}`, "decision q5 applied ")
 	appendWants(16, protocol.RunPermissionResolved, `{"request_id":"q6","decision":"answer","answer":"No","answer_sha256":"aa"}`, "decision q6 applied ")
 	appendWants(17, protocol.RunPermissionResolved, `{"request_id":"q7","decision":"answer","answer":"Yes","answer_sha256":"bb"}`, "decision q7 rejected already_decided")
-	appendWants(18, protocol.RunPermissionResolved, `{"request_id":"q8","decision":"approve"}`, "decision q8 applied ") // from an older host, which reports an answer as an approval
+	appendWants(18, protocol.RunPermissionResolved, `{"request_id":"q8","decision":"approve"}`, "decision q8 applied ") // from an older machine, which reports an answer as an approval
 	appendWants(19, protocol.RunExited, `{"exit_code":0}`, "input i3 expired run_exited", "stop s1 applied ")
 	if c, err := f.Command(ctx, "run_a", store.InputCommand, "i2"); err != nil || c.State != "sent" {
-		t.Errorf("input i2 = %+v, %v; want sent", c, err) // the host reports the result later
+		t.Errorf("input i2 = %+v, %v; want sent", c, err) // the machine reports the result later
 	}
 	if c, err := f.Command(ctx, "run_a", store.InputCommand, "i1"); err != nil || c.Payload != nil {
 		t.Errorf("input i1 = %+v, %v; want it without a payload", c, err)
@@ -168,8 +168,8 @@ func pages(t *testing.T, open Opener) {
 	}
 }
 
-// lost marks runs as lost that their host does not know. A lost run is no longer lost when an event
-// of it arrives.
+// lost marks runs as lost that their machine does not know. A lost run is no longer lost when an
+// event of it arrives.
 func lost(t *testing.T, open Opener) {
 	f := begin(t, open)
 	f.mustStore(1, f.event(1, protocol.RunStarted, started))
@@ -198,8 +198,8 @@ func lost(t *testing.T, open Opener) {
 			t.Error(err)
 		}
 	}
-	if h, err := f.Host(ctx, "host_a"); err != nil || h.LastSeenAt != 99 {
-		t.Errorf("host = %+v, %v; want the time of the current connection", h, err)
+	if h, err := f.Machine(ctx, "host_a"); err != nil || h.LastSeenAt != 99 {
+		t.Errorf("machine = %+v, %v; want the time of the current connection", h, err)
 	}
 }
 

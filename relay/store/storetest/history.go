@@ -44,7 +44,7 @@ func history(t *testing.T, open Opener) {
 		return out
 	}
 	row := func(id, title, line, decision, by, actor, reason, answer string) *store.HistoryEntry {
-		return &store.HistoryEntry{RunID: "run_a", HostID: "host_a", RunTitle: "t", RequestID: id, Title: title, Line: line, Decision: decision, By: by, Actor: actor, Reason: reason, Answer: answer}
+		return &store.HistoryEntry{RunID: "run_a", MachineID: "host_a", RunTitle: "t", RequestID: id, Title: title, Line: line, Decision: decision, By: by, Actor: actor, Reason: reason, Answer: answer}
 	}
 	want := []*store.HistoryEntry{
 		row("open", "Wait", "", "withdrawn", "", "", "the run has ended", ""),
@@ -63,7 +63,7 @@ func history(t *testing.T, open Opener) {
 		want string
 	}{
 		"run": {store.HistoryQuery{Runs: []string{"run_a"}, Decision: "deny"}, " edit"}, "both runs": {store.HistoryQuery{Runs: []string{"run_b", "run_a"}, By: "ann"}, "ask shell"}, "another run": {store.HistoryQuery{Runs: []string{"run_b"}}, ""},
-		"host": {store.HistoryQuery{Host: "host_a", By: "ann"}, "ask shell"}, "another host": {store.HistoryQuery{Host: "host_b"}, ""},
+		"host": {store.HistoryQuery{Machine: "host_a", By: "ann"}, "ask shell"}, "another machine": {store.HistoryQuery{Machine: "host_b"}, ""},
 		"decision": {store.HistoryQuery{Decision: "approve"}, "local shell"}, "rule": {store.HistoryQuery{By: "[hosts.Coder.permissions]"}, ""},
 	} {
 		var ids []string
@@ -102,7 +102,7 @@ func historyPages(t *testing.T, open Opener) {
 	}
 	add(1, n)
 	var got []string
-	for q := (store.HistoryQuery{Limit: 4, Host: "host_a"}); ; {
+	for q := (store.HistoryQuery{Limit: 4, Machine: "host_a"}); ; {
 		page, err := store.History(ctx, f.Store, q)
 		if err != nil {
 			t.Fatal(err)

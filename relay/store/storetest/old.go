@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// Old checks a migrated database of schema 2. It contains a host with two runs, one of which has a
-// missing event, an open request with a decision, and an input that was not sent; the other has a
+// Old checks a migrated database of schema 2. It contains a machine with two runs, one of which has
+// a missing event, an open request with a decision, and an input that was not sent; the other has a
 // request that was denied. The store must handle it like a new database.
 func Old(t *testing.T, s *store.Store) {
 	t.Helper()
@@ -20,10 +20,10 @@ func Old(t *testing.T, s *store.Store) {
 		t.Errorf("pending commands = %+v, %v; want i1 and q1", all, err)
 	}
 	past, err := store.History(ctx, f.Store, store.HistoryQuery{Limit: 9})
-	if err != nil || len(past) != 1 || past[0].Title != "Run a command" || past[0].Line != "make" || past[0].Decision != "deny" || past[0].By != "olga" || past[0].HostID != "host_a" || past[0].At != 7 {
+	if err != nil || len(past) != 1 || past[0].Title != "Run a command" || past[0].Line != "make" || past[0].Decision != "deny" || past[0].By != "olga" || past[0].MachineID != "host_a" || past[0].At != 7 {
 		t.Errorf("history = %+v, %v; want the decision of run_b", past, err)
 	}
-	if f.gen, err = f.TakeOver(ctx, store.Takeover{Host: "host_a", Epoch: 7, At: 9}); err != nil || f.gen != 2 {
+	if f.gen, err = f.TakeOver(ctx, store.Takeover{Machine: "host_a", Epoch: 7, At: 9}); err != nil || f.gen != 2 {
 		t.Fatal(f.gen, err)
 	}
 	f.mustStore(4, f.output(4))
@@ -34,7 +34,7 @@ func Old(t *testing.T, s *store.Store) {
 	if err := f.Join(ctx, store.Replica{ID: "one", Key: "k"}); err != nil {
 		t.Error(err)
 	}
-	if _, fresh, err := f.AddCall(ctx, store.Call{ID: "c", Host: "host_a", State: "asked"}); err != nil || !fresh {
+	if _, fresh, err := f.AddCall(ctx, store.Call{ID: "c", Machine: "host_a", State: "asked"}); err != nil || !fresh {
 		t.Error(fresh, err)
 	}
 	if tokens, err := f.Tokens(ctx, 5); err != nil || len(tokens) != 1 || tokens[0].UserRole != store.Owner {

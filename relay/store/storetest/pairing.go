@@ -29,14 +29,14 @@ func (f *fixture) pairing(n byte, change func(*store.Pairing)) store.Pairing {
 func (f *fixture) confirm(code string, at int64) (*store.Pairing, error) {
 	return f.ConfirmPairing(ctx, code, at, func(p *store.Pairing) audit.Record {
 		r := rec("host_paired")
-		r.Subject = []byte(fmt.Sprintf(`{"host":%q}`, p.HostID))
+		r.Subject = []byte(fmt.Sprintf(`{"host":%q}`, p.MachineID))
 		return r
 	})
 }
 
-// pairings checks that a code creates one host, and only once and before its expiry. A machine
-// retains the id of its host only if it knows the host's token. Events that are sent with the token
-// are then refused.
+// pairings checks that a code creates one machine, and only once and before its expiry. A machine
+// retains the id of its machine only if it knows the machine's token. Events that are sent with the
+// token are then refused.
 func pairings(t *testing.T, open Opener) {
 	f := begin(t, open)
 	for n, change := range []func(*store.Pairing){
@@ -58,37 +58,37 @@ func pairings(t *testing.T, open Opener) {
 	if err := f.AddPairing(ctx, f.pairing(9, func(p *store.Pairing) { p.Address = "10.0.0.2" }), 1, 4, 4); !errors.Is(err, store.ErrTooMany) {
 		t.Errorf("too many pairings: error = %v, want ErrTooMany", err)
 	}
-	if p, err := f.PairingOf(ctx, "c1", 2); err != nil || p.ID != "p1" || p.Asked != "host_a" || p.TokenHash != "t" || p.HostID != "" {
+	if p, err := f.PairingOf(ctx, "c1", 2); err != nil || p.ID != "p1" || p.Asked != "host_a" || p.TokenHash != "t" || p.MachineID != "" {
 		t.Errorf("pairing = %+v, %v", p, err)
 	}
 	if _, err := f.confirm("c0", 600_000); !errors.Is(err, store.ErrUnknown) {
 		t.Errorf("confirmation after the expiry: error = %v, want ErrUnknown", err)
 	}
 	f.mustStore(1, f.event(1, protocol.RunStarted, `{"tool":"x","cwd":"/","command":"x"}`))
-	for n, want := range []string{protocol.HostOfKey(keyOf(0)), "host_a", protocol.HostOfKey(keyOf(2)), protocol.HostOfKey(keyOf(3))} {
+	for n, want := range []string{protocol.MachineOfKey(keyOf(0)), "host_a", protocol.MachineOfKey(keyOf(2)), protocol.MachineOfKey(keyOf(3))} {
 		p, err := f.confirm(fmt.Sprint("c", n), 599_999)
-		if err != nil || p.HostID != want {
-			t.Fatalf("confirmation %d = %+v, %v, want host %s", n, p, err, want)
+		if err != nil || p.MachineID != want {
+			t.Fatalf("confirmation %d = %+v, %v, want machine %s", n, p, err, want)
 		}
-		h, err := f.Host(ctx, want)
+		h, err := f.Machine(ctx, want)
 		if err != nil || h.PublicKey != protocol.KeyText(keyOf(byte(n))) || h.TokenHash != "" || h.Name != "desk" {
-			t.Errorf("paired host = %+v, %v; want its key and no token", h, err)
+			t.Errorf("paired machine = %+v, %v; want its key and no token", h, err)
 		}
 		if _, err := f.confirm(fmt.Sprint("c", n), 599_999); !errors.Is(err, store.ErrUnknown) {
 			t.Errorf("second confirmation: error = %v, want ErrUnknown", err)
 		}
-		if p, err := f.Pairing(ctx, p.ID); err != nil || p.HostID != want {
+		if p, err := f.Pairing(ctx, p.ID); err != nil || p.MachineID != want {
 			t.Errorf("confirmed pairing = %+v, %v", p, err)
 		}
 	}
 	if out, _ := f.append(f.output(2)); !out[0].Stale {
 		t.Errorf("outcome of an event sent with the token = %+v, want stale", out[0])
 	}
-	if err := f.RemoveHost(ctx, "host_a", 1, rec("host_removed")); err != nil {
+	if err := f.RemoveMachine(ctx, "host_a", 1, rec("host_removed")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Host(ctx, "host_a"); !errors.Is(err, store.ErrUnknown) {
-		t.Errorf("removed host: error = %v, want ErrUnknown", err)
+	if _, err := f.Machine(ctx, "host_a"); !errors.Is(err, store.ErrUnknown) {
+		t.Errorf("removed machine: error = %v, want ErrUnknown", err)
 	}
 	if err := f.AddPairing(ctx, f.pairing(8, nil), 600_000+10*60*1000, 10, 10); err != nil {
 		t.Fatal(err)

@@ -180,9 +180,9 @@ func audits(t *testing.T, open Opener) {
 	if out, _ := f.append(conflict, conflict); out[0].Refused != protocol.SeqConflict {
 		t.Errorf("outcomes = %+v, want seq_conflict", out)
 	}
-	other := f.host("host_b")
+	other := f.machine("host_b")
 	theirs := f.output(4)
-	theirs.HostID, theirs.Gen = "host_b", other
+	theirs.MachineID, theirs.Gen = "host_b", other
 	f.append(theirs)
 	if got := strings.Join(f.kinds(), " "); got != "run_started input decision host_violation host_violation" {
 		t.Errorf("kinds in the audit log = %s", got)
@@ -222,32 +222,32 @@ func oneChain(t *testing.T, open Opener) {
 	}
 }
 
-// removed removes a host. When the host connects again, it is a new host, and events from its old
-// connection are not stored.
+// removed removes a machine. When the machine connects again, it is a new machine, and events from
+// its old connection are not stored.
 func removed(t *testing.T, open Opener) {
 	f := begin(t, open)
 	f.mustStore(1, f.event(1, protocol.RunStarted, started))
-	if err := f.RemoveHost(ctx, "host_a", 5, rec("host_removed")); err != nil {
+	if err := f.RemoveMachine(ctx, "host_a", 5, rec("host_removed")); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.RemoveHost(ctx, "host_a", 5, rec("host_removed")); !errors.Is(err, store.ErrUnknown) {
+	if err := f.RemoveMachine(ctx, "host_a", 5, rec("host_removed")); !errors.Is(err, store.ErrUnknown) {
 		t.Error(err)
 	}
-	if _, err := f.Host(ctx, "host_a"); !errors.Is(err, store.ErrUnknown) {
+	if _, err := f.Machine(ctx, "host_a"); !errors.Is(err, store.ErrUnknown) {
 		t.Error(err)
 	}
-	if _, err := f.TakeOver(ctx, store.Takeover{Host: "host_a", At: 5}); !errors.Is(err, store.ErrUnknown) {
+	if _, err := f.TakeOver(ctx, store.Takeover{Machine: "host_a", At: 5}); !errors.Is(err, store.ErrUnknown) {
 		t.Error(err)
 	}
-	if all, err := f.Hosts(ctx); err != nil || len(all) != 0 {
-		t.Errorf("hosts = %v, %v; want none", all, err)
+	if all, err := f.Machines(ctx); err != nil || len(all) != 0 {
+		t.Errorf("machines = %v, %v; want none", all, err)
 	}
 	if out, _ := f.append(f.output(2)); !out[0].Stale {
-		t.Errorf("outcome of an event of the removed host = %+v, want stale", out)
+		t.Errorf("outcome of an event of the removed machine = %+v, want stale", out)
 	}
 	for range 2 {
-		if was, err := f.AddHost(ctx, store.Host{ID: "host_a", TokenHash: "new"}, rec("host_tofu")); err != nil || was.TokenHash != "new" {
-			t.Errorf("host that connects again = %+v, %v; want the new token", was, err)
+		if was, err := f.AddMachine(ctx, store.Machine{ID: "host_a", TokenHash: "new"}, rec("host_tofu")); err != nil || was.TokenHash != "new" {
+			t.Errorf("machine that connects again = %+v, %v; want the new token", was, err)
 		}
 	}
 	if out, _ := f.append(f.output(2)); !out[0].Stale {

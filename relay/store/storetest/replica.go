@@ -22,8 +22,8 @@ func (f *fixture) must(err error) {
 	}
 }
 
-// replicas checks that the store lists the live servers, that a host belongs to the server that
-// took it over last, and that the previous server receives mail about the host.
+// replicas checks that the store lists the live servers, that a machine belongs to the server that
+// took it over last, and that the previous server receives mail about the machine.
 func replicas(t *testing.T, open Opener) {
 	f := begin(t, open)
 	live := func(want ...string) {
@@ -49,17 +49,17 @@ func replicas(t *testing.T, open Opener) {
 	if err := f.RenewLease(ctx, "nobody"); !errors.Is(err, store.ErrUnknown) {
 		t.Error(err)
 	}
-	take := func(host, replica string) int64 {
+	take := func(machine, replica string) int64 {
 		t.Helper()
-		gen, err := f.TakeOver(ctx, store.Takeover{Host: host, Epoch: 7, Instance: "i", Proto: 2, Replica: replica, At: 5})
+		gen, err := f.TakeOver(ctx, store.Takeover{Machine: machine, Epoch: 7, Instance: "i", Proto: 2, Replica: replica, At: 5})
 		f.must(err)
 		return gen
 	}
 	is := func(replica string, alive bool) {
 		t.Helper()
-		h, err := f.Host(ctx, "host_a")
+		h, err := f.Machine(ctx, "host_a")
 		if err != nil || h.Replica != replica || h.Alive != alive || replica != "" && (h.Instance != "i" || h.Proto != 2 || h.Epoch != 7) {
-			t.Errorf("host = %+v, %v", h, err)
+			t.Errorf("machine = %+v, %v", h, err)
 		}
 	}
 	mail := func(of string, want ...store.Mail) {
@@ -77,7 +77,7 @@ func replicas(t *testing.T, open Opener) {
 	mail("two")
 	if f.Shared() {
 		f.must(f.SendMail(ctx, "one", store.Mail{Kind: store.SealedMail, Body: "x"}))
-		mail("one", store.Mail{Kind: store.HostMail, Body: "host_a"}, store.Mail{Kind: store.SealedMail, Body: "x"})
+		mail("one", store.Mail{Kind: store.MachineMail, Body: "host_a"}, store.Mail{Kind: store.SealedMail, Body: "x"})
 		mail("one")
 	}
 	f.must(f.Disconnected(ctx, "host_a", first, 6))
@@ -85,10 +85,10 @@ func replicas(t *testing.T, open Opener) {
 	f.must(f.Disconnected(ctx, "host_a", second, 6))
 	is("", false)
 	take("host_a", "two")
-	f.must(f.RemoveHost(ctx, "host_a", 7))
+	f.must(f.RemoveMachine(ctx, "host_a", 7))
 	if f.Shared() {
-		mail("two", store.Mail{Kind: store.HostMail, Body: "host_a"})
-		_, err := f.AddHost(ctx, store.Host{ID: "host_b", TokenHash: "t"})
+		mail("two", store.Mail{Kind: store.MachineMail, Body: "host_a"})
+		_, err := f.AddMachine(ctx, store.Machine{ID: "host_b", TokenHash: "t"})
 		f.must(err)
 		take("host_b", "nobody") // a server that is not registered
 		take("host_b", "two")
@@ -163,7 +163,7 @@ func concurrentWriters(f *fixture, next int64) {
 	for w := range writers {
 		go func() {
 			for seq := int64(1); seq <= each; seq++ {
-				in := store.Incoming{HostID: "host_a", Gen: f.gen, At: 5}
+				in := store.Incoming{MachineID: "host_a", Gen: f.gen, At: 5}
 				e := protocol.New(protocol.RunOutput, time.Unix(1, 0), protocol.Output{Stream: "stdout", Text: "x"})
 				e.RunID, e.Seq = fmt.Sprint("many", w), seq
 				in.Envelope = &e
@@ -206,8 +206,9 @@ func concurrentWriters(f *fixture, next int64) {
 	}
 }
 
-// sent checks that a command is sent only over the current connection of its host, that the reason
-// of its rejection is stored, and that servers find the hosts for which commands or calls wait.
+// sent checks that a command is sent only over the current connection of its machine, that the
+// reason of its rejection is stored, and that servers find the machines for which commands or calls
+// wait.
 func sent(t *testing.T, open Opener) {
 	f := begin(t, open)
 	f.openRequest("q1")
@@ -217,14 +218,14 @@ func sent(t *testing.T, open Opener) {
 			t.Fatal(err)
 		}
 	}
-	gen, err := f.TakeOver(ctx, store.Takeover{Host: "host_a", Replica: "one"})
+	gen, err := f.TakeOver(ctx, store.Takeover{Machine: "host_a", Replica: "one"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	busy := func(of string, want ...string) {
 		t.Helper()
-		if got, err := f.HostsWithWork(ctx, of); err != nil || !slices.Equal(got, want) {
-			t.Errorf("hosts with work = %v, %v", got, err)
+		if got, err := f.MachinesWithWork(ctx, of); err != nil || !slices.Equal(got, want) {
+			t.Errorf("machines with work = %v, %v", got, err)
 		}
 	}
 	busy("one", "host_a")
@@ -263,14 +264,14 @@ func sent(t *testing.T, open Opener) {
 func calls(t *testing.T, open Opener) {
 	f := begin(t, open)
 	f.must(f.Join(ctx, store.Replica{ID: "one"}))
-	gen, err := f.TakeOver(ctx, store.Takeover{Host: "host_a", Replica: "one"})
+	gen, err := f.TakeOver(ctx, store.Takeover{Machine: "host_a", Replica: "one"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	record := audit.Record{Kind: "rpc", Actor: audit.Actor{Type: "user", Name: "eve"}}
 	add := func(c store.Call) (*store.Call, bool) {
 		t.Helper()
-		c.Host, c.State, c.Type, c.SHA256, c.Frame = "host_a", "asked", "rpc.bash", "s", []byte(`{"a":1}`)
+		c.Machine, c.State, c.Type, c.SHA256, c.Frame = "host_a", "asked", protocol.RPCBash, "s", []byte(`{"a":1}`)
 		out, fresh, err := f.AddCall(ctx, c, record)
 		if err != nil {
 			t.Fatal(err)
@@ -295,7 +296,7 @@ func calls(t *testing.T, open Opener) {
 		}
 		return out
 	}
-	if busy, err := f.HostsWithWork(ctx, "one"); err != nil || !slices.Equal(busy, []string{"host_a"}) {
+	if busy, err := f.MachinesWithWork(ctx, "one"); err != nil || !slices.Equal(busy, []string{"host_a"}) {
 		t.Error(busy, err)
 	}
 	for want, got := range map[string]string{" c1 c2 c3": ids(f.CallsOf(ctx, "host_a")), " c3": ids(f.OverdueCalls(ctx, 99)), " c2": ids(f.Calls(ctx, []string{"c2", "c9"}))} {
@@ -317,7 +318,7 @@ func calls(t *testing.T, open Opener) {
 			t.Errorf("answered call = %+v, %v; want the first answer and no frame", c, err)
 		}
 	}
-	if c, err := f.Call(ctx, "c1"); err != nil || c.State != "answered" || c.At != 50 || c.Type != "rpc.bash" {
+	if c, err := f.Call(ctx, "c1"); err != nil || c.State != "answered" || c.At != 50 || c.Type != protocol.RPCBash {
 		t.Errorf("stored call = %+v, %v; want answered at 50", c, err)
 	}
 	if _, err := f.MoveCall(ctx, "no", 1, func(*store.Call) {}); !errors.Is(err, store.ErrUnknown) {

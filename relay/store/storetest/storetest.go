@@ -26,7 +26,7 @@ func Run(t *testing.T, open Opener) {
 	for name, play := range map[string]func(t *testing.T, open Opener){
 		"order": order, "holes": holes, "gaps": gaps, "begins late": beginsLate, "refused": refused, "fenced": fenced,
 		"status": status, "requests": requests, "quota": quota, "random": random, "inputs": inputs, "decisions": decisions,
-		"one decision": oneDecision, "writer": writer, "settled": settled, "own refused": ownRefused, "pages": pages, "lost": lost, "skipped": skipped, "overdue": overdue, "again": reopened, "hosts": hosts, "kept": unknownFields,
+		"one decision": oneDecision, "writer": writer, "settled": settled, "own refused": ownRefused, "pages": pages, "lost": lost, "skipped": skipped, "overdue": overdue, "again": reopened, "hosts": machines, "kept": unknownFields,
 		"history": history, "history pages": historyPages,
 		"people": users, "tickets": tickets, "audit": audits, "one chain": oneChain, "removed": removed, "forgotten": forgotten,
 		"replicas": replicas, "changes": changes, "sent": sent, "calls": calls,
@@ -36,7 +36,7 @@ func Run(t *testing.T, open Opener) {
 	}
 }
 
-// fixture is a store with a connected host.
+// fixture is a store with a connected machine.
 type fixture struct {
 	*testing.T
 	*store.Store
@@ -49,17 +49,17 @@ var ctx = context.Background()
 func begin(t *testing.T, open Opener) *fixture {
 	f := &fixture{T: t, Store: open(t, "db"), at: 1_700_000_000_000}
 	t.Cleanup(func() { _ = f.Close() })
-	f.gen = f.host("host_a")
+	f.gen = f.machine("host_a")
 	return f
 }
 
-// host connects a host and returns the generation of its connection.
-func (f *fixture) host(id string) int64 {
+// machine connects a machine and returns the generation of its connection.
+func (f *fixture) machine(id string) int64 {
 	f.Helper()
-	if _, err := f.AddHost(ctx, store.Host{ID: id, TokenHash: "t"}); err != nil {
+	if _, err := f.AddMachine(ctx, store.Machine{ID: id, TokenHash: "t"}); err != nil {
 		f.Fatal(err)
 	}
-	gen, err := f.TakeOver(ctx, store.Takeover{Host: id, At: f.at})
+	gen, err := f.TakeOver(ctx, store.Takeover{Machine: id, At: f.at})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func (f *fixture) host(id string) int64 {
 // event returns an event of run_a by host_a.
 func (f *fixture) event(seq int64, typ, data string) store.Incoming {
 	f.at++
-	return store.Incoming{HostID: "host_a", Gen: f.gen, At: f.at,
+	return store.Incoming{MachineID: "host_a", Gen: f.gen, At: f.at,
 		Envelope: &protocol.Envelope{Type: typ, TS: "2025-01-01T00:00:00Z", RunID: "run_a", Seq: seq, Data: json.RawMessage(data)}}
 }
 
@@ -145,7 +145,7 @@ func order(t *testing.T, open Opener) {
 		t.Errorf("event 2 = %+v, %v", e, err)
 	}
 	r := f.run()
-	if r.Tool != "codex" || r.Cwd != "/w" || r.Command != "codex -q" || r.Title != "t" || r.HostID != "host_a" || r.Status != protocol.StatusRunning || r.Last != 4 {
+	if r.Tool != "codex" || r.Cwd != "/w" || r.Command != "codex -q" || r.Title != "t" || r.MachineID != "host_a" || r.Status != protocol.StatusRunning || r.Last != 4 {
 		t.Errorf("run = %+v", r)
 	}
 }
@@ -195,7 +195,7 @@ func beginsLate(t *testing.T, open Opener) {
 	f.mustStore(41, first)
 	f.mustStore(42, f.output(42))
 	f.expectEvents(41, 42)
-	of := f.event(5, protocol.RunStarted, started) // an event of a host whose runs begin with sequence number 1
+	of := f.event(5, protocol.RunStarted, started) // an event of a machine whose runs begin with sequence number 1
 	of.Envelope.RunID = "run_c"
 	if out, err := f.Append(ctx, []store.Incoming{of}); err != nil || out.Prefixes["run_c"] != 0 {
 		t.Errorf("run_c without its first event: %+v, %v; want prefix 0", out, err)
@@ -214,9 +214,9 @@ func refused(t *testing.T, open Opener) {
 	same := f.event(2, protocol.RunOutput, `{"text":"2", "stream":"stdout"}`)
 	other := f.event(2, protocol.RunOutput, `{"text":"two","stream":"stdout"}`)
 	typ := f.event(2, protocol.RunExited, `{"text":"2","stream":"stdout"}`)
-	gen := f.host("host_b")
+	gen := f.machine("host_b")
 	foreign := f.output(3)
-	foreign.HostID, foreign.Gen = "host_b", gen
+	foreign.MachineID, foreign.Gen = "host_b", gen
 	out, prefix := f.append(same, other, typ, foreign, f.output(3))
 	want := []store.Outcome{{Duplicate: true}, {Refused: protocol.SeqConflict}, {Refused: protocol.SeqConflict}, {Refused: protocol.NotOwner}, {}}
 	if diff := cmp.Diff(want, out); diff != "" || prefix != 3 {
@@ -229,16 +229,16 @@ func fenced(t *testing.T, open Opener) {
 	f := begin(t, open)
 	f.mustStore(1, f.event(1, protocol.RunStarted, started))
 	before := f.output(2)
-	f.gen = f.host("host_a")
+	f.gen = f.machine("host_a")
 	out, err := f.Append(ctx, []store.Incoming{before, f.output(2)})
 	if err != nil || !out.Outcomes[0].Stale || out.Outcomes[1] != (store.Outcome{}) {
 		t.Errorf("outcomes = %+v, %v; want the event of the old connection stale", out, err)
 	}
 	f.expectEvents(1, 2)
-	noHost := f.output(3)
-	noHost.HostID = "host_z"
-	if out, _ := f.append(noHost); !out[0].Stale {
-		t.Error("an event of an unknown host was stored")
+	noMachine := f.output(3)
+	noMachine.MachineID = "host_z"
+	if out, _ := f.append(noMachine); !out[0].Stale {
+		t.Error("an event of an unknown machine was stored")
 	}
 }
 
@@ -313,7 +313,7 @@ func quota(t *testing.T, open Opener) {
 	}
 }
 
-// random simulates a host that sends, repeats and resends events in random order. The visible
+// random simulates a machine that sends, repeats and resends events in random order. The visible
 // events must be those up to the first missing one, each once and in order.
 func random(t *testing.T, open Opener) {
 	f := begin(t, open)
@@ -450,7 +450,7 @@ func decisions(t *testing.T, open Opener) {
 			t.Errorf("step on %s: moved = %v, error = %v", on, moved, err)
 		}
 	}
-	// The host has returned the decision, so the request can be decided again.
+	// The machine has returned the decision, so the request can be decided again.
 	if q, err := f.Requests(ctx, "run_a"); err != nil || len(q) != 1 || q[0].State != "open" {
 		t.Errorf("requests = %+v, %v; want one open request", q, err)
 	}
@@ -503,7 +503,7 @@ func writer(t *testing.T, open Opener) {
 	for r := range runs {
 		go func() {
 			for seq := int64(1); seq <= each; seq++ {
-				e := store.Incoming{HostID: "host_a", Gen: f.gen, At: 1, Envelope: &protocol.Envelope{Type: protocol.RunOutput, TS: "2025-01-01T00:00:00Z",
+				e := store.Incoming{MachineID: "host_a", Gen: f.gen, At: 1, Envelope: &protocol.Envelope{Type: protocol.RunOutput, TS: "2025-01-01T00:00:00Z",
 					RunID: fmt.Sprint("run_", r), Seq: seq, Data: json.RawMessage(`{"stream":"stdout","text":"x"}`)}}
 				w.Write(ctx, e, func(written store.Written) {
 					defer wg.Done()
@@ -529,7 +529,7 @@ func writer(t *testing.T, open Opener) {
 			t.Errorf("result after Close = %+v, want ErrClosed", written)
 		}
 	})
-	all, err := f.Runs(ctx, store.RunsQuery{Host: "host_a"})
+	all, err := f.Runs(ctx, store.RunsQuery{Machine: "host_a"})
 	if err != nil || len(all) != runs {
 		t.Errorf("number of runs = %d, %v", len(all), err)
 	}
@@ -558,30 +558,30 @@ func reopened(t *testing.T, open Opener) {
 	}
 }
 
-func hosts(t *testing.T, open Opener) {
+func machines(t *testing.T, open Opener) {
 	f := begin(t, open)
-	was, err := f.AddHost(ctx, store.Host{ID: "host_a", TokenHash: "another"})
+	was, err := f.AddMachine(ctx, store.Machine{ID: "host_a", TokenHash: "another"})
 	if err != nil || was.TokenHash != "t" || was.Gen != 1 {
-		t.Errorf("existing host = %+v, %v; want its first token", was, err)
+		t.Errorf("existing machine = %+v, %v; want its first token", was, err)
 	}
-	if _, err := f.TakeOver(ctx, store.Takeover{Host: "host_a", Epoch: 100, At: 5}); err != nil {
+	if _, err := f.TakeOver(ctx, store.Takeover{Machine: "host_a", Epoch: 100, At: 5}); err != nil {
 		t.Error(err)
 	}
-	if _, err := f.TakeOver(ctx, store.Takeover{Host: "host_a", Epoch: 99, At: 6}); !errors.Is(err, store.ErrStale) {
+	if _, err := f.TakeOver(ctx, store.Takeover{Machine: "host_a", Epoch: 99, At: 6}); !errors.Is(err, store.ErrStale) {
 		t.Errorf("lower epoch: error = %v, want ErrStale", err)
 	}
-	if gen, err := f.TakeOver(ctx, store.Takeover{Host: "host_a", Epoch: 100, At: 7}); err != nil || gen != 3 {
+	if gen, err := f.TakeOver(ctx, store.Takeover{Machine: "host_a", Epoch: 100, At: 7}); err != nil || gen != 3 {
 		t.Errorf("higher epoch: generation = %d, error = %v; want 3", gen, err)
 	}
-	if _, err := f.TakeOver(ctx, store.Takeover{Host: "nobody", At: 0}); !errors.Is(err, store.ErrUnknown) {
-		t.Errorf("unknown host: error = %v, want ErrUnknown", err)
+	if _, err := f.TakeOver(ctx, store.Takeover{Machine: "nobody", At: 0}); !errors.Is(err, store.ErrUnknown) {
+		t.Errorf("unknown machine: error = %v, want ErrUnknown", err)
 	}
-	if h, err := f.Host(ctx, "host_a"); err != nil || h.Epoch != 100 || h.LastSeenAt != 7 {
-		t.Errorf("host = %+v, %v; want epoch 100 and the time 7", h, err)
+	if h, err := f.Machine(ctx, "host_a"); err != nil || h.Epoch != 100 || h.LastSeenAt != 7 {
+		t.Errorf("machine = %+v, %v; want epoch 100 and the time 7", h, err)
 	}
-	all, err := f.Hosts(ctx)
+	all, err := f.Machines(ctx)
 	if err != nil || len(all) != 1 || all[0].ID != "host_a" {
-		t.Errorf("hosts = %+v, %v; want host_a", all, err)
+		t.Errorf("machines = %+v, %v; want host_a", all, err)
 	}
 }
 
@@ -593,13 +593,13 @@ func unknownFields(t *testing.T, open Opener) {
 	if refusal != nil {
 		t.Fatal(refusal)
 	}
-	f.mustStore(1, store.Incoming{HostID: "host_a", Gen: f.gen, Envelope: &e, At: 1})
+	f.mustStore(1, store.Incoming{MachineID: "host_a", Gen: f.gen, Envelope: &e, At: 1})
 	all, err := f.Events(ctx, "run_a", 0, 10)
 	if err != nil || len(all) != 1 {
 		t.Fatal(all, err)
 	}
 	out := all[0].Envelope("host_a")
-	e.HostID, e.Data = "host_a", all[0].Data
+	e.MachineID, e.Data = "host_a", all[0].Data
 	if strings.Contains(string(e.Data), " ") {
 		t.Errorf("data %.40s is not compact", e.Data)
 	}

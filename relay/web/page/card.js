@@ -1,7 +1,7 @@
 // The card of a request, in the inbox and in a run's thread.
 import { html, useEffect, useMemo, useState } from "parts/base.js";
 import { ApprovalCard } from "parts/approval.js";
-import { can, cardState, decide, draft, hosts, keepDraft, now, requests, run as runOf, sentence } from "./data/index.js";
+import { can, cardState, decide, draft, machines, keepDraft, now, requests, run as runOf, sentence } from "./data/index.js";
 import { armed } from "./armed.js";
 import { go, hrefOf } from "./route.js";
 import { failure } from "./load.js";
@@ -9,7 +9,7 @@ import { failure } from "./load.js";
 // Card shows a request. If opens is set, the card links to the request's run.
 export function Card({ request, opens = false }) {
   const run = runOf(request.run_id).value ?? { id: request.run_id, title: request.title, tool: request.tool, cwd: request.cwd, host_id: request.host_id };
-  const host = hosts.value.find((h) => h.id === request.host_id) ?? { id: request.host_id, name: request.host_id };
+  const machine = machines.value.find((h) => h.id === request.host_id) ?? { id: request.host_id, name: request.host_id };
   const [failed, setFailed] = useState("");
   const twins = requests.value.filter((q) => q.run_id === request.run_id && q.prompt === request.prompt);
   const at = useNow(request);
@@ -24,7 +24,7 @@ export function Card({ request, opens = false }) {
       setFailed(sentence(e));
     }
   };
-  return html`<${ApprovalCard} request=${request} run=${run} host=${host} now=${at} nth=${twins.length > 1 && `${twins.findIndex((q) => q.key === request.key) + 1} of ${twins.length}`} state=${cardState(request)} may=${can("decide")} typed=${typed}
+  return html`<${ApprovalCard} request=${request} run=${run} machine=${machine} now=${at} nth=${twins.length > 1 && `${twins.findIndex((q) => q.key === request.key) + 1} of ${twins.length}`} state=${cardState(request)} may=${can("decide")} typed=${typed}
       armed=${armed.value?.key === request.key ? armed.value.decision : null} onDecide=${onDecide} onOpen=${opens ? () => go(hrefOf("runs", request.run_id)) : null} />
     ${failure(failed)}`;
 }

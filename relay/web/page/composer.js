@@ -1,6 +1,6 @@
 // The field that writes to a run's terminal.
 import { html, plain, useEffect, useRef, useState } from "parts/base.js";
-import { draft, hosts, hasSecret, keepDraft, sendInput, sentence } from "./data/index.js";
+import { draft, machines, hasSecret, keepDraft, sendInput, sentence } from "./data/index.js";
 import { Icon } from "./icons.js";
 import { useKeys } from "./keymap.js";
 import { failure } from "./load.js";
@@ -46,10 +46,10 @@ export function Composer({ run, id }) {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
     send(event);
   };
-  const host = hosts.value.find((h) => h.id === run.host_id);
+  const machine = machines.value.find((h) => h.id === run.host_id);
   return html`<form class="composer" onSubmit=${send}>
     ${failure(failed)}
-    ${host && !host.online && html`<p class="quiet">${plain(host.name)} is offline. Your text is sent when it reconnects within 15 minutes.</p>`}
+    ${machine && !machine.online && html`<p class="quiet">${plain(machine.name)} is offline. Your text is sent when it reconnects within 15 minutes.</p>`}
     <div class="composer-row"><textarea ref=${field} data-testid="composer" rows="1" aria-label="Write to the run" placeholder="Write to the terminal" defaultValue=${draft(name) ?? ""}
       enterkeyhint="send" autocapitalize="none" spellcheck=${false} onInput=${typed} onKeyDown=${key}></textarea>
       <button class="primary" data-testid="send" type="submit" aria-label=${empty ? "Send Enter" : "Send"} title=${empty ? "Send only Enter" : "Send"}><${Icon} name="send" /></button></div>

@@ -3,7 +3,7 @@ import { html, render } from "parts/base.js";
 import { onOpen, sentence, session, start, useToken } from "./data/index.js";
 import { Audit } from "./audit.js";
 import { History } from "./history.js";
-import { Hosts } from "./hosts.js";
+import { Machines } from "./machines.js";
 import { Inbox } from "./inbox.js";
 import { Login, SetUp } from "./login.js";
 import { go, hrefOf, place } from "./route.js";
@@ -14,7 +14,7 @@ import { Shell } from "./shell.js";
 import { Start } from "./start.js";
 
 // screens contains the component for each route.
-const screens = { inbox: Inbox, runs: Runs, history: History, hosts: Hosts, start: Start, audit: Audit, settings: Settings };
+const screens = { inbox: Inbox, runs: Runs, history: History, hosts: Machines, start: Start, audit: Audit, settings: Settings };
 
 function Page() {
   const who = session.value, at = place.value;

@@ -1,7 +1,7 @@
-// Pairing. The owner enters the code that a host shows, compares the fingerprint of the host's key,
+// Pairing. The owner enters the code that a machine shows, compares the fingerprint of the machine's key,
 // and confirms.
 import { html, plain, useEffect, useRef, useState } from "parts/base.js";
-import { api, loadHosts } from "./data/index.js";
+import { api, loadMachines } from "./data/index.js";
 import { failure, useDo } from "./load.js";
 import { hrefOf } from "./route.js";
 import { Head } from "./shell.js";
@@ -20,9 +20,9 @@ export function Pair({ code: initialCode }) {
   useEffect(() => void (code.length === 9 && look()), []);
   if (made) {
     return html`<${Head} title="Paired" back=${hrefOf("hosts")} /><p role="status">${plain(machine.name)} is paired as <code>${plain(made)}</code> and connects automatically.</p>
-      <p><a class="button primary" href=${hrefOf("hosts", made)}>Show the host</a></p>`;
+      <p><a class="button primary" href=${hrefOf("hosts", made)}>Show the machine</a></p>`;
   }
-  return html`<${Head} title="Pair a host" back=${hrefOf("hosts")} />
+  return html`<${Head} title="Pair a machine" back=${hrefOf("hosts")} />
     ${machine ? html`<${Confirm} code=${code} machine=${machine} onMade=${setMade} onBack=${() => setMachine(null)} />` : html`<form class="panel narrow" onSubmit=${(e) => (e.preventDefault(), look())}>
       <p>On the machine where agents run, run:</p><pre>concerto-relay pair --server ${location.origin}</pre>
       <p>It prints a code of eight letters.</p>
@@ -35,14 +35,14 @@ export function Pair({ code: initialCode }) {
 function Confirm({ code, machine, onMade, onBack }) {
   const [confirm, busy, failed] = useDo(async () => {
     const made = await api.post("/pair/confirm", { code });
-    await loadHosts().catch(() => {}); // the list is loaded again later in any case
+    await loadMachines().catch(() => {}); // the list is loaded again later in any case
     onMade(made.host_id);
   });
   const at = useRef();
   useEffect(() => at.current.focus(), []);
   return html`<section class="panel narrow" aria-label="The machine" tabindex="-1" ref=${at}><dl class="facts"><div><dt>name</dt><dd>${plain(machine.name)}</dd></div><div><dt>address</dt><dd>${plain(machine.address)}</dd></div><div><dt>expires in</dt><dd>${Math.max(1, Math.ceil(machine.expires_in / 60))} min</dd></div></dl>
     <p>Does the machine show the same fingerprint?</p><pre data-testid="pair-fingerprint">${plain(machine.fingerprint)}</pre>
-    <p class="quiet">A paired host sends its runs to this relay and receives your decisions and input.</p>
+    <p class="quiet">A paired machine sends its runs to this relay and receives your decisions and input.</p>
     ${failure(failed)}
     <div class="bar"><button type="button" class="primary" data-testid="pair-confirm" aria-disabled=${busy} onClick=${confirm}>${busy ? "Pairing …" : "Pair"}</button><button type="button" onClick=${onBack}>Cancel</button></div></section>`;
 }

@@ -2,7 +2,7 @@
 import { html, plain, useEffect, useMemo, useState } from "parts/base.js";
 import { moment } from "parts/format.js";
 import { Tabs, tabId } from "parts/tabs.js";
-import { can, conn, hosts, openRun, stopRun } from "./data/index.js";
+import { can, conn, machines, openRun, stopRun } from "./data/index.js";
 import { Icon } from "./icons.js";
 import { lazy } from "./lazy.js";
 import { failure, useDo } from "./load.js";
@@ -66,9 +66,9 @@ function Opened({ id, tab, query, view }) {
 }
 
 function About({ run, meta }) {
-  const host = hosts.value.find((h) => h.id === run.host_id), parent = run.parent_run_id;
+  const machine = machines.value.find((h) => h.id === run.host_id), parent = run.parent_run_id;
   const usage = meta.usage, line = meta.line;
-  return html`<details class="about"><summary><span class="mono clip">${plain(run.command)}</span> <span class="quiet clip">on ${plain(host?.name ?? run.host_id)}${host && !host.online ? " (offline)" : ""}</span>
+  return html`<details class="about"><summary><span class="mono clip">${plain(run.command)}</span> <span class="quiet clip">on ${plain(machine?.name ?? run.host_id)}${machine && !machine.online ? " (offline)" : ""}</span>
       ${usage && html`<span class="quiet nowrap">${cost(usage)}</span>`}<${Icon} name="out" /></summary>
     <dl class="facts">
       <div><dt>tool</dt><dd>${plain(run.tool)}</dd></div>

@@ -1,6 +1,6 @@
 // The list of runs, the last active run first, or a single run.
 import { html, plain, useMemo, useRef, useState } from "parts/base.js";
-import { hosts, loadMoreRuns, runs, runsState } from "./data/index.js";
+import { machines, loadMoreRuns, runs, runsState } from "./data/index.js";
 import { useKeys } from "./keymap.js";
 import { go, hrefOf } from "./route.js";
 import { Run } from "./run.js";
@@ -23,13 +23,13 @@ const filters = [
 
 function All({ query }) {
   const [text, setText] = useState(query.get("q") ?? "");
-  const status = query.get("status") ?? "", host = query.get("host") ?? "";
+  const status = query.get("status") ?? "", machine = query.get("host") ?? "";
   const field = useRef(), box = useRef();
   const set = (more) => {
-    const next = Object.fromEntries(Object.entries({ q: text, status, host, ...more }).filter(([, v]) => v));
+    const next = Object.fromEntries(Object.entries({ q: text, status, host: machine, ...more }).filter(([, v]) => v));
     go(hrefOf("runs", "", "", next), { replace: true });
   };
-  const shown = useMemo(() => choose(runs.value, text, status, host), [runs.value, text, status, host]);
+  const shown = useMemo(() => choose(runs.value, text, status, machine), [runs.value, text, status, machine]);
   const [chosen, choose1] = useState(0);
   const at = Math.min(chosen, Math.max(0, shown.length - 1));
   const move = (by) => {
@@ -43,7 +43,7 @@ function All({ query }) {
     <div class="bar"><input ref=${field} type="search" class="grow" placeholder="Filter by title, command, directory" aria-label="Filter runs" value=${text} onInput=${(e) => (setText(e.target.value), set({ q: e.target.value }))}
         onKeyDown=${(e) => e.key === "Escape" ? e.target.blur() : e.key === "Enter" && (e.preventDefault(), choose1(0), move(-at))} />
       <div class="chips" role="group" aria-label="State">${filters.map((f) => html`<button key=${f.name} type="button" aria-pressed=${f.name === status} onClick=${() => set({ status: f.name })}>${f.label}</button>`)}</div>
-      ${hosts.value.length > 1 && html`<select aria-label="Host" value=${host} onChange=${(e) => set({ host: e.target.value })}><option value="">all hosts</option>${hosts.value.map((h) => html`<option key=${h.id} value=${h.id}>${plain(h.name)}</option>`)}</select>`}</div>
+      ${machines.value.length > 1 && html`<select aria-label="Machine" value=${machine} onChange=${(e) => set({ host: e.target.value })}><option value="">all machines</option>${machines.value.map((h) => html`<option key=${h.id} value=${h.id}>${plain(h.name)}</option>`)}</select>`}</div>
     ${failure(state.error)}
     ${state.from === "cache" && html`<p class="quiet">Offline: this is the list from the last connection.</p>`}
     ${!state.loading && shown.length === 0 && html`<${None} any=${runs.value.length > 0} />`}
@@ -57,18 +57,18 @@ function None({ any }) {
   return html`<div class="empty"><p>No runs yet.</p><p>On a machine with hostd, start one:</p><pre>concerto-relay run -- claude</pre></div>`;
 }
 
-function choose(all, text, status, host) {
+function choose(all, text, status, machine) {
   const words = text.toLowerCase().split(/\s+/).filter((w) => w), of = filters.find((f) => f.name === status)?.of;
-  return all.filter((r) => (!of || of.includes(r.status)) && (!host || r.host_id === host) && words.every((w) => `${r.title} ${r.command} ${r.tool} ${r.cwd} ${r.host_id} ${r.id}`.toLowerCase().includes(w)));
+  return all.filter((r) => (!of || of.includes(r.status)) && (!machine || r.host_id === machine) && words.every((w) => `${r.title} ${r.command} ${r.tool} ${r.cwd} ${r.host_id} ${r.id}`.toLowerCase().includes(w)));
 }
 
-const hostName = (id) => hosts.value.find((h) => h.id === id)?.name ?? id;
+const machineName = (id) => machines.value.find((h) => h.id === id)?.name ?? id;
 
 function Row({ run, onFocus }) {
   const open = run.pending?.length ?? 0, fleet = run.meta?.fleet && fleetText(run.meta.fleet, run.pending ?? []);
   return html`<li><a class="run-row" data-testid="run-row" data-run=${run.id} href=${hrefOf("runs", run.id)} onFocus=${onFocus}>
     <span class="run-title" dir="auto">${plain(nameOf(run))}</span><${Status} run=${run} />
-    <span class="run-about quiet"><span>${plain(run.tool)}</span> on <bdi>${plain(hostName(run.host_id))}</bdi> <span class="run-cwd">${plain(run.cwd)}</span></span>
+    <span class="run-about quiet"><span>${plain(run.tool)}</span> on <bdi>${plain(machineName(run.host_id))}</bdi> <span class="run-cwd">${plain(run.cwd)}</span></span>
     ${fleet && html`<span class="run-fleet" data-testid="run-fleet">${fleet}</span>`}
     <span class="quiet run-when"><${When} ts=${run.last_active_at} /></span>
     ${open > 0 && html`<span class="run-asks">${plain(run.pending[0].prompt || run.pending[0].op_tool || "asks")}${open > 1 && `, and ${open - 1} more`}</span>`}</a></li>`;

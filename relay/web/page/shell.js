@@ -2,7 +2,7 @@
 import { html, plain, useEffect, useLayoutEffect, useErrorBoundary, useRef, useState } from "parts/base.js";
 import { announce, Live } from "parts/live.js";
 import { Toasts, toasts } from "parts/toast.js";
-import { applyUpdate, conn, newRequest, onNotice, outbox, requests, retryNow, session, update, watchHosts } from "./data/index.js";
+import { applyUpdate, conn, newRequest, onNotice, outbox, requests, retryNow, session, update, watchMachines } from "./data/index.js";
 import { Icon } from "./icons.js";
 import { Keys } from "./keymap.js";
 import { Outbox } from "./outbox.js";
@@ -12,7 +12,7 @@ import { links, nameOf } from "./words.js";
 
 // Shell is the frame around a screen.
 export function Shell({ screen, covered, children }) {
-  useEffect(watchHosts, []); // all screens show the names of hosts
+  useEffect(watchMachines, []); // all screens show the names of machines
   return html`<div class="shell" inert=${covered}>
     <${Nav} current=${screen} />
     <div class="column">

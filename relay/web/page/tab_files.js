@@ -75,7 +75,7 @@ function Editor({ id, path, was, now, onSaved, onLeave, onLook }) {
   return html`<div class="editor"><textarea ref=${field} class="mono" data-testid="editor" aria-label=${"Edit " + plain(path)} spellcheck=${false} autocapitalize="none" readonly=${busy} defaultValue=${was.text}></textarea>
     ${failure(failed)}
     ${changed && !busy && html`<div class="banner"><span>The file has changed since you opened it. Your text is still here.</span> <button type="button" onClick=${() => setBase(now.sha256)}>Overwrite</button></div><details><summary>Current content</summary><pre class="log">${plain(now.content)}</pre></details>`}
-    ${busy && html`<p role="status" class="quiet">${waits ? "The write needs an approval:" : "Sending to the host …"}</p>`}
+    ${busy && html`<p role="status" class="quiet">${waits ? "The write needs an approval:" : "Sending to the machine …"}</p>`}
     ${waits && html`<div class="request" ref=${box} data-key=${waits.key}><${Card} request=${waits} /></div>`}
     <div class="bar"><button type="button" class="primary" data-testid="save" aria-disabled=${busy || changed} onClick=${() => !changed && write()}>Write</button><button type="button" aria-disabled=${busy} onClick=${() => !busy && onLeave()}>Cancel</button></div></div>`;
 }

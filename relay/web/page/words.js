@@ -10,7 +10,7 @@ export const statuses = {
   lost: { icon: "lost", word: "lost", tone: "bad" },
 };
 
-// engineStates contains the states of runs of an engine that are not running. The engine's host
+// engineStates contains the states of runs of an engine that are not running. The engine's machine
 // reports them as a label.
 const engineStates = {
   ready: { icon: "wait", word: "ready", tone: "wait" },

@@ -38,9 +38,9 @@ func round(x float64) Money { return Money(math.Round(x)) }
 	"main.conc":              "agent Architect uses openai { system_prompt: \"You decide. Be brief.\" }\n\nfn main() {\n    let plan = Architect.execute(\"Plan the migration\")?;\n    emit(\"plan\", plan.text); // what the page shows first\n    for i in 0..3 { emit(\"step\", i); }\n}\n",
 }
 
-// Answer makes a host answer all RPCs that need no approval. The host ignores other messages.
-func Answer(host *servertest.Peer) {
-	host.Each(func(e protocol.Envelope) {
+// Answer makes a machine answer all RPCs that need no approval. The machine ignores other messages.
+func Answer(machine *servertest.Peer) {
+	machine.Each(func(e protocol.Envelope) {
 		if !strings.HasPrefix(e.Type, "rpc.") {
 			return
 		}
@@ -57,40 +57,40 @@ func Answer(host *servertest.Peer) {
 		} else if text, err := json.Marshal(result); err == nil {
 			answer.Result = text
 		}
-		host.Answer(&e, answer)
+		machine.Answer(&e, answer)
 	})
 }
 
-// answerOf returns a host's answer to an RPC, or nil if the host does not support the RPC.
+// answerOf returns a machine's answer to an RPC, or nil if the machine does not support the RPC.
 func answerOf(typ, at, q string) any {
 	switch typ {
-	case "rpc.fs.list":
+	case protocol.RPCListDir:
 		return listed(at)
-	case "rpc.fs.read":
+	case protocol.RPCReadFile:
 		text, ok := sampleFiles[at]
 		if !ok {
 			return nil
 		}
 		return protocol.ReadFileResult{Path: at, Content: text, Size: int64(len(text)), SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(text)))}
-	case "rpc.fs.search":
+	case protocol.RPCSearch:
 		return found(q)
-	case "rpc.git.status":
+	case protocol.RPCGitStatus:
 		return protocol.GitResult{Stdout: "On branch fix/tax-rounding\nChanges not staged for commit:\n\tmodified:   checkout/total.go\n"}
-	case "rpc.git.diff":
+	case protocol.RPCGitDiff:
 		return protocol.GitResult{Stdout: "diff --git a/checkout/total.go b/checkout/total.go\nindex 83db48f..bf2a9c1 100644\n" + sampleDiff}
-	case "rpc.host.info":
-		return machine.HostInfo
-	case "rpc.host.doctor":
-		return machine
-	case "rpc.host.logs.tail":
+	case protocol.RPCMachineInfo:
+		return health.MachineInfo
+	case protocol.RPCMachineDoctor:
+		return health
+	case protocol.RPCTailLog:
 		return protocol.LogTail{Path: "/home/ann/.local/state/concerto/hostd.log", Text: "09:12:03 connected to http://127.0.0.1:8787 as desk\n09:12:04 run_claude: claude, in /home/ann/shop\n09:14:40 run_claude: asks (bash), sent to the server as 41\n"}
 	}
 	return nil
 }
 
-// machine is the result of the diagnostics on the sample host.
-var machine = protocol.HostDoctor{
-	HostInfo: protocol.HostInfo{HostID: "desk", PID: 4711, OS: "linux", Arch: "amd64", Version: "0.1.0", Tools: []protocol.ToolInfo{
+// health is the result of the diagnostics on the sample machine.
+var health = protocol.MachineDoctor{
+	MachineInfo: protocol.MachineInfo{MachineID: "desk", PID: 4711, OS: "linux", Arch: "amd64", Version: "0.1.0", Tools: []protocol.ToolInfo{
 		{Tool: "claude", Bin: "/home/ann/.local/bin/claude", OK: true}, {Tool: "codex", Bin: "/usr/bin/codex", OK: true}, {Tool: "gemini", Bin: "gemini"}}},
 	Deps: []protocol.Dep{{Name: "git", OK: true, Detail: "/usr/bin/git, 2.53.0"}, {Name: "ripgrep", Detail: "rg is not on the PATH: install ripgrep to search in files"}, {Name: "spool", OK: true, Detail: "2.1 MiB of 1 GiB"}},
 }

@@ -7,20 +7,20 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/servertest"
 )
 
-// Run is a run of a host that the test plays.
+// Run is a run of a machine that the test plays.
 type Run struct {
-	ID   string
-	host *servertest.Peer
-	seq  int64
+	ID      string
+	machine *servertest.Peer
+	seq     int64
 }
 
 // Data is the data of a message.
 type Data = map[string]any
 
-// Begin starts a run of a host and waits until the server has stored it.
-func Begin(host *servertest.Peer, id string, started Data) *Run {
-	host.T.Helper()
-	r := &Run{ID: id, host: host}
+// Begin starts a run of a machine and waits until the server has stored it.
+func Begin(machine *servertest.Peer, id string, started Data) *Run {
+	machine.T.Helper()
+	r := &Run{ID: id, machine: machine}
 	for name, usual := range (Data{"tool": "claude", "cwd": "/home/ann/shop", "command": "claude", "source": "pty"}) {
 		if started[name] == nil {
 			started[name] = usual
@@ -33,20 +33,20 @@ func Begin(host *servertest.Peer, id string, started Data) *Run {
 
 // Send sends the next event of the run.
 func (r *Run) Send(typ string, data Data) {
-	r.host.T.Helper()
+	r.machine.T.Helper()
 	r.seq++
-	r.host.Send(typ, r.ID, r.seq, data)
+	r.machine.Send(typ, r.ID, r.seq, data)
 }
 
 // Write sends output of the run's terminal.
 func (r *Run) Write(text string) {
-	r.host.T.Helper()
+	r.machine.T.Helper()
 	r.Send(protocol.RunOutput, Data{"stream": "stdout", "text": text})
 }
 
 // Ask opens a request. Missing members of data get default values.
 func (r *Run) Ask(id string, data Data) {
-	r.host.T.Helper()
+	r.machine.T.Helper()
 	data["request_id"] = id
 	for name, usual := range (Data{"reason": "permission", "prompt": "May I?", "expires_at": time.Now().Add(time.Hour).UTC().Format(time.RFC3339)}) {
 		if data[name] == nil {
@@ -59,7 +59,7 @@ func (r *Run) Ask(id string, data Data) {
 
 // Resolve sends the outcome of a request.
 func (r *Run) Resolve(id, decision, by string) {
-	r.host.T.Helper()
+	r.machine.T.Helper()
 	data := Data{"request_id": id, "decision": decision, "actor": "system"}
 	if by != "" {
 		data["by"], data["actor"] = by, "web"
@@ -67,17 +67,17 @@ func (r *Run) Resolve(id, decision, by string) {
 	r.Send(protocol.RunPermissionResolved, data)
 }
 
-// Reconnect makes the run send its events on another connection of its host.
-func (r *Run) Reconnect(host *servertest.Peer) { r.host = host }
+// Reconnect makes the run send its events on another connection of its machine.
+func (r *Run) Reconnect(machine *servertest.Peer) { r.machine = machine }
 
 // Stored waits until the server has stored all events of the run.
 func (r *Run) Stored() {
-	r.host.T.Helper()
+	r.machine.T.Helper()
 	for {
-		e := r.host.Next(protocol.RunAck)
+		e := r.machine.Next(protocol.RunAck)
 		d, err := protocol.Decode[protocol.Ack](&e)
 		if err != nil {
-			r.host.T.Fatal(err)
+			r.machine.T.Fatal(err)
 		}
 		if d.RunID == r.ID && d.LastSeq >= r.seq {
 			return

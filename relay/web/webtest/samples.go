@@ -31,12 +31,12 @@ const sampleDiff = `--- a/checkout/total.go
  func round(x float64) Money {
 `
 
-// Samples creates two hosts with a run of each kind: a run on a terminal, a run of Concerto, a run
-// with NDJSON messages, a run that waits for the approval of a write, and a run that has ended. The
-// hosts answer RPCs.
+// Samples creates two machines with a run of each kind: a run on a terminal, a run of Concerto, a
+// run with NDJSON messages, a run that waits for the approval of a write, and a run that has ended.
+// The machines answer RPCs.
 func (r *Relay) Samples() {
 	r.T.Helper()
-	desk, ci := r.Host("desk"), r.Host("ci-runner")
+	desk, ci := r.Machine("desk"), r.Machine("ci-runner")
 	over := Begin(ci, "run_over", Data{"tool": "make", "command": "make release", "cwd": "/srv/build", "title": "release 2.14"})
 	over.Write("go build ./...\r\n\x1b[32mok\x1b[0m  shop/checkout  1.2s\r\n\x1b[31mFAIL\x1b[0m shop/invoice  0.4s\r\n")
 	over.Send(protocol.RunExited, Data{"exit_code": 2, "reason": "exited"})
@@ -53,8 +53,8 @@ func (r *Relay) Samples() {
 
 	messages := Begin(ci, "run_ndjson", Data{"tool": "reviewer", "source": "ndjson", "command": "python3 review.py", "cwd": "/srv/review", "title": "review of #481"})
 	messages.Write("reading 14 files\n")
-	messages.Send(protocol.ToolCall, Data{"request_id": "t1", "tool": "rpc.fs.read", "actor": "web", "args": Data{"path": "checkout/total.go"}})
-	messages.Send(protocol.ToolResult, Data{"request_id": "t1", "tool": "rpc.fs.read", "actor": "web", "ok": true, "duration_ms": 3, "result": Data{"path": "checkout/total.go", "bytes": 1840}})
+	messages.Send(protocol.ToolCall, Data{"request_id": "t1", "tool": protocol.RPCReadFile, "actor": "web", "args": Data{"path": "checkout/total.go"}})
+	messages.Send(protocol.ToolResult, Data{"request_id": "t1", "tool": protocol.RPCReadFile, "actor": "web", "ok": true, "duration_ms": 3, "result": Data{"path": "checkout/total.go", "bytes": 1840}})
 	messages.Write("two remarks so far\n")
 	messages.Stored()
 
@@ -74,7 +74,7 @@ func (r *Relay) Samples() {
 	pty.Write("\x1b[1mI read checkout/total.go.\x1b[0m Taxes are rounded for each item, which loses cents.\r\n\r\nI will round once, at the end, and add a test.\r\n")
 	pty.Send(protocol.RunInput, Data{"actor": "web", "input_id": "i1", "text_redacted": "yes, and keep the old name of the function\n", "text_sha256": strings.Repeat("0", 64), "by": "ann"})
 	pty.Write("\x1b[32m✓\x1b[0m Understood. The name stays.\r\n")
-	pty.Ask("w1", Data{"prompt": "Write checkout/total.go", "op_tool": "rpc.fs.write", "op_args": Data{"path": "checkout/total.go", "bytes": 1912, "content_preview": "package checkout\n\n…", "content_truncated": true},
+	pty.Ask("w1", Data{"prompt": "Write checkout/total.go", "op_tool": protocol.RPCWriteFile, "op_args": Data{"path": "checkout/total.go", "bytes": 1912, "content_preview": "package checkout\n\n…", "content_truncated": true},
 		"op_args_summary": "checkout/total.go, 1912 bytes", "args_sha256": "3f9a1c77" + strings.Repeat("ab", 28), "risk": "low", "diff": sampleDiff, "from": Data{"kind": "rpc"}})
 	pty.Ask("b1", Data{"prompt": "Run a command", "op_tool": "bash", "op_args": Data{"cmd": "git push --force-with-lease origin fix/tax-rounding && gh pr create --fill"}, "op_args_summary": "git push --force-with-lease origin fix/tax-rou…",
 		"args_sha256": "c41d00e9" + strings.Repeat("cd", 28), "risk": "high", "approve_text": "y\n", "deny_text": "n\n", "from": Data{"kind": "pty"}})
@@ -82,11 +82,11 @@ func (r *Relay) Samples() {
 	Answer(ci)
 }
 
-// Fleet starts a run with 14 tasks and two merge queues on the host desk, whose connection is host.
-// One of its hosts waits for an approval.
-func Fleet(host *servertest.Peer) *Run {
-	host.T.Helper()
-	run := Begin(host, "run_fleet", Data{"tool": "concerto", "source": "concerto", "command": "concerto run fleet", "cwd": "/home/ann/shop", "title": "port the shop to v3"})
+// Fleet starts a run with 14 tasks and two merge queues on the machine desk, whose connection is
+// machine. One of its hosts waits for an approval.
+func Fleet(machine *servertest.Peer) *Run {
+	machine.T.Helper()
+	run := Begin(machine, "run_fleet", Data{"tool": "concerto", "source": "concerto", "command": "concerto run fleet", "cwd": "/home/ann/shop", "title": "port the shop to v3"})
 	run.Send(protocol.RunMeta, Data{"usage": Data{"tokens_in": 918210, "tokens_out": 48120, "cost_usd": 7.31}, "fleet": FleetOf("7 merged")})
 	run.Ask("f1", Data{"prompt": "Run a command", "op_tool": "Bash", "op_args": Data{"command": "npm publish --dry-run"}, "from": Data{"kind": "approval", "host": "Coder3", "message_id": "m1"}})
 	return run
@@ -196,10 +196,10 @@ func Structure(edges ...string) json.RawMessage {
 // Harm is a text that does damage if the page does not escape it.
 const Harm = "<img src=x onerror=\"document.title='harmed'\"><script>document.title='harmed'</script>\x1b]0;harmed\x07\x1b[2J\u202egnp.exe\u2066 [x](javascript:alert(1)) &lt;b&gt;"
 
-// Hostile creates a host with a run all of whose texts are Harm.
+// Hostile creates a machine with a run all of whose texts are Harm.
 func (r *Relay) Hostile() *Run {
 	r.T.Helper()
-	run := Begin(r.Host("mallory"), "run_hostile", Data{"tool": Harm, "command": Harm, "cwd": Harm, "title": Harm})
+	run := Begin(r.Machine("mallory"), "run_hostile", Data{"tool": Harm, "command": Harm, "cwd": Harm, "title": Harm})
 	run.Write(Harm + "\n")
 	run.Send(protocol.RunEmit, Data{"channel": Harm, "payload": Data{Harm: Harm, "__proto__": Data{"polluted": true}}, "awaited": false})
 	run.Send(protocol.ToolCall, Data{"request_id": "t1", "tool": Harm, "actor": "web", "args": Data{"path": Harm}})

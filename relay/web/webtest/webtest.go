@@ -1,5 +1,5 @@
 // Package webtest runs a complete relay server with its page for tests. Logins, sessions and the
-// database are real, and the test plays the hosts.
+// database are real, and the test plays the machines.
 package webtest
 
 import (
@@ -104,8 +104,8 @@ func (r *Relay) open(address string) {
 	}
 	g := httpguard.New(httpguard.Config{Loopback: true})
 	a := auth.New(auth.Config{Store: db, Guard: g, TOFU: auth.TOFULoopback, URLToken: true})
-	p := accounts.New(accounts.Config{Store: db, Auth: a, Guard: g, HostRemoved: func(id string) { r.Server.CloseHost(id, "the host was removed") }})
-	pairs := pair.New(pair.Config{Store: db, Auth: a, Guard: g, Now: r.now, Paired: func(id string) { r.Server.CloseHost(id, "the host was paired") }})
+	p := accounts.New(accounts.Config{Store: db, Auth: a, Guard: g, MachineRemoved: func(id string) { r.Server.CloseMachine(id, "the machine was removed") }})
+	pairs := pair.New(pair.Config{Store: db, Auth: a, Guard: g, Now: r.now, Paired: func(id string) { r.Server.CloseMachine(id, "the machine was paired") }})
 	pushes, err := push.New(ctx, push.Config{Store: db, Auth: a, Insecure: true})
 	if err != nil {
 		r.T.Fatal(err)
@@ -129,18 +129,18 @@ func (r *Relay) open(address string) {
 	}
 }
 
-// Host connects a host that speaks protocol 1.
-func (r *Relay) Host(id string) *servertest.Peer {
+// Machine connects a machine that speaks protocol 1.
+func (r *Relay) Machine(id string) *servertest.Peer {
 	r.T.Helper()
 	p := servertest.Dial(r.T, r.URL+"/ws/host?host_id="+id+"&host_token=token-"+id)
 	p.Now = time.Now
 	return p
 }
 
-// HelloHost connects a host that sends a hello. The server sends it the current state.
-func (r *Relay) HelloHost(id string) *servertest.Peer {
+// HelloMachine connects a machine that sends a hello. The server sends it the current state.
+func (r *Relay) HelloMachine(id string) *servertest.Peer {
 	r.T.Helper()
-	p := r.Host(id)
+	p := r.Machine(id)
 	p.Send(protocol.Hello, "", 0, protocol.HelloData{Protocol: protocol.Version, Agent: "test/1", Instance: "i-" + id})
 	p.Next(protocol.Welcome)
 	return p

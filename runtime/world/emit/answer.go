@@ -117,14 +117,12 @@ func hostAnswer(ctx context.Context, p HostPrompter, q effect.Asking, message js
 func ofTool(payload json.RawMessage) (*effect.Asking, json.RawMessage) {
 	var q struct {
 		Tool        string          `json:"tool"`
-		By          string          `json:"by"`
 		Description string          `json:"description"`
 		Args        json.RawMessage `json:"args"`
-		CallID      string          `json:"call_id"`
 		Options     []string        `json:"options"`
-		Timeout     float64         `json:"timeout_s"`
 	}
-	if json.Unmarshal(payload, &q) != nil || q.CallID == "" {
+	asks := effect.ToolAsking(payload)
+	if asks == nil || json.Unmarshal(payload, &q) != nil {
 		return nil, payload
 	}
 	if q.Description != "" {
@@ -134,7 +132,7 @@ func ofTool(payload json.RawMessage) (*effect.Asking, json.RawMessage) {
 	if err != nil {
 		return nil, payload
 	}
-	return &effect.Asking{Host: q.By, Type: effect.ToolApproval, Within: int64(q.Timeout * 1000)}, message
+	return asks, message
 }
 
 // unasked returns the error for an emit about which no user could be asked.

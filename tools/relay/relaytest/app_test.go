@@ -129,7 +129,7 @@ func (a *app) take(frame []byte) (good bool) {
 			a.wrong = append(a.wrong, err.Error())
 			break
 		}
-		a.states[s.ID] = s.State
+		a.states[s.ID] = string(s.State)
 	case e.Type == protocol.Failure:
 		f, err := protocol.Decode[protocol.ErrorData](&e)
 		if f.Code == protocol.RateLimited || a.lossy && f.InputID == "" {

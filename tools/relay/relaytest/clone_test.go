@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestClone checks that hostds started from a copy of a host's state are refused with a reason, and
-// that the original hostd continues.
+// TestClone checks that hostds started from a copy of a machine's state are refused with a reason,
+// and that the original hostd continues.
 func TestClone(t *testing.T) {
 	s := newSystem(t, nil, nil)
 	a := startApp(t, s.apps.URL(), login(t, s.apps.URL(), "ann", "correct horse battery"))
@@ -33,7 +33,7 @@ func TestClone(t *testing.T) {
 		}
 	}
 	clone := func(name, why string) {
-		c, _ := s.start("hostd", "--server", s.host.URL(), "--host-id", "host_a", "--token-file", s.path("token"), "--state", s.path(name), "--socket", s.path(name+".sock"), "--root", s.dir)
+		c, _ := s.start("hostd", "--server", s.machine.URL(), "--host-id", "host_a", "--token-file", s.path("token"), "--state", s.path(name), "--socket", s.path(name+".sock"), "--root", s.dir)
 		defer kill(c)
 		s.expectLog(why)
 		w.input()
@@ -41,13 +41,13 @@ func TestClone(t *testing.T) {
 	}
 	s.startHostd()
 	a.grows(w.run, 5)
-	clone("copied", "another hostd with this host's id has taken over") // its epoch equals the host's
+	clone("copied", "another hostd with this machine's id has taken over") // its epoch equals the machine's
 	s.expectLog("its spool was copied")
 	kill(s.hostd)
 	s.startHostd()
 	a.grows(w.run, 5)
 	clone("old", "this one is an old copy")
-	s.expectLog("a host reconnected with an older state")
+	s.expectLog("a machine reconnected with an older state")
 	w.finish()
 	w.check()
 }

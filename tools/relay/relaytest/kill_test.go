@@ -105,7 +105,7 @@ func (w *work) fail(what string) {
 			s.startServer()
 		}
 	case "cut":
-		s.host.CutAll()
+		s.machine.CutAll()
 		s.apps.CutAll()
 	case "shim":
 		for _, shim := range s.shims() {

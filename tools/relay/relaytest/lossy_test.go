@@ -8,12 +8,12 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/concerto-lang/concerto/relay/faultproxy"
+	"github.com/concerto-lang/concerto/internal/testkit/faultproxy"
 )
 
-// TestLossy connects a host and an app over networks that drop, duplicate, delay and swap frames,
-// cut connections in the middle of a frame, and leave some half open. No event or command may be
-// lost or take effect twice.
+// TestLossy connects a machine and an app over networks that drop, duplicate, delay and swap
+// frames, cut connections in the middle of a frame, and leave some half open. No event or command
+// may be lost or take effect twice.
 func TestLossy(t *testing.T) {
 	for name, c := range map[string]struct {
 		odds faultproxy.Odds
@@ -53,7 +53,7 @@ func TestLossy(t *testing.T) {
 			// Each connection sends a command once. A dropped one is sent by the next connection,
 			// which loses nothing.
 			over.Store(true)
-			s.host.CutAll()
+			s.machine.CutAll()
 			w.finish()
 			w.check()
 			t.Log(fmt.Sprint(w.states))

@@ -35,7 +35,7 @@ func startReplicas(s *system, n int, db, nats string) {
 	for i := range r.all {
 		r.start(i)
 	}
-	s.host.SetTarget(r.balancer.addr())
+	s.machine.SetTarget(r.balancer.addr())
 	s.apps.SetTarget(r.balancer.addr())
 }
 
@@ -133,7 +133,7 @@ func (b *balancer) serve(c net.Conn) {
 	}
 }
 
-// TestReplicas runs three servers on one database with a host and apps, and kills any of the
+// TestReplicas runs three servers on one database with a machine and apps, and kills any of the
 // servers at any time. Each app must receive every event of the run's log once and in order. Each
 // input must reach the run once or not at all, as its state reports. The test runs with NATS,
 // without NATS, and with a NATS that fails.

@@ -19,26 +19,26 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/process/proc"
+	"github.com/concerto-lang/concerto/internal/testkit/faultproxy"
 	"github.com/concerto-lang/concerto/internal/testkit/testproc"
-	"github.com/concerto-lang/concerto/relay/faultproxy"
 )
 
 // system is a server and a hostd, with a proxy before the server for each kind of client.
 type system struct {
-	t          *testing.T
-	dir, exe   string
-	self       string // path of this test binary, which is also the tool
-	host, apps *faultproxy.Proxy
-	server     *exec.Cmd
-	hostd      *exec.Cmd
-	local      *http.Client // for requests to hostd
-	log        *os.File     // log of the server and hostd
-	db, logDir string       // database of the server, and directory for the logs of runs
-	replicas   *replicas    // servers that replace the single server; nil otherwise
+	t             *testing.T
+	dir, exe      string
+	self          string // path of this test binary, which is also the tool
+	machine, apps *faultproxy.Proxy
+	server        *exec.Cmd
+	hostd         *exec.Cmd
+	local         *http.Client // for requests to hostd
+	log           *os.File     // log of the server and hostd
+	db, logDir    string       // database of the server, and directory for the logs of runs
+	replicas      *replicas    // servers that replace the single server; nil otherwise
 }
 
 // newSystem starts a system. The functions in first are called before the processes start.
-func newSystem(t *testing.T, host, apps func(faultproxy.Frame) faultproxy.Fault, first ...func(*system)) *system {
+func newSystem(t *testing.T, machine, apps func(faultproxy.Frame) faultproxy.Fault, first ...func(*system)) *system {
 	t.Helper()
 	s := &system{t: t, dir: t.TempDir()}
 	s.db, s.logDir = s.path("relay.db"), s.dir
@@ -50,7 +50,7 @@ func newSystem(t *testing.T, host, apps func(faultproxy.Frame) faultproxy.Fault,
 		t.Fatal(err)
 	}
 	s.put("password", "correct horse battery\n")
-	s.put("token", "the host's token\n")
+	s.put("token", "the machine's token\n")
 	if s.log, err = os.Create(filepath.Join(s.dir, "said")); err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func newSystem(t *testing.T, host, apps func(faultproxy.Frame) faultproxy.Fault,
 	for _, p := range []struct {
 		to   **faultproxy.Proxy
 		plan func(faultproxy.Frame) faultproxy.Fault
-	}{{&s.host, host}, {&s.apps, apps}} {
+	}{{&s.machine, machine}, {&s.apps, apps}} {
 		if *p.to, err = faultproxy.New("127.0.0.1:1", p.plan); err != nil {
 			t.Fatal(err)
 		}
@@ -111,13 +111,13 @@ func (s *system) startServer() {
 	var url string
 	s.server, url = s.start("serve", "--listen", "127.0.0.1:0", "--db", "sqlite:"+s.db, "--admin", "ann", "--admin-password-file", s.path("password"), "--tofu", "loopback")
 	at := strings.TrimPrefix(url, "http://")
-	s.host.SetTarget(at)
+	s.machine.SetTarget(at)
 	s.apps.SetTarget(at)
 }
 
 func (s *system) startHostd() {
 	s.t.Helper()
-	s.hostd, _ = s.start("hostd", "--server", s.host.URL(), "--host-id", "host_a", "--token-file", s.path("token"), "--state", s.path("state"), "--socket", s.path("sock"), "--root", s.dir)
+	s.hostd, _ = s.start("hostd", "--server", s.machine.URL(), "--host-id", "host_a", "--token-file", s.path("token"), "--state", s.path("state"), "--socket", s.path("sock"), "--root", s.dir)
 }
 
 // kill kills a daemon with SIGKILL.

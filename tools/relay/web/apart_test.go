@@ -25,14 +25,14 @@ const storedKeys = `(async (store) => {
 
 // TestOffline stops the server and reloads the page. The page must still show the stored data, also
 // after another reload. The user then decides a request and types an input. When the server is
-// back, the host must receive both in this order, and the page must show the outcome.
+// back, the machine must receive both in this order, and the page must show the outcome.
 func TestOffline(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)
 	t.Parallel()
 	r := webtest.Start(t)
-	host := r.Host("desk")
-	run := webtest.Begin(host, "run_1", webtest.Data{"title": "the release"})
+	machine := r.Machine("desk")
+	run := webtest.Begin(machine, "run_1", webtest.Data{"title": "the release"})
 	run.Write("ready to go\n")
 	run.Ask("q1", webtest.Data{"prompt": "Release?", "op_tool": "bash", "op_args": webtest.Data{"cmd": "make release"}, "args_sha256": strings.Repeat("ab", 32)})
 	run.Ask("q2", webtest.Data{"prompt": "Tell everybody?", "op_tool": "bash", "op_args": webtest.Data{"cmd": "make tell"}, "args_sha256": strings.Repeat("cd", 32)})
@@ -57,18 +57,18 @@ func TestOffline(t *testing.T) {
 	b.Wait("__see.all('@outbox-entry').length === 2 || __see.text('main').includes('and tag it')")
 
 	r.Restart()
-	host = r.Host("desk")
-	host.Send(protocol.Heartbeat, "", 0, webtest.Data{})
-	first := host.Next(protocol.RunApprove)
-	second := host.Next(protocol.RunSendInput)
+	machine = r.Machine("desk")
+	machine.Send(protocol.Heartbeat, "", 0, webtest.Data{})
+	first := machine.Next(protocol.RunApprove)
+	second := machine.Next(protocol.RunSendInput)
 	d, err := protocol.Decode[protocol.Decide](&first)
 	if err != nil || d.RequestID != "q1" || d.ArgsSHA256 != strings.Repeat("ab", 32) {
-		t.Errorf("the host receives the decision %+v, %v; want q1", d, err)
+		t.Errorf("the machine receives the decision %+v, %v; want q1", d, err)
 	}
 	if in, err := protocol.Decode[protocol.SendInput](&second); err != nil || in.Text != "and tag it\n" {
-		t.Errorf("the host receives the input %+v, %v; want and tag it", in, err)
+		t.Errorf("the machine receives the input %+v, %v; want and tag it", in, err)
 	}
-	run.Reconnect(host)
+	run.Reconnect(machine)
 	run.Resolve("q1", "approve", "olga")
 	b.Wait("__see.text('@resolved').includes('approved by olga')")
 }
@@ -80,8 +80,8 @@ func TestTwoUsers(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
 	r := webtest.Start(t)
-	host := r.Host("desk")
-	run := webtest.Begin(host, "run_1", webtest.Data{"title": "the release"})
+	machine := r.Machine("desk")
+	run := webtest.Begin(machine, "run_1", webtest.Data{"title": "the release"})
 	run.Ask("q1", webtest.Data{"prompt": "Release?", "op_tool": "bash", "op_args": webtest.Data{"cmd": "make release"}})
 	ann, olga := enter(t, r, webtest.Owner, "#/inbox"), enter(t, r, webtest.Operator, "#/inbox")
 	for _, b := range []*browser.Tab{ann, olga} {
@@ -89,7 +89,7 @@ func TestTwoUsers(t *testing.T) {
 		awake(b)
 	}
 	decide(ann, "@approve")
-	host.Next(protocol.RunApprove)
+	machine.Next(protocol.RunApprove)
 	decide(olga, "@deny")
 	olga.Wait("/already decided|ann/i.test(__see.text('body'))")
 	run.Resolve("q1", "approve", webtest.Owner)
@@ -108,8 +108,8 @@ func TestTwoTabs(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
 	r := webtest.Start(t)
-	host := r.Host("desk")
-	run := webtest.Begin(host, "run_1", webtest.Data{"title": "the release"})
+	machine := r.Machine("desk")
+	run := webtest.Begin(machine, "run_1", webtest.Data{"title": "the release"})
 	run.Ask("q1", webtest.Data{"prompt": "Release?"})
 	b := enter(t, r, webtest.Operator, "#/inbox")
 	other := b.Beside()
@@ -118,7 +118,7 @@ func TestTwoTabs(t *testing.T) {
 	other.Wait("__see.all('@approval-card').length === 1")
 	b.See("Release?")
 	decide(b, "@approve")
-	host.Next(protocol.RunApprove)
+	machine.Next(protocol.RunApprove)
 	run.Resolve("q1", "approve", webtest.Operator)
 	other.Wait("__see.text('@resolved').includes('approved by olga')")
 	b.Expect("401")
@@ -140,7 +140,7 @@ func TestSessionEnds(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
 	r := webtest.Start(t)
-	run := webtest.Begin(r.Host("desk"), "run_1", webtest.Data{"title": "the release"})
+	run := webtest.Begin(r.Machine("desk"), "run_1", webtest.Data{"title": "the release"})
 	run.Write("ready\n")
 	b := enterByHand(t, r, webtest.Operator, "#/runs/run_1")
 	b.Wait("__see.text('@run-thread').includes('ready')")

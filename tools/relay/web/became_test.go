@@ -22,8 +22,8 @@ func TestOutcomesOfDecisions(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
 	r := webtest.Start(t)
-	host := r.Host("desk")
-	run := webtest.Begin(host, "run_1", webtest.Data{"title": "the release"})
+	machine := r.Machine("desk")
+	run := webtest.Begin(machine, "run_1", webtest.Data{"title": "the release"})
 	ask := func(id, what, hash string) {
 		run.Ask(id, webtest.Data{"prompt": what + "?", "op_tool": "bash", "op_args": webtest.Data{"cmd": what}, "op_args_summary": what, "args_sha256": strings.Repeat(hash, 32)})
 	}
@@ -46,8 +46,8 @@ func TestOutcomesOfDecisions(t *testing.T) {
 	b.Axe()
 
 	r.Restart()
-	host = r.Host("desk")
-	run.Reconnect(host)
+	machine = r.Machine("desk")
+	run.Reconnect(machine)
 	run.Resolve("q2", "deny", webtest.Owner)
 	run.Resolve("q4", "expired", "")
 	run.Resolve("q5", "withdrawn", "")
@@ -56,9 +56,9 @@ func TestOutcomesOfDecisions(t *testing.T) {
 	if b.Count("=Reconnect") > 0 {
 		b.Eval("__see.one('=Try now')?.click()")
 	}
-	msg := host.Next(protocol.RunApprove)
+	msg := machine.Next(protocol.RunApprove)
 	if d, err := protocol.Decode[protocol.Decide](&msg); err != nil || d.RequestID != "q1" {
-		t.Errorf("the host receives the decision %+v, %v; want q1", d, err)
+		t.Errorf("the machine receives the decision %+v, %v; want q1", d, err)
 	}
 	run.Resolve("q1", "approve", webtest.Operator)
 	b.Wait(entry("make tell") + "?.includes('Already decided by ann: denied.')")
@@ -68,7 +68,7 @@ func TestOutcomesOfDecisions(t *testing.T) {
 		b.Wait("__see.all('@settled').some((e) => e.innerText.includes('" + about + "') && / " + end + " .*(now|ago)/s.test(e.innerText.replace(/\\s+/g, ' ')))")
 	}
 	if text := b.Text("section.over"); strings.Contains(text, " d ago") {
-		t.Errorf("the page computes the age of decisions with the host's clock: %s", text)
+		t.Errorf("the page computes the age of decisions with the machine's clock: %s", text)
 	}
 	b.See("No open requests.")
 	b.Axe()

@@ -15,14 +15,14 @@ func TestRunBeforeItsFirstReport(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
 	r := webtest.Start(t)
-	host := r.HelloHost("desk")
-	webtest.Begin(host, "run_1", webtest.Data{"title": "\u05e9\u05dc\u05d5\u05dd", "source": "concerto", "tool": "concerto", "cwd": "/home/ann"})
+	machine := r.HelloMachine("desk")
+	webtest.Begin(machine, "run_1", webtest.Data{"title": "\u05e9\u05dc\u05d5\u05dd", "source": "concerto", "tool": "concerto", "cwd": "/home/ann"})
 	b := enter(t, r, webtest.Owner, "#/runs/run_1/structure")
 	b.See("The program has not reported its structure yet.")
 	b.Click("=Diff")
 	for _, typ := range []string{"rpc.git.status", "rpc.git.diff"} {
-		e := host.Next(typ)
-		host.Send(protocol.RPCResponse, e.RunID, 0, webtest.Data{"request_id": e.ID, "rpc_type": e.Type, "ok": false, "error_code": "not_found", "error": "git: fatal: not a git repository"})
+		e := machine.Next(typ)
+		machine.Send(protocol.RPCResponse, e.RunID, 0, webtest.Data{"request_id": e.ID, "rpc_type": e.Type, "ok": false, "error_code": "not_found", "error": "git: fatal: not a git repository"})
 	}
 	b.See("The run's directory is not in a git repository")
 	if n := b.Count(".failed"); n != 0 {

@@ -17,8 +17,8 @@ func TestDrafts(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
 	r := webtest.Start(t)
-	host := r.Host("desk")
-	run := webtest.Begin(host, "run_1", webtest.Data{"title": "the release"})
+	machine := r.Machine("desk")
+	run := webtest.Begin(machine, "run_1", webtest.Data{"title": "the release"})
 	run.Ask("q1", webtest.Data{"prompt": "How?", "from": webtest.Data{"kind": "emit", "channel": "how"}, "questions": []webtest.Data{
 		{"id": "say", "question": "What is said?", "kind": "text", "required": true},
 		{"id": "when", "question": "When?", "kind": "choice", "allow_other": true, "options": []webtest.Data{{"value": "now", "label": "Now"}}},
@@ -42,9 +42,9 @@ func TestDrafts(t *testing.T) {
 	b.Wait(typed + " === 'Half a thou|at noon|Other,There,No|'")
 	b.Click("@composer")
 	b.Type("wait for\nme") // sends the first line
-	first := host.Next(protocol.RunSendInput)
+	first := machine.Next(protocol.RunSendInput)
 	if in, err := protocol.Decode[protocol.SendInput](&first); err != nil || in.Text != "wait for\n" {
-		t.Errorf("the host receives the input %+v, %v; want wait for", in, err)
+		t.Errorf("the machine receives the input %+v, %v; want wait for", in, err)
 	}
 	b.Reload()
 	// While a secret is requested, the text in the composer may be that secret, and is not stored.
@@ -57,10 +57,10 @@ func TestDrafts(t *testing.T) {
 	b.Press("End")
 	b.Type("ght")
 	decide(b, "@approve")
-	msg := host.Next(protocol.RunApprove)
+	msg := machine.Next(protocol.RunApprove)
 	d, err := protocol.Decode[protocol.Decide](&msg)
 	if answers, _ := json.Marshal(d.Answers); err != nil || string(answers) != `{"say":"Half a thought","when":"at noon","where":["there"],"tag":false}` {
-		t.Errorf("the host receives the answers %s, %v", answers, err)
+		t.Errorf("the machine receives the answers %s, %v", answers, err)
 	}
 	run.Resolve("q1", "approve", webtest.Operator)
 	b.Wait("__see.text('@resolved').includes('by olga')")

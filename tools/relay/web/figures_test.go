@@ -24,7 +24,7 @@ const mostWork = 250 * time.Millisecond * busyMachine
 func TestStartTime(t *testing.T) {
 	browser.Full(t)
 	r := webtest.Start(t)
-	run := webtest.Begin(r.Host("desk"), "run_1", webtest.Data{"title": "the release"})
+	run := webtest.Begin(r.Machine("desk"), "run_1", webtest.Data{"title": "the release"})
 	run.Ask("q1", webtest.Data{"prompt": "Release?"})
 	b := enter(t, r, webtest.Operator, "#/inbox")
 	var work, longest time.Duration
@@ -50,8 +50,8 @@ func TestFigures(t *testing.T) {
 		t.Skip("CONCERTO_FIGURES is not set")
 	}
 	r := webtest.Start(t)
-	host := r.Host("desk")
-	run := webtest.Begin(host, "run_1", webtest.Data{"title": "figures"})
+	machine := r.Machine("desk")
+	run := webtest.Begin(machine, "run_1", webtest.Data{"title": "figures"})
 	run.Ask("first", webtest.Data{})
 	var first, warm []time.Duration
 	for range 5 {
@@ -81,7 +81,7 @@ func timeUntil(b *browser.Tab, url, until string) time.Duration {
 	return time.Duration(ms * 1e6)
 }
 
-// measureRequests measures the time until a host's request is visible on the page.
+// measureRequests measures the time until a machine's request is visible on the page.
 func measureRequests(t *testing.T, b *browser.Tab, run *webtest.Run) {
 	b.Eval(`window.seen = {}; new MutationObserver(() => {
 		for (const e of document.querySelectorAll("[data-testid=approval-card]")) { const at = e.closest("[data-key]").dataset.key; seen[at] ??= performance.timeOrigin + performance.now(); }
@@ -97,5 +97,5 @@ func measureRequests(t *testing.T, b *browser.Tab, run *webtest.Run) {
 		run.Resolve(id, "deny", "olga")
 	}
 	slices.Sort(took)
-	t.Logf("figure a host's request is visible: p50 %.1f ms, p99 %.1f ms", took[50].Seconds()*1000, took[98].Seconds()*1000)
+	t.Logf("figure a machine's request is visible: p50 %.1f ms, p99 %.1f ms", took[50].Seconds()*1000, took[98].Seconds()*1000)
 }

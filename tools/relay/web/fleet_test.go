@@ -16,9 +16,9 @@ func TestFleet(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
 	r := webtest.Start(t)
-	host := r.HelloHost("desk")
-	webtest.Begin(host, "run_1", webtest.Data{"source": "concerto", "title": "the lone one"})
-	run := webtest.Fleet(host)
+	machine := r.HelloMachine("desk")
+	webtest.Begin(machine, "run_1", webtest.Data{"source": "concerto", "title": "the lone one"})
+	run := webtest.Fleet(machine)
 	b := enter(t, r, webtest.Operator, "#/runs")
 	b.Wait(`__see.text("@run-fleet") === "4 working, 1 waiting for you, 7 merged, 1 failed"`)
 	if n := b.Count("@run-fleet"); n != 1 {
@@ -63,8 +63,8 @@ func TestFleet(t *testing.T) {
 	b.Emulate(browser.Desk, browser.Light)
 	awake(b)
 	b.Press("j", "a", "Enter")
-	if d := host.Next(protocol.RunApprove); d.RunID != "run_fleet" {
-		t.Errorf("the host receives the decision %+v", d)
+	if d := machine.Next(protocol.RunApprove); d.RunID != "run_fleet" {
+		t.Errorf("the machine receives the decision %+v", d)
 	}
 	run.Resolve("f1", "approve", webtest.Operator)
 	b.Wait(`__see.all("@approval-card").length === 0 && __see.text("@fleet-sum") === "5 working, 7 merged, 1 failed"`)

@@ -11,14 +11,15 @@ import (
 )
 
 // TestForm answers the questions of a program on a phone. If an answer is missing, the page must
-// report that at the question. The host must receive the value of the chosen option, not its label.
+// report that at the question. The machine must receive the value of the chosen option, not its
+// label.
 func TestForm(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)
 	t.Parallel()
 	r := webtest.Start(t)
-	host := r.Host("laptop")
-	run := webtest.Begin(host, "run_1", webtest.Data{"tool": "concerto", "source": "concerto", "title": "release"})
+	machine := r.Machine("laptop")
+	run := webtest.Begin(machine, "run_1", webtest.Data{"tool": "concerto", "source": "concerto", "title": "release"})
 	b := enter(t, r, webtest.Operator, "#/runs/run_1")
 	b.Emulate(browser.Phone, browser.Dark)
 	run.Ask("q1", webtest.Data{"reason": "choice", "prompt": "When?", "from": webtest.Data{"kind": "emit", "channel": "when"}, "questions": []webtest.Data{
@@ -30,11 +31,11 @@ func TestForm(t *testing.T) {
 	b.Wait("document.activeElement.closest('[data-testid=approval-card]') && document.querySelector('[aria-invalid=true], .form-error')")
 	b.Tap("=Tonight")
 	b.Tap("@approve")
-	msg := host.Next(protocol.RunApprove)
+	msg := machine.Next(protocol.RunApprove)
 	d, err := protocol.Decode[protocol.Decide](&msg)
 	answers, _ := json.Marshal(d.Answers)
 	if err != nil || d.RequestID != "q1" || !strings.Contains(string(answers), `"when":"tonight"`) {
-		t.Errorf("the host receives the decision %s, %v; want the answer tonight", msg.Data, err)
+		t.Errorf("the machine receives the decision %s, %v; want the answer tonight", msg.Data, err)
 	}
 	run.Resolve("q1", "approve", webtest.Operator)
 	b.Wait("__see.text('@resolved').includes('by olga')")
@@ -44,14 +45,15 @@ func TestForm(t *testing.T) {
 }
 
 // TestReview reviews the changes of a workspace on a phone: it comments on two lines of the diff,
-// and removes one of the comments. The host must receive the remaining one with its file and line.
+// and removes one of the comments. The machine must receive the remaining one with its file and
+// line.
 func TestReview(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)
 	t.Parallel()
 	r := webtest.Start(t)
-	host := r.Host("laptop")
-	run := webtest.Begin(host, "run_1", webtest.Data{"tool": "concerto", "source": "concerto", "title": "fleet"})
+	machine := r.Machine("laptop")
+	run := webtest.Begin(machine, "run_1", webtest.Data{"tool": "concerto", "source": "concerto", "title": "fleet"})
 	b := enter(t, r, webtest.Operator, "#/runs/run_1")
 	b.Emulate(browser.Phone, browser.Light)
 	comment := webtest.Data{"type": "object", "properties": webtest.Data{"file": webtest.Data{"type": "string"}, "line": webtest.Data{"type": []string{"integer", "null"}}, "text": webtest.Data{"type": "string"}}}
@@ -77,10 +79,10 @@ func TestReview(t *testing.T) {
 	b.Axe()
 	b.Tap("=comment")
 	decide(b, "@approve")
-	msg := host.Next(protocol.RunApprove)
+	msg := machine.Next(protocol.RunApprove)
 	d, err := protocol.Decode[protocol.Decide](&msg)
 	answers, _ := json.Marshal(d.Answers)
 	if want := `{"decision":"comment","comments":[{"file":"new.py","line":4,"text":"why 4?"}]}`; err != nil || string(answers) != want {
-		t.Errorf("the host receives the answers %s, %v; want %s", answers, err, want)
+		t.Errorf("the machine receives the answers %s, %v; want %s", answers, err, want)
 	}
 }

@@ -19,7 +19,7 @@ func TestHistory(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
 	r := webtest.Start(t)
-	desk, ci := r.Host("desk"), r.Host("ci-runner")
+	desk, ci := r.Machine("desk"), r.Machine("ci-runner")
 	a := webtest.Begin(desk, "run_a", webtest.Data{"title": "migration"})
 	b := webtest.Begin(ci, "run_b", webtest.Data{"title": "release"})
 	for i := range 128 {
@@ -56,7 +56,7 @@ func TestHistory(t *testing.T) {
 	tab.See("No decisions match the filter.")
 	choose("Decision", "")
 	tab.Wait("__see.all('@settled').length === 1 && __see.text('@settled').includes('Edit main.go')")
-	choose("Host", "desk")
+	choose("Machine", "desk")
 	tab.See("No decisions match the filter.")
 	choose("Person or rule", "")
 	tab.Wait("__see.all('@settled').length === 100")
@@ -84,14 +84,14 @@ func TestHistory(t *testing.T) {
 }
 
 // TestThreadOfDecisions shows the thread of a run whose rules and whose terminal decide. Each
-// decision is one row, without the message of the host about it, and a request that was decided at
-// the terminal shows that decision instead of its withdrawal.
+// decision is one row, without the message of the machine about it, and a request that was decided
+// at the terminal shows that decision instead of its withdrawal.
 func TestThreadOfDecisions(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)
 	t.Parallel()
 	r := webtest.Start(t)
-	run := webtest.Begin(r.Host("desk"), "run_a", webtest.Data{"source": "concerto", "title": "migration"})
+	run := webtest.Begin(r.Machine("desk"), "run_a", webtest.Data{"source": "concerto", "title": "migration"})
 	run.Send(protocol.RunDecision, webtest.Data{"title": "Read .env", "decision": "deny", "actor": "rule", "by": "[hosts.coder.permissions]", "reason": "secret"})
 	run.Send(protocol.RunEmit, webtest.Data{"channel": "host:decided", "payload": webtest.Data{"host": "Coder", "decision": "deny", "description": "Read .env"}, "awaited": false})
 	run.Ask("q1", webtest.Data{"prompt": "Run a command", "op_tool": "bash", "op_args": webtest.Data{"command": "make"}, "op_args_summary": "make"})

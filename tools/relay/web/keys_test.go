@@ -40,11 +40,11 @@ func tabTo(t *testing.T, b *browser.Tab, name string) {
 	t.Fatalf("Tab does not reach %q, only\n%s", name, strings.Join(way, "\n"))
 }
 
-// answer waits for a request of this type from the page, sends the host's response, and returns the
-// data of the request.
-func answer(host *servertest.Peer, typ string, result any) (request string) {
-	e := host.Next(typ)
-	host.Send(protocol.RPCResponse, e.RunID, 0, webtest.Data{"request_id": e.ID, "rpc_type": typ, "ok": true, "result": result})
+// answer waits for a request of this type from the page, sends the machine's response, and returns
+// the data of the request.
+func answer(machine *servertest.Peer, typ string, result any) (request string) {
+	e := machine.Next(typ)
+	machine.Send(protocol.RPCResponse, e.RunID, 0, webtest.Data{"request_id": e.ID, "rpc_type": typ, "ok": true, "result": result})
 	return string(e.Data)
 }
 
@@ -67,8 +67,8 @@ func TestKeysAlone(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
 	r := webtest.Start(t)
-	host := r.HelloHost("desk")
-	run := webtest.Begin(host, "run_1", webtest.Data{"title": "the release"})
+	machine := r.HelloMachine("desk")
+	run := webtest.Begin(machine, "run_1", webtest.Data{"title": "the release"})
 	run.Send(protocol.RunMeta, webtest.Data{"structure": webtest.Structure("function:main asks agent:Critic")})
 	run.Write("ready\n")
 	b := browser.Open(t)
@@ -90,22 +90,22 @@ func TestKeysAlone(t *testing.T) {
 	b.Type("release")
 	b.Press("Escape", "j", "Enter")
 	b.Wait("__see.text('@run-thread').includes('ready')")
-	inRun(t, b, host)
+	inRun(t, b, machine)
 
 	b.Press("g", "h")
 	b.See("authenticates with a token")
 	tabTo(t, b, "link desk")
 	b.Press("Enter")
-	answer(host, "rpc.host.doctor", webtest.Data{"host_id": "desk", "pid": 1, "os": "linux", "arch": "amd64", "version": "1", "tools": []any{}, "deps": []webtest.Data{{"name": "git", "ok": true, "detail": "2.51"}}})
+	answer(machine, "rpc.host.doctor", webtest.Data{"host_id": "desk", "pid": 1, "os": "linux", "arch": "amd64", "version": "1", "tools": []any{}, "deps": []webtest.Data{{"name": "git", "ok": true, "detail": "2.51"}}})
 	b.See("2.51")
 	expectAnnouncement(t, b, run, "q3")
 	tabTo(t, b, "button Show the last lines")
 	b.Press("Enter")
-	answer(host, "rpc.host.logs.tail", webtest.Data{"path": "/log", "text": "hostd serves", "truncated": false})
+	answer(machine, "rpc.host.logs.tail", webtest.Data{"path": "/log", "text": "hostd serves", "truncated": false})
 	b.See("hostd serves")
 
 	b.Press("g", "s")
-	answer(host, "rpc.host.info", webtest.Data{"host_id": "desk", "pid": 1, "os": "linux", "arch": "amd64", "version": "1", "tools": []webtest.Data{{"tool": "claude", "bin": "/bin/claude", "ok": true}}})
+	answer(machine, "rpc.host.info", webtest.Data{"host_id": "desk", "pid": 1, "os": "linux", "arch": "amd64", "version": "1", "tools": []webtest.Data{{"tool": "claude", "bin": "/bin/claude", "ok": true}}})
 	tabTo(t, b, "combobox Tool")
 	tabTo(t, b, "textbox Command")
 	b.Type("claude 'fix it'")
@@ -113,10 +113,10 @@ func TestKeysAlone(t *testing.T) {
 	b.Type(" now")
 	tabTo(t, b, "button Start")
 	b.Press("Enter")
-	if asked := answer(host, "rpc.run.start", webtest.Data{"run_id": "run_2"}); !strings.Contains(asked, `"cmd":"claude 'fix it' now"`) || !strings.Contains(asked, `"tool":"claude"`) {
+	if asked := answer(machine, "rpc.run.start", webtest.Data{"run_id": "run_2"}); !strings.Contains(asked, `"cmd":"claude 'fix it' now"`) || !strings.Contains(asked, `"tool":"claude"`) {
 		t.Errorf("request to start a run = %s, want the typed command and the tool claude", asked)
 	}
-	webtest.Begin(host, "run_2", webtest.Data{"title": "the fix"})
+	webtest.Begin(machine, "run_2", webtest.Data{"title": "the fix"})
 	b.Wait("location.hash === '#/runs/run_2' && __see.text('main h1') === 'the fix'")
 
 	b.Press("g", "a")
@@ -145,7 +145,7 @@ func TestKeysAlone(t *testing.T) {
 }
 
 // inRun opens the views of a run, and decides one of its requests, with the keyboard only.
-func inRun(t *testing.T, b *browser.Tab, host *servertest.Peer) {
+func inRun(t *testing.T, b *browser.Tab, machine *servertest.Peer) {
 	tabTo(t, b, "tab Thread")
 	b.Press("ArrowRight")
 	b.Wait("document.querySelector('.terminal .xterm-rows')?.textContent.includes('ready')")
@@ -154,7 +154,7 @@ func inRun(t *testing.T, b *browser.Tab, host *servertest.Peer) {
 	}
 	tabTo(t, b, "textbox Terminal input")
 	b.Press("Tab") // the tool receives this key, so the focus does not move
-	if keys := host.Next(protocol.RunSendKeys); !strings.Contains(string(keys.Data), `"\t"`) {
+	if keys := machine.Next(protocol.RunSendKeys); !strings.Contains(string(keys.Data), `"\t"`) {
 		t.Errorf("keys that the tool receives = %s, want a tab character", keys.Data)
 	}
 	b.Press("F6")
@@ -167,14 +167,14 @@ func inRun(t *testing.T, b *browser.Tab, host *servertest.Peer) {
 	b.Wait("__see.all('@approval-card').length === 2")
 	awake(b)
 	b.Press("j", "j", "d", "Enter")
-	if deny := host.Next(protocol.RunDeny); !strings.Contains(string(deny.Data), `"q2"`) {
+	if deny := machine.Next(protocol.RunDeny); !strings.Contains(string(deny.Data), `"q2"`) {
 		t.Errorf("denied request = %s, want q2", deny.Data)
 	}
 	b.Press("c")
 	b.Wait("document.activeElement.dataset.testid === 'composer'")
 	b.Type("go on")
 	b.Press("Enter")
-	host.Next(protocol.RunSendInput)
+	machine.Next(protocol.RunSendInput)
 	b.Press("Escape")
 	tabTo(t, b, "button Stop")
 	b.Press("Enter")
@@ -188,8 +188,8 @@ func TestHiddenPartsAreShownFirst(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
 	r := webtest.Start(t)
-	host := r.HelloHost("desk")
-	run := webtest.Begin(host, "run_1", webtest.Data{"title": "the release"})
+	machine := r.HelloMachine("desk")
+	run := webtest.Begin(machine, "run_1", webtest.Data{"title": "the release"})
 	lines := make([]string, 93)
 	for i := range lines {
 		lines[i] = "echo " + strconv.Itoa(i+1)
@@ -215,7 +215,7 @@ func TestHiddenPartsAreShownFirst(t *testing.T) {
 	b.Press("Enter")
 	b.Wait("__see.all('@show-all').length === 0 && document.querySelector('[data-testid=approve]').ariaDisabled === 'false'")
 	b.Press("a", "Enter")
-	if d := host.Next(protocol.RunApprove); !strings.Contains(string(d.Data), `"q1"`) {
+	if d := machine.Next(protocol.RunApprove); !strings.Contains(string(d.Data), `"q1"`) {
 		t.Errorf("approved = %s, want q1", d.Data)
 	}
 
@@ -234,7 +234,7 @@ func TestHiddenPartsAreShownFirst(t *testing.T) {
 	b.Click("@show-all")
 	b.Wait("document.querySelectorAll('.diff details[open]').length === 4 && __see.all('@show-all').length === 0")
 	decide(b, "@approve")
-	if d := host.Next(protocol.RunApprove); !strings.Contains(string(d.Data), `"q2"`) {
+	if d := machine.Next(protocol.RunApprove); !strings.Contains(string(d.Data), `"q2"`) {
 		t.Errorf("approved = %s, want q2", d.Data)
 	}
 }

@@ -15,8 +15,8 @@ func TestLink(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
 	r := webtest.Start(t)
-	host := r.Host("desk")
-	run := webtest.Begin(host, "run_shown", webtest.Data{"title": "the shown one"})
+	machine := r.Machine("desk")
+	run := webtest.Begin(machine, "run_shown", webtest.Data{"title": "the shown one"})
 	b := enter(t, r, webtest.Owner, "#/settings")
 	loaded(b)
 	b.Wait("__see.text('main').includes('the shown one')")
@@ -26,7 +26,7 @@ func TestLink(t *testing.T) {
 	if !strings.HasPrefix(link, r.URL+"/#/t/") {
 		t.Fatalf("link = %q, want one with a token", link)
 	}
-	webtest.Begin(host, "run_hidden", webtest.Data{"title": "the hidden one"})
+	webtest.Begin(machine, "run_hidden", webtest.Data{"title": "the hidden one"})
 	guest := browser.Open(t)
 	guest.Expect("401")
 	guest.Expect("403")
@@ -40,7 +40,7 @@ func TestLink(t *testing.T) {
 	if at, _ := guest.Eval("location.href + JSON.stringify(history.state)").(string); strings.Contains(at, "/t/") {
 		t.Errorf("address of the guest's page = %s, want one without the token", at)
 	}
-	for _, place := range []string{"=Hosts", "=Start", "=Audit", "@composer"} {
+	for _, place := range []string{"=Machines", "=Start", "=Audit", "@composer"} {
 		if guest.Count(place) != 0 {
 			t.Errorf("the guest's page shows the control %s", place)
 		}

@@ -20,8 +20,8 @@ func TestNewerPage(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
 	r := webtest.Start(t)
-	host := r.Host("desk")
-	run := webtest.Begin(host, "run_1", webtest.Data{"title": "the release"})
+	machine := r.Machine("desk")
+	run := webtest.Begin(machine, "run_1", webtest.Data{"title": "the release"})
 	run.Ask("q1", webtest.Data{"prompt": "Release?"})
 	b := enter(t, r, webtest.Operator, "#/runs/run_1")
 	b.Wait("navigator.serviceWorker.ready")
@@ -67,17 +67,17 @@ func TestNewerPage(t *testing.T) {
 	}
 	b.Wait("__see.text('@approval-card').includes('aiting to send') && document.querySelector('[data-testid=composer]').value === 'half a thou'")
 	r.Restart()
-	host = r.Host("desk")
-	host.Send(protocol.Heartbeat, "", 0, webtest.Data{})
-	first := host.Next(protocol.RunApprove)
+	machine = r.Machine("desk")
+	machine.Send(protocol.Heartbeat, "", 0, webtest.Data{})
+	first := machine.Next(protocol.RunApprove)
 	if d, err := protocol.Decode[protocol.Decide](&first); err != nil || d.RequestID != "q1" {
-		t.Errorf("the host receives the decision %+v, %v; want q1", d, err)
+		t.Errorf("the machine receives the decision %+v, %v; want q1", d, err)
 	}
-	second := host.Next(protocol.RunSendInput)
+	second := machine.Next(protocol.RunSendInput)
 	if in, err := protocol.Decode[protocol.SendInput](&second); err != nil || in.Text != "and tag it\n" {
-		t.Errorf("the host receives the input %+v, %v; want and tag it", in, err)
+		t.Errorf("the machine receives the input %+v, %v; want and tag it", in, err)
 	}
-	run.Reconnect(host)
+	run.Reconnect(machine)
 	run.Resolve("q1", "approve", webtest.Operator)
 	b.Wait("__see.text('@resolved').includes('approved by olga')")
 	if n := b.Eval("caches.keys().then((all) => all.length)"); n != 1.0 {

@@ -31,9 +31,9 @@ func code(b *browser.Tab, code string) {
 	b.Press("Enter")
 }
 
-// TestPair pairs a machine on the page, where a user checks its code and fingerprint. The new host
-// then authenticates with its key. An invalid or expired code must be reported at the field, and
-// the user must be able to try again. Too many attempts are refused.
+// TestPair pairs a machine on the page, where a user checks its code and fingerprint. The new
+// machine then authenticates with its key. An invalid or expired code must be reported at the
+// field, and the user must be able to try again. Too many attempts are refused.
 func TestPair(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)
@@ -43,8 +43,8 @@ func TestPair(t *testing.T) {
 	begin(t, r, "build box") // this pairing expires unused; build box requests another one below
 	b := enter(t, r, webtest.Owner, "#/hosts")
 	b.Expect("404")
-	b.See("No hosts yet.")
-	b.Click("=Pair a host")
+	b.See("No machines yet.")
+	b.Click("=Pair a machine")
 	b.See("It prints a code of eight letters.")
 	if at := b.Spoken("@pair-code"); at != "textbox Code" {
 		t.Errorf("accessible name of the code field = %q", at)
@@ -81,9 +81,9 @@ func TestPair(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.See("build box is paired as " + pairing.HostID)
-	b.Click("=Show the host")
-	b.Wait("location.hash === '#/hosts/" + pairing.HostID + "' && __see.text('main h1') === 'build box'")
+	b.See("build box is paired as " + pairing.MachineID)
+	b.Click("=Show the machine")
+	b.Wait("location.hash === '#/hosts/" + pairing.MachineID + "' && __see.text('main h1') === 'build box'")
 	b.Eval("location.hash = '#/hosts'")
 	b.See("authenticates with a key")
 

@@ -39,10 +39,10 @@ func TestApprovalOfWriteIsVisible(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
 	r := webtest.Start(t)
-	host := r.HelloHost("desk")
-	run := webtest.Begin(host, "run_1", webtest.Data{})
+	machine := r.HelloMachine("desk")
+	run := webtest.Begin(machine, "run_1", webtest.Data{})
 	asked := make(chan string, 1)
-	host.Each(func(e protocol.Envelope) {
+	machine.Each(func(e protocol.Envelope) {
 		var d struct {
 			RequestID string `json:"request_id"`
 		}
@@ -55,7 +55,7 @@ func TestApprovalOfWriteIsVisible(t *testing.T) {
 			if err != nil {
 				panic(err)
 			}
-			host.Answer(&e, protocol.Response{RequestID: d.RequestID, RPCType: e.Type, OK: true, Result: text})
+			machine.Answer(&e, protocol.Response{RequestID: d.RequestID, RPCType: e.Type, OK: true, Result: text})
 		case "rpc.fs.write":
 			asked <- d.RequestID
 		}
@@ -77,12 +77,12 @@ func TestKeyRowOnPhone(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
 	r := webtest.Start(t)
-	host := r.HelloHost("desk")
-	run := webtest.Begin(host, "run_1", webtest.Data{})
+	machine := r.HelloMachine("desk")
+	run := webtest.Begin(machine, "run_1", webtest.Data{})
 	run.Write("Go on? [y/n] ")
 	run.Stored()
 	typed := make(chan string, 16)
-	host.Each(func(e protocol.Envelope) {
+	machine.Each(func(e protocol.Envelope) {
 		var d protocol.SendKeys
 		if e.Type == protocol.RunSendKeys && json.Unmarshal(e.Data, &d) == nil {
 			typed <- d.Keys
@@ -139,7 +139,7 @@ func TestAuditLogOnPhone(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
 	r := webtest.Start(t)
-	run := webtest.Begin(r.HelloHost("a-host-with-quite-a-long-name"), "run_"+strings.Repeat("0123456789", 3), webtest.Data{})
+	run := webtest.Begin(r.HelloMachine("a-host-with-quite-a-long-name"), "run_"+strings.Repeat("0123456789", 3), webtest.Data{})
 	run.Ask("q1", webtest.Data{"prompt": "Push?", "op_tool": "bash", "op_args": webtest.Data{"cmd": "git push"}})
 	b := enter(t, r, webtest.Owner, "#/inbox")
 	decide(b, "@deny")

@@ -18,12 +18,12 @@ func TestFollowAndDecide(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
 	r := webtest.Start(t)
-	host := r.Host("desk")
-	run := webtest.Begin(host, "run_1", webtest.Data{"title": "fix the rounding"})
+	machine := r.Machine("desk")
+	run := webtest.Begin(machine, "run_1", webtest.Data{"title": "fix the rounding"})
 	b := enterByHand(t, r, webtest.Operator, "#/runs")
 	b.See("fix the rounding")
 	if row := b.Text("@run-row"); !strings.Contains(row, "running") || !strings.Contains(row, "desk") {
-		t.Errorf("row of the run = %q, want its status and host", row)
+		t.Errorf("row of the run = %q, want its status and machine", row)
 	}
 	b.Click("@run-row")
 	run.Write("\x1b[32mlooking\x1b[0m at total.go\n")
@@ -34,10 +34,10 @@ func TestFollowAndDecide(t *testing.T) {
 	b.Wait("document.title.startsWith('(1) ')")
 	b.Wait("[...document.querySelectorAll('[aria-live=assertive]')].some((e) => e.textContent.includes('fix the rounding'))")
 	decide(b, "@approve")
-	msg := host.Next(protocol.RunApprove)
+	msg := machine.Next(protocol.RunApprove)
 	d, err := protocol.Decode[protocol.Decide](&msg)
 	if err != nil || d.RequestID != "b1" || d.ArgsSHA256 != strings.Repeat("ab", 32) || msg.RunID != "run_1" {
-		t.Errorf("the host receives for run %s the decision %+v, %v", msg.RunID, d, err)
+		t.Errorf("the machine receives for run %s the decision %+v, %v", msg.RunID, d, err)
 	}
 	run.Resolve("b1", "approve", webtest.Operator)
 	b.Wait("__see.text('@resolved').includes('approved by olga')")
@@ -46,10 +46,10 @@ func TestFollowAndDecide(t *testing.T) {
 	b.Click("@composer")
 	b.Type("go on")
 	b.Press("Enter")
-	msg = host.Next(protocol.RunSendInput)
+	msg = machine.Next(protocol.RunSendInput)
 	in, err := protocol.Decode[protocol.SendInput](&msg)
 	if err != nil || in.Text != "go on\n" {
-		t.Errorf("the host receives the input %+v, %v; want the typed text", in, err)
+		t.Errorf("the machine receives the input %+v, %v; want the typed text", in, err)
 	}
 	run.Send(protocol.RunInput, webtest.Data{"actor": "web", "input_id": in.InputID, "text_redacted": "go on\n", "text_sha256": strings.Repeat("0", 64), "by": "olga"})
 	b.Wait("__see.all('@sending').length === 0 && __see.text('@run-thread').includes('go on')")
@@ -71,8 +71,8 @@ func TestInboxByKeys(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
 	r := webtest.Start(t)
-	host := r.Host("desk")
-	run := webtest.Begin(host, "run_1", webtest.Data{"title": "first"})
+	machine := r.Machine("desk")
+	run := webtest.Begin(machine, "run_1", webtest.Data{"title": "first"})
 	run.Ask("q1", webtest.Data{"prompt": "Delete the branch?", "op_tool": "bash", "op_args": webtest.Data{"cmd": "git branch -D old"}})
 	run.Ask("q2", webtest.Data{"prompt": "Run the tests?", "op_tool": "bash", "op_args": webtest.Data{"cmd": "go test ./..."}})
 	b := enter(t, r, webtest.Operator, "#/hosts")
@@ -86,14 +86,14 @@ func TestInboxByKeys(t *testing.T) {
 	b.Wait("__see.all('@approval-card').length === 2")
 	awake(b)
 	b.Press("j", "d", "Enter")
-	deny := host.Next(protocol.RunDeny)
+	deny := machine.Next(protocol.RunDeny)
 	if d, err := protocol.Decode[protocol.Decide](&deny); err != nil || d.RequestID != "q1" {
 		t.Errorf("denied request = %+v, %v; want q1", d, err)
 	}
 	run.Resolve("q1", "deny", webtest.Operator)
 	b.Wait("__see.all('@approval-card').length === 1 && __see.text('@settled').includes('denied by olga')")
 	b.Press("j", "a", "Enter")
-	approve := host.Next(protocol.RunApprove)
+	approve := machine.Next(protocol.RunApprove)
 	if d, err := protocol.Decode[protocol.Decide](&approve); err != nil || d.RequestID != "q2" {
 		t.Errorf("approved request = %+v, %v; want q2", d, err)
 	}
@@ -117,7 +117,7 @@ func TestRoles(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
 	r := webtest.Start(t)
-	run := webtest.Begin(r.Host("desk"), "run_1", webtest.Data{})
+	run := webtest.Begin(r.Machine("desk"), "run_1", webtest.Data{})
 	run.Ask("q1", webtest.Data{"prompt": "May I?"})
 	b := enterByHand(t, r, webtest.Viewer, "#/inbox")
 	b.See("May I?")
@@ -206,7 +206,7 @@ func TestApprovalShowsAll(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
 	r := webtest.Start(t)
-	run := webtest.Begin(r.Host("desk"), "run_1", webtest.Data{"title": "hides"})
+	run := webtest.Begin(r.Machine("desk"), "run_1", webtest.Data{"title": "hides"})
 	long := "echo " + strings.Repeat("0123456789", 1000) + "; rm -rf end-of-it"
 	var want []any
 	for i, c := range []struct{ cmd, shown string }{
@@ -237,8 +237,8 @@ func TestAnswerIsShown(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
 	r := webtest.Start(t)
-	host := r.Host("desk")
-	run := webtest.Begin(host, "run_1", webtest.Data{"title": "asks", "source": "concerto"})
+	machine := r.Machine("desk")
+	run := webtest.Begin(machine, "run_1", webtest.Data{"title": "asks", "source": "concerto"})
 	run.Ask("q1", webtest.Data{"reason": "permission", "prompt": "Ship it?", "from": webtest.Data{"kind": "emit", "channel": "ship"},
 		"questions": []webtest.Data{{"id": "answer", "question": "Ship it?", "kind": "confirm", "required": true}}})
 	b := enter(t, r, webtest.Operator, "#/inbox")
@@ -247,10 +247,10 @@ func TestAnswerIsShown(t *testing.T) {
 		t.Errorf("card of the question = %q, want the question once and no approval", text)
 	}
 	decide(b, "@deny")
-	msg := host.Next(protocol.RunApprove)
+	msg := machine.Next(protocol.RunApprove)
 	d, err := protocol.Decode[protocol.Decide](&msg)
 	if err != nil || string(d.Answers) != `{"answer":false}` {
-		t.Errorf("the host receives the decision %+v, %v; want the answer false", d, err)
+		t.Errorf("the machine receives the decision %+v, %v; want the answer false", d, err)
 	}
 	run.Send(protocol.RunPermissionResolved, webtest.Data{"request_id": "q1", "decision": "answer", "answer": false, "by": webtest.Operator, "actor": "web"})
 	b.Wait("__see.text('@settled').includes('answered false by olga')")
@@ -268,8 +268,8 @@ func TestStructure(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
 	r := webtest.Start(t)
-	host := r.HelloHost("desk")
-	run := webtest.Begin(host, "run_1", webtest.Data{"source": "concerto"})
+	machine := r.HelloMachine("desk")
+	run := webtest.Begin(machine, "run_1", webtest.Data{"source": "concerto"})
 	run.Send(protocol.RunMeta, webtest.Data{"structure": webtest.Structure("function:main runs pipeline:P", "pipeline:P starts stage:P/one", "stage:P/one then stage:P/two", "stage:P/two listens host:Coder")})
 	stage := func(event, name string) {
 		run.Send(protocol.RunEmit, webtest.Data{"channel": "pipeline:" + event, "payload": webtest.Data{"name": "P", "stage": name}, "awaited": false})
@@ -306,7 +306,7 @@ func TestMarkdownIsDrawn(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
 	r := webtest.Start(t)
-	run := webtest.Begin(r.HelloHost("desk"), "run_1", webtest.Data{"source": "concerto"})
+	run := webtest.Begin(r.HelloMachine("desk"), "run_1", webtest.Data{"source": "concerto"})
 	run.Send(protocol.RunEmit, webtest.Data{"channel": "said", "payload": "**emitted**\n\n- [a](https://x.example)", "awaited": false})
 	run.Send(protocol.RunListen, webtest.Data{"listen_id": "l1", "host": "Coder", "phase": "start"})
 	run.Send(protocol.RunListen, webtest.Data{"listen_id": "l1", "host": "Coder", "phase": "message", "message_type": "partial", "value": webtest.Data{"text": "**heard**"}})
@@ -329,7 +329,7 @@ func TestPlaces(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
 	r := webtest.Start(t)
-	run := webtest.Begin(r.HelloHost("desk"), "run_1", webtest.Data{"source": "concerto"})
+	run := webtest.Begin(r.HelloMachine("desk"), "run_1", webtest.Data{"source": "concerto"})
 	send := func(places ...webtest.Data) {
 		t.Helper()
 		var g map[string]any

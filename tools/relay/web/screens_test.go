@@ -40,7 +40,7 @@ var screens = []struct {
 	{"history", "#/history", "never to main", nil},
 	{"hosts", "#/hosts", "ci-runner", nil},
 	{"host", "#/hosts/desk", "ripgrep", func(b *browser.Tab) { b.Click("=Show the last lines"); b.See("connected to") }},
-	{"pair", "#/hosts/pair", "Pair a host", nil},
+	{"pair", "#/hosts/pair", "Pair a machine", nil},
 	{"start", "#/start", "Directory", nil},
 	{"audit", "#/audit", "run started", nil},
 	{"settings", "#/settings", "Users", nil},
@@ -67,7 +67,7 @@ func TestScreens(t *testing.T) {
 	t.Parallel()
 	r := webtest.Start(t)
 	r.Samples()
-	webtest.Fleet(r.Host("laptop"))
+	webtest.Fleet(r.Machine("laptop"))
 	r.Hostile()
 	l := &screenCheck{Tab: browser.Open(t), t: t, dir: os.Getenv("CONCERTO_SCREENSHOTS"), device: browser.Desk}
 	themes := []browser.Theme{browser.Light}

@@ -16,8 +16,8 @@ func TestRunWithoutTerminal(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
 	r := webtest.Start(t)
-	host := r.HelloHost("desk")
-	run := webtest.Begin(host, "run_1", webtest.Data{"title": "asks", "source": "ndjson", "tool": "reviewer", "command": "python3 review.py --all", "cwd": "/srv/review"})
+	machine := r.HelloMachine("desk")
+	run := webtest.Begin(machine, "run_1", webtest.Data{"title": "asks", "source": "ndjson", "tool": "reviewer", "command": "python3 review.py --all", "cwd": "/srv/review"})
 	for id, tool := range map[string]string{"t1": "rpc.fs.read", "t2": "rpc.git.diff", "t3": "rpc.fs.list"} {
 		run.Send(protocol.ToolCall, webtest.Data{"request_id": id, "tool": tool, "actor": "web", "args": webtest.Data{"path": "looked-at"}})
 		run.Send(protocol.ToolResult, webtest.Data{"request_id": id, "tool": tool, "actor": "web", "ok": true, "duration_ms": 3})
@@ -29,13 +29,13 @@ func TestRunWithoutTerminal(t *testing.T) {
 	if text := b.Text("main"); strings.Contains(text, "looked-at") || strings.Contains(text, "Terminal") || b.Count("@composer") != 0 || b.Count("@again") != 0 {
 		t.Errorf("the run's page shows %q", text)
 	}
-	parked := webtest.Begin(host, "run_2", webtest.Data{"source": "concerto", "command": "concerto run --park main.conc"})
+	parked := webtest.Begin(machine, "run_2", webtest.Data{"source": "concerto", "command": "concerto run --park main.conc"})
 	parked.Send(protocol.RunMeta, webtest.Data{"labels": webtest.Data{"run": "r_7"}})
 	parked.Send(protocol.RunExited, webtest.Data{"exit_code": 75})
 	parked.Stored()
 	run.Send(protocol.RunExited, webtest.Data{"exit_code": 1})
 	run.Stored()
-	webtest.Answer(host)
+	webtest.Answer(machine)
 	b.Click("@again")
 	b.Wait("document.querySelector('[data-testid=start-cmd]')?.value === 'python3 review.py --all'")
 	if dir := b.Eval("document.querySelector('input[list=start-dirs]').value"); dir != "/srv/review" {
@@ -48,14 +48,14 @@ func TestRunWithoutTerminal(t *testing.T) {
 }
 
 // TestRunOfEngine opens a run of an engine. The page must show the state and the reason that the
-// engine's host reports, and no directory, files or changes. A request of the run has precedence
+// engine's machine reports, and no directory, files or changes. A request of the run has precedence
 // over the state.
 func TestRunOfEngine(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
 	r := webtest.Start(t)
-	host := r.HelloHost("runs")
-	run := webtest.Begin(host, "run_1", webtest.Data{"title": "triage.conc r_7", "source": "concerto", "tool": "concerto", "command": "triage.conc", "cwd": ""})
+	machine := r.HelloMachine("runs")
+	run := webtest.Begin(machine, "run_1", webtest.Data{"title": "triage.conc r_7", "source": "concerto", "tool": "concerto", "command": "triage.conc", "cwd": ""})
 	run.Send(protocol.RunMeta, webtest.Data{"labels": webtest.Data{"run": "r_7", "state": "ready", "why": "no worker online for queue default"}})
 	run.Stored()
 	b := enter(t, r, webtest.Operator, "#/runs/run_1")
@@ -73,18 +73,18 @@ func TestRunOfEngine(t *testing.T) {
 	b.Wait("__see.text('@run-row').includes('waiting')")
 }
 
-// TestNames checks that the page shows the name of a host instead of its id, and a new name after
-// an owner has changed it.
+// TestNames checks that the page shows the name of a machine instead of its id, and a new name
+// after an owner has changed it.
 func TestNames(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
 	r := webtest.Start(t)
-	host := r.Host("host_yoacsm")
-	host.Send(protocol.Hello, "", 0, protocol.HelloData{Protocol: protocol.Version, Agent: "test/1", Name: "ann-laptop", Instance: "i"})
-	host.Next(protocol.Welcome)
-	run := webtest.Begin(host, "run_1", webtest.Data{"title": "fix"})
+	machine := r.Machine("host_yoacsm")
+	machine.Send(protocol.Hello, "", 0, protocol.HelloData{Protocol: protocol.Version, Agent: "test/1", Name: "ann-laptop", Instance: "i"})
+	machine.Next(protocol.Welcome)
+	run := webtest.Begin(machine, "run_1", webtest.Data{"title": "fix"})
 	run.Ask("q1", webtest.Data{"prompt": "Push?", "op_tool": "bash"})
-	webtest.Answer(host)
+	webtest.Answer(machine)
 	b := enter(t, r, webtest.Owner, "#/inbox")
 	b.Wait("__see.text('@approval-card').includes('on ann-laptop')")
 	b.Eval("location.hash = '#/hosts/host_yoacsm'")

@@ -60,7 +60,7 @@ func TestConversation(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
 	r := webtest.Start(t)
-	run := webtest.Begin(r.HelloHost("desk"), "run_1", webtest.Data{"tool": "concerto", "source": "concerto", "title": "fix"})
+	run := webtest.Begin(r.HelloMachine("desk"), "run_1", webtest.Data{"tool": "concerto", "source": "concerto", "title": "fix"})
 	prompt := "Fix **the** rounding.\n" + strings.Repeat("Whole line of the task.\n", 60) + "The last line."
 	run.Send(protocol.RunEmit, webtest.Data{"channel": "listen:start", "payload": webtest.Data{"host": "Coder"}, "awaited": false})
 	x := startTalk(run, "x1", "Coder", prompt)
@@ -141,7 +141,7 @@ func TestDecisionsInConversation(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
 	r := webtest.Start(t)
-	run := webtest.Begin(r.HelloHost("desk"), "run_1", webtest.Data{"tool": "concerto", "source": "concerto", "title": "fix"})
+	run := webtest.Begin(r.HelloMachine("desk"), "run_1", webtest.Data{"tool": "concerto", "source": "concerto", "title": "fix"})
 	x := startTalk(run, "x1", "Coder", "Work.")
 	x.message("approval", "a1", webtest.Data{"description": "Read: .env", "tool": "Read", "kind": "read", "args": webtest.Data{"file_path": ".env"}})
 	run.Send(protocol.RunDecision, webtest.Data{"title": "Read .env", "decision": "deny", "actor": "rule", "by": "deny = [\".env\"]", "host": "Coder", "message_id": "a1"})

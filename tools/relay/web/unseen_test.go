@@ -16,8 +16,8 @@ func TestUnseen(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
 	r := webtest.Start(t)
-	host := r.Host("desk")
-	run := webtest.Begin(host, "run_a", webtest.Data{"title": "migration"})
+	machine := r.Machine("desk")
+	run := webtest.Begin(machine, "run_a", webtest.Data{"title": "migration"})
 	run.Ask("big", webtest.Data{"prompt": "Call the tool upload", "op_tool": "upload", "op_args": webtest.Data{"$truncated": 70_000, "preview": `{"data":"abc`}})
 	b := enter(t, r, webtest.Operator, "#/inbox")
 	b.See("Only a part of 68.4 KiB of arguments was sent, so it cannot be approved here. Deny it, or decide on the machine of the run.")
@@ -29,7 +29,7 @@ func TestUnseen(t *testing.T) {
 	b.Eval("__see.one('@approve').click()") // Click of the kit waits until a button is enabled
 	b.Press("j", "a", "Enter", "Escape")
 	decide(b, "@deny")
-	deny := host.Next(protocol.RunDeny) // an approval would arrive first
+	deny := machine.Next(protocol.RunDeny) // an approval would arrive first
 	if d, err := protocol.Decode[protocol.Decide](&deny); err != nil || d.RequestID != "big" {
 		t.Errorf("denied request = %+v, %v; want big", d, err)
 	}
@@ -38,7 +38,7 @@ func TestUnseen(t *testing.T) {
 	for id, command := range map[string]string{"q1": "git push", "q2": "git push", "q3": "make\nmake install"} {
 		run.Ask(id, webtest.Data{"prompt": "Run a command", "op_tool": "bash", "op_args": webtest.Data{"command": command}})
 	}
-	other := webtest.Begin(host, "run_b", webtest.Data{"title": "release"})
+	other := webtest.Begin(machine, "run_b", webtest.Data{"title": "release"})
 	other.Ask("q4", webtest.Data{"prompt": "Run a command", "op_tool": "bash", "op_args": webtest.Data{"command": "make\nmake install"}})
 	b.Wait("__see.all('@approve').length === 4")
 	names, _ := b.Eval("[...new Set(__see.all('@approve').map((e) => e.ariaLabel))].sort().join('|')").(string)

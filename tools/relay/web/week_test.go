@@ -45,8 +45,8 @@ func TestLongAbsence(t *testing.T) {
 	t.Parallel()
 	const rounds = 1000
 	r := webtest.Start(t)
-	host := r.Host("desk")
-	run := webtest.Begin(host, "run_1", webtest.Data{"title": "the long one", "tool": "concerto", "source": "concerto"})
+	machine := r.Machine("desk")
+	run := webtest.Begin(machine, "run_1", webtest.Data{"title": "the long one", "tool": "concerto", "source": "concerto"})
 	busy(run, 0, 2)
 	b := enter(t, r, webtest.Operator, "#/runs/run_1")
 	b.Expect("ERR_")
@@ -56,8 +56,8 @@ func TestLongAbsence(t *testing.T) {
 	r.Stop()
 	r.Restart()
 	b.Wait("document.querySelector('[data-testid=conn]').dataset.state === 'offline'")
-	host = r.Host("desk")
-	run.Reconnect(host)
+	machine = r.Machine("desk")
+	run.Reconnect(machine)
 	busy(run, 2, rounds)
 	run.Ask("q1", webtest.Data{"prompt": "Go on?"})
 	long := b.Tasks(smooth, func() {

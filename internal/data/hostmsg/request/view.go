@@ -33,6 +33,9 @@ type View struct {
 	Fields  []Field  // arguments that nothing above shows
 	Risk    string   // "low", "medium", "high", or "" if it is unknown
 	Reason  string   // why the host requests the approval; "" if it states none
+
+	Tool string          // name of the tool; "" if it is unknown
+	Args json.RawMessage // arguments of the call as the message has them; nil if there are none
 }
 
 // Field is an argument.
@@ -68,7 +71,7 @@ type message struct {
 func Of(payload json.RawMessage, read func(path string) ([]byte, error)) *View {
 	var m message
 	if json.Unmarshal(payload, &m) != nil { // a member has an unexpected type
-		return &View{Title: untitled, Text: indented(payload)}
+		return &View{Title: untitled, Text: indented(payload), Tool: m.Tool, Args: m.Args}
 	}
 	return m.view(read)
 }
@@ -76,7 +79,7 @@ func Of(payload json.RawMessage, read func(path string) ([]byte, error)) *View {
 // view returns the view of a request.
 func (m *message) view(read func(path string) ([]byte, error)) *View {
 	a := readArguments(m.Args)
-	v := &View{Risk: m.Risk, Reason: m.Reason}
+	v := &View{Risk: m.Risk, Reason: m.Reason, Tool: m.Tool, Args: m.Args}
 	v.Files = a.changes(m, read)
 	v.Title = title(m, a, v.Files)
 	switch {

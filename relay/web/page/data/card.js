@@ -23,7 +23,7 @@ const cards = {
 
 const textOf = (error) => (error ? sentence(error) : undefined);
 
-// errorsOf parses the errors of a host about the fields of an answer. Their form is a JSON object,
+// errorsOf parses the errors of a machine about the fields of an answer. Their form is a JSON object,
 // or "field: error".
 function errorsOf(text) {
   if (!text) return undefined;
@@ -62,10 +62,10 @@ export function lastFor(request) {
 
 const words = {
   waiting: () => "Waiting to send.",
-  accepted: () => "Accepted by the server, waiting for the host.",
-  sent: () => "Sent to the host.",
+  accepted: () => "Accepted by the server, waiting for the machine.",
+  sent: () => "Sent to the machine.",
   applied: (x) => (x.kind === "decision" ? `Applied: ${decided[x.decision]}.` : "Applied."),
-  rejected: (x) => `Rejected by the host${x.error ? ": " + textOf(x.error) : "."}`,
+  rejected: (x) => `Rejected by the machine${x.error ? ": " + textOf(x.error) : "."}`,
   expired: () => "Expired before it took effect.",
   withdrawn: () => "Withdrawn by the run.",
   indeterminate: () => "It is unknown whether this took effect.",

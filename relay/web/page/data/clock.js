@@ -1,4 +1,4 @@
-// The clocks of devices differ. The page shows times of the server's clock. Hosts report times of
+// The clocks of devices differ. The page shows times of the server's clock. Machines report times of
 // their own clocks, which this module converts.
 import { signal } from "./signals.js";
 
@@ -24,24 +24,24 @@ export function recordServerTime(ts, sentAt) {
 // now returns the server's time in ms.
 export function now() { return Date.now() + clockMs.peek(); }
 
-const hosts = new Map(); // by host: the host's time minus the server's time, in ms
+const machines = new Map(); // by machine: the machine's time minus the server's time, in ms
 
-// recordHostTime records the time of a host for the server's time `when`. By default `when` is now,
-// which is right for an event that the host has just sent.
-export function recordHostTime(host, ts, when = now()) {
+// recordMachineTime records the time of a machine for the server's time `when`. By default `when` is now,
+// which is right for an event that the machine has just sent.
+export function recordMachineTime(machine, ts, when = now()) {
   const at = Date.parse(ts);
-  if (host && !Number.isNaN(at) && !Number.isNaN(when)) hosts.set(host, at - when);
+  if (machine && !Number.isNaN(at) && !Number.isNaN(when)) machines.set(machine, at - when);
 }
 
-// hostClock returns a host's time minus the server's time in ms, or null if the host's clock is
+// machineClock returns a machine's time minus the server's time in ms, or null if the machine's clock is
 // unknown.
-export const hostClock = (host) => hosts.get(host) ?? null;
+export const machineClock = (machine) => machines.get(machine) ?? null;
 
-// byHost converts a host's time (RFC 3339) to ms of the server's clock. It returns null if ts is
+// byMachine converts a machine's time (RFC 3339) to ms of the server's clock. It returns null if ts is
 // not a time.
-export function byHost(host, ts) {
+export function byMachine(machine, ts) {
   const at = ts ? Date.parse(ts) : NaN;
   if (Number.isNaN(at)) return null;
-  const off = hosts.get(host) || 0;
+  const off = machines.get(machine) || 0;
   return Math.abs(off) < 2000 ? at : at - off; // a difference of up to two seconds is network delay
 }

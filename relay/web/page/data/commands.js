@@ -31,7 +31,7 @@ export function sendKeys(run_id, text) {
 
 // resize changes the size of a run's terminal.
 export function resize(run_id, cols, rows) {
-  // some hosts cannot resize a terminal, and their error is ignored
+  // some machines cannot resize a terminal, and their error is ignored
   link?.send({ type: "run.resize", id: unasked, run_id, data: { cols, rows } });
 }
 
@@ -48,7 +48,7 @@ export async function startRun(what) {
   return run_id;
 }
 
-// begun waits briefly for the first event of a new run, because the host's answer may arrive before
+// begun waits briefly for the first event of a new run, because the machine's answer may arrive before
 // that event.
 function begun(id) {
   let stop, timer;

@@ -1,19 +1,19 @@
 // Functions that derive a run's row and its requests from an event. The server derives them in the
 // same way.
-import { byHost, now } from "./clock.js";
+import { byMachine, now } from "./clock.js";
 
 // keyOf returns a key that identifies a request among the requests of all runs.
 export const keyOf = (run, request) => run + " " + request;
 
 // newRow returns the row of a run for which only the first event has arrived.
-export function newRow(id, host) {
-  return { id, host_id: host || "", tool: "", cwd: "", command: "", title: "", status: "running", started_at: null, last_active_at: null, ended_at: null, exit_code: null, last_seq: 0, meta: {}, waits: false };
+export function newRow(id, machine) {
+  return { id, host_id: machine || "", tool: "", cwd: "", command: "", title: "", status: "running", started_at: null, last_active_at: null, ended_at: null, exit_code: null, last_seq: 0, meta: {}, waits: false };
 }
 
 // asRequest converts a request from the server or an event to the form that screens use.
 export function asRequest(raw, run) {
   const of = { host_id: raw.host_id || run?.host_id || "", tool: run?.tool ?? raw.tool ?? "", title: run?.title ?? raw.title ?? "", cwd: run?.cwd ?? raw.cwd ?? "" };
-  return { ...raw, ...of, key: keyOf(raw.run_id, raw.request_id), state: raw.state || "open", expires_ms: byHost(of.host_id, raw.expires_at) };
+  return { ...raw, ...of, key: keyOf(raw.run_id, raw.request_id), state: raw.state || "open", expires_ms: byMachine(of.host_id, raw.expires_at) };
 }
 
 const changes = {
@@ -41,7 +41,7 @@ export function rowAfter(row, e, open) {
 const endings = {
   __proto__: null,
   "run.permission_resolved": (d) => ({ request_id: d.request_id, decision: d.decision, answer: d.answer, by: d.by, actor: d.actor, reason: d.reason }),
-  "run.input": (d) => ({ request_id: d.input_id, decision: "answered", by: d.by, actor: d.actor }), // of a host of the seed's
+  "run.input": (d) => ({ request_id: d.input_id, decision: "answered", by: d.by, actor: d.actor }), // of a machine of the seed's
   "tool.result": (d) => ({ request_id: d.request_id, decision: "answered", actor: d.actor }),
 };
 

@@ -7,11 +7,11 @@ const blockChars = 32 << 10; // maximum length of the output in one item
 
 const gaps = {
   __proto__: null,
-  spool_full: "the host ran out of space",
-  spool_lost: "the host lost them",
+  spool_full: "the machine ran out of space",
+  spool_lost: "the machine lost them",
   store_lost: "the server lost them",
-  source_lag: "the program produced them faster than the host could store them",
-  host_skipped: "the host skipped them",
+  source_lag: "the program produced them faster than the machine could store them",
+  host_skipped: "the machine skipped them",
 };
 
 // folds contains, by type, the events that a thread shows. `update` applies an event to an existing

@@ -5,12 +5,12 @@ import { settled } from "./store.js";
 
 export { api } from "./api.js";
 export { outboxText } from "./card.js";
-export { hostClock, now } from "./clock.js";
+export { machineClock, now } from "./clock.js";
 export { resize, sendKeys, startRun, stopRun } from "./commands.js";
 export { draft, keepDraft } from "./drafts.js";
 export { ApiError, RpcError, sentence } from "./errors.js";
 export { openRun } from "./follow.js";
-export { hosts, loadHosts, watchHosts } from "./hosts.js";
+export { machines, loadMachines, watchMachines } from "./machines.js";
 export { conn, login, logout, onNotice, retryNow, setUp, start, stop, useToken } from "./main.js";
 export { clearDone, decide, dropEntry, hasSecret, outbox, sendInput } from "./outbox.js";
 export { push, pushOff, pushOn } from "./push.js";

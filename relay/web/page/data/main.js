@@ -7,7 +7,7 @@ import * as commands from "./commands.js";
 import { forgetDrafts } from "./drafts.js";
 import { ApiError, sentence } from "./errors.js";
 import { forgetRuns, retryFollowing, startFollowing } from "./follow.js";
-import { forgetHosts } from "./hosts.js";
+import { forgetMachines } from "./machines.js";
 import { Link } from "./link.js";
 import * as box from "./outbox.js";
 import { checkPush, forgetPush } from "./push.js";
@@ -262,7 +262,7 @@ async function forget() {
   store.forget();
   box.forgetBox();
   forgetRuns();
-  forgetHosts();
+  forgetMachines();
   forgetDrafts();
   await wipe().catch(() => {});
 }

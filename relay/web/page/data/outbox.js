@@ -213,7 +213,7 @@ export function handleEvent(e, ended) {
   for (const x of mine((x) => x.kind === "decision" && x.request_id === ended?.request_id)) update(x, outcome(x, ended));
 }
 
-// outcome returns the state of a decision after the host's event. If the entry was not sent,
+// outcome returns the state of a decision after the machine's event. If the entry was not sent,
 // another decision came first.
 function outcome(entry, { decision, answer, by, reason }) {
   if (undecided.has(decision)) return { state: decision, error: reason };

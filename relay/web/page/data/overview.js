@@ -1,7 +1,7 @@
 // The overview: all runs and their open requests. The data comes from the server's lists (putRow,
 // putInbox) and from all later events (handleEvent). An event is applied if its sequence number is
 // greater than that of its run's row. store.js loads the lists.
-import { byHost, now, recordHostTime } from "./clock.js";
+import { byMachine, now, recordMachineTime } from "./clock.js";
 import { asRequest, ending, keyOf, newRow, rowAfter, withdrawnByExit } from "./derive.js";
 import { signal } from "./signals.js";
 
@@ -51,7 +51,7 @@ export function putInbox(list, inbox, announce) {
   return [...closed.values()].filter((q) => q.resolution.decision === "answered");
 }
 
-const ended = (q, resolution) => ({ ...q, state: "resolved", resolution, closed_ms: Date.now(), closed_at: new Date(byHost(q.host_id, resolution.ts) ?? now()).toISOString() });
+const ended = (q, resolution) => ({ ...q, state: "resolved", resolution, closed_ms: Date.now(), closed_at: new Date(byMachine(q.host_id, resolution.ts) ?? now()).toISOString() });
 
 // late handles an event that the page missed.
 export function late(e) {
@@ -97,7 +97,7 @@ export function handleEvent(e) {
   if (row && e.seq <= row.last_seq) return;
   if (!row && e.type === "run.started") rows.set(e.run_id, row = newRow(e.run_id, e.host_id));
   if (!row) lookUp(e.run_id);
-  recordHostTime(e.host_id, e.ts);
+  recordMachineTime(e.host_id, e.ts);
   const outcome = end(e);
   if (e.type === "run.permission_requested") ask(e, row);
   if (row) rows.set(row.id, rowAfter(row, e, openOf(row.id)));
@@ -152,9 +152,9 @@ export function publish() {
 }
 
 // withExpiry returns a request with the time of its expiry according to the current estimate of the
-// host's clock.
+// machine's clock.
 function withExpiry(q) {
-  const at = byHost(q.host_id, q.expires_at);
+  const at = byMachine(q.host_id, q.expires_at);
   if (at === q.expires_ms) return q;
   const updated = { ...q, expires_ms: at };
   open.set(q.key, updated);
@@ -197,7 +197,7 @@ export function run(id) {
   return signals.get(id);
 }
 
-// touch makes publish update all signals, because the clock of a host was determined.
+// touch makes publish update all signals, because the clock of a machine was determined.
 export function touch() { dirty = true; }
 
 // putStored shows a stored overview.

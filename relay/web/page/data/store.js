@@ -1,7 +1,7 @@
 // Loads the overview from the server: the lists (GET /runs, GET /inbox) and the events after them.
 import { api } from "./api.js";
 import { getMeta, putMeta } from "./cache.js";
-import { recordHostTime, hostClock } from "./clock.js";
+import { recordMachineTime, machineClock } from "./clock.js";
 import { sentence } from "./errors.js";
 import * as overview from "./overview.js";
 import { Queue } from "./queue.js";
@@ -55,7 +55,7 @@ export async function refresh() {
     release();
     publish();
   });
-  learnClocks(list).then(() => learnEndings(closed)).catch(() => {}); // the time of expiry of a request depends on the clock of its host
+  learnClocks(list).then(() => learnEndings(closed)).catch(() => {}); // the time of expiry of a request depends on the clock of its machine
   return true;
 }
 
@@ -69,17 +69,17 @@ async function learnEndings(closed) {
   if (closed.length) batch(publish);
 }
 
-// learnClocks determines the clocks of hosts whose requests expire, from a run's last event and the
+// learnClocks determines the clocks of machines whose requests expire, from a run's last event and the
 // time at which the server received it.
 async function learnClocks(list) {
-  const unknownHosts = new Set(overview.requests.peek().filter((q) => q.expires_at && hostClock(q.host_id) === null).map((q) => q.host_id));
-  for (const host of unknownHosts) {
-    const row = list.find((r) => r.host_id === host && r.last_seq > 0);
+  const unknownMachines = new Set(overview.requests.peek().filter((q) => q.expires_at && machineClock(q.host_id) === null).map((q) => q.host_id));
+  for (const machine of unknownMachines) {
+    const row = list.find((r) => r.host_id === machine && r.last_seq > 0);
     if (!row) continue;
     const { events } = await api.get(`/runs/${encodeURIComponent(row.id)}/events?after=${row.last_seq - 1}&limit=1`);
-    if (events[0]?.seq === row.last_seq) recordHostTime(host, events[0].ts, Date.parse(row.last_active_at));
+    if (events[0]?.seq === row.last_seq) recordMachineTime(machine, events[0].ts, Date.parse(row.last_active_at));
   }
-  if (unknownHosts.size) batch(() => { overview.touch(); publish(); });
+  if (unknownMachines.size) batch(() => { overview.touch(); publish(); });
 }
 
 function release() {

@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// sendSeqs makes a host write output events. The text of each is its sequence number and a line
+// sendSeqs makes a machine write output events. The text of each is its sequence number and a line
 // break.
 func sendSeqs(h *servertest.Peer, run string, from, to int64) {
 	for seq := from; seq <= to; seq++ {
@@ -34,7 +34,7 @@ func lines(from, to int64) string {
 func TestConnectionLosses(t *testing.T) {
 	browser.Full(t)
 	r := start(t)
-	h := r.host("h1")
+	h := r.machine("h1")
 	h.Begin("run_a")
 	sendSeqs(h, "run_a", 2, 20)
 	b := r.tab("olga")
@@ -50,8 +50,8 @@ func TestConnectionLosses(t *testing.T) {
 		}
 		r.stop() // some events were sent to the page, some only stored, and some neither
 		r.restart()
-		h = r.host("h1")
-		sendSeqs(h, "run_a", from, from+99) // the host repeats what may be lost
+		h = r.machine("h1")
+		sendSeqs(h, "run_a", from, from+99) // the machine repeats what may be lost
 		b.Wait(fmt.Sprintf("state('run_a').live && watch('run_a').last.value === %d", from+99))
 		same(t, b, "output('run_a')", lines(2, from+99))
 	}
@@ -63,14 +63,14 @@ func TestConnectionLosses(t *testing.T) {
 func TestLongAbsence(t *testing.T) {
 	browser.Full(t)
 	r := start(t)
-	h := r.host("h1")
+	h := r.machine("h1")
 	h.Begin("run_a")
 	sendSeqs(h, "run_a", 2, 10)
 	b := r.tab("olga")
 	b.Wait("state('run_a').live && watch('run_a').last.value === 10")
 	r.cut(b)
 	const end = 10_010
-	h = r.host("h1")
+	h = r.machine("h1")
 	sendSeqs(h, "run_a", 11, end)
 	// users notice tasks of 50 ms on an idle machine; load can triple the CPU time of a task
 	long := b.Tasks(200*time.Millisecond, func() {

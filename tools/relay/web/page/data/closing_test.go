@@ -31,7 +31,7 @@ const sockets = `(() => {
 func TestClosingConnection(t *testing.T) {
 	browser.Full(t)
 	r := start(t)
-	h := r.host("h1")
+	h := r.machine("h1")
 	h.Begin("run_a")
 	h.Begin("run_b")
 	ask(h, "run_a", "q1", 2, nil)
@@ -71,13 +71,13 @@ func closed(t *testing.T, b *browser.Tab, h *servertest.Peer, id, more string) {
 		case protocol.RunApprove:
 			received++
 			if got := decision(t, e); got != "run.permission.approve "+id {
-				t.Errorf("%s: decision that the host receives = %s", id, got)
+				t.Errorf("%s: decision that the machine receives = %s", id, got)
 			}
 		case "rpc.fs.read":
 			received++
 			h.Send(protocol.RPCResponse, "run_a", 0, map[string]any{"request_id": e.ID, "rpc_type": e.Type, "ok": true, "result": e.Data})
 		case protocol.RunSendKeys, protocol.RunResize:
-			t.Errorf("%s: the host receives %s of the closed connection: %s", id, e.Type, e.Data)
+			t.Errorf("%s: the machine receives %s of the closed connection: %s", id, e.Type, e.Data)
 		}
 	}
 	same(t, b, "asked.then((r) => r.path)", id)

@@ -166,8 +166,8 @@ func (r *relay) restart() {
 	r.open(strings.TrimPrefix(r.url, "http://"))
 }
 
-// host connects a host that the test plays, and sends a hello.
-func (r *relay) host(id string) *servertest.Peer {
+// machine connects a machine that the test plays, and sends a hello.
+func (r *relay) machine(id string) *servertest.Peer {
 	r.t.Helper()
 	p := servertest.Dial(r.t, r.url+"/ws/host?host_id="+id+"&host_token=token-"+id)
 	p.Send(protocol.Hello, "", 0, protocol.HelloData{Protocol: protocol.Version, Agent: "test/1", Instance: "i-" + id})
@@ -215,7 +215,7 @@ func same(t *testing.T, b *browser.Tab, expression string, want any) {
 	}
 }
 
-// ask makes a host open a request.
+// ask makes a machine open a request.
 func ask(h *servertest.Peer, run, id string, seq int64, more map[string]any) {
 	d := map[string]any{"request_id": id, "reason": "permission", "prompt": "May it?", "op_tool": "bash", "op_args": map[string]any{"cmd": "rm " + id}, "args_sha256": sha(id)}
 	for k, v := range more {

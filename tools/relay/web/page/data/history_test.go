@@ -75,7 +75,7 @@ func thread(t *testing.T, b *browser.Tab) {
 	same(t, b, "fold(all).items().map(short)", []string{
 		"started|1|T|codex||0", "output|3||20 %\n\x1b[31mred||0", "output|6||oh||0", "tool|7|rpc.fs.write||done|0", "request|8|rpc.fs.write|Write a?|approve|0",
 		"listen|9|Worker||complete|3", "emit|13|draft|||0", "request|14|choice|Which?|answered|0", "input|17||hello||0",
-		"gap|25||Events 19 to 25 are missing: the host ran out of space.||0", "other|26|run.someday|||0", "request|27|choice|Again?|withdrawn|0",
+		"gap|25||Events 19 to 25 are missing: the machine ran out of space.||0", "other|26|run.someday|||0", "request|27|choice|Again?|withdrawn|0",
 		"waiting|28||Name:||0", "exited|29||Stopped by SIGTERM with exit code 143.||0"})
 	same(t, b, "[fold(all).meta(), fold(all).size()]", `[{"line":{"file":"a.conc","line":3},"title":"A"},{"cols":90,"rows":20}]`)
 	// Divide the events into two or three pages in every possible way.
@@ -113,8 +113,8 @@ func thread(t *testing.T, b *browser.Tab) {
 
 // sameRights checks that the page's table of rights is equal to the server's.
 func sameRights(t *testing.T, b *browser.Tab) {
-	names := map[string]auth.Right{"read": auth.Read, "hosts": auth.ReadHosts, "input": auth.Input, "decide": auth.Decide, "stop": auth.Stop, "rpc": auth.AskRun, "ask-host": auth.AskHost,
-		"start": auth.AskHost, "tokens": auth.ManageTokens, "users": auth.ManageUsers, "manage-hosts": auth.ManageHosts, "audit": auth.ReadAudit, "metrics": auth.ReadMetrics}
+	names := map[string]auth.Right{"read": auth.Read, "machines": auth.ReadMachines, "input": auth.Input, "decide": auth.Decide, "stop": auth.Stop, "rpc": auth.AskRun, "ask-machine": auth.AskMachine,
+		"start": auth.AskMachine, "tokens": auth.ManageTokens, "users": auth.ManageUsers, "manage-machines": auth.ManageMachines, "audit": auth.ReadAudit, "metrics": auth.ReadMetrics}
 	for name, right := range names {
 		row := right.Info()
 		want := []string{string(row.Role)}

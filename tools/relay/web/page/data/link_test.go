@@ -14,7 +14,7 @@ import (
 func TestLink(t *testing.T) {
 	browser.Full(t)
 	r := start(t)
-	h := r.host("h1")
+	h := r.machine("h1")
 	h.Begin("run_a")
 	h.Begin("run_b")
 	b := r.tab("ann")
@@ -33,7 +33,7 @@ func TestLink(t *testing.T) {
 	same(t, two, "data.useToken('wrong').catch((e) => e.code)", "unauthorized")
 	two.Eval(fmt.Sprintf("data.useToken(%q).then(data.start)", token))
 	two.Wait("data.conn.value.state === 'online' && data.runs.value.length === 1 && state('run_a').live")
-	same(t, two, "[data.session.value.runs, data.can('read'), data.can('decide'), data.can('hosts'), data.runs.value[0].id]", `[["run_a"],true,false,false,"run_a"]`)
+	same(t, two, "[data.session.value.runs, data.can('read'), data.can('decide'), data.can('machines'), data.runs.value[0].id]", `[["run_a"],true,false,false,"run_a"]`)
 	same(t, two, "(async () => { watch('run_b'); await new Promise((ok) => setTimeout(ok)); return 1; })()", 1)
 	two.Wait("state('run_b').state === 'unknown'")
 	two.Go(r.url + "/")

@@ -32,7 +32,7 @@ func (r *relay) restore(tabs ...*browser.Tab) {
 	}
 }
 
-// decision returns the decision that a host receives.
+// decision returns the decision that a machine receives.
 func decision(t *testing.T, e protocol.Envelope) string {
 	t.Helper()
 	d, err := protocol.Decode[protocol.Decide](&e)
@@ -47,7 +47,7 @@ func decision(t *testing.T, e protocol.Envelope) string {
 func TestOutbox(t *testing.T) {
 	browser.Full(t)
 	r := start(t)
-	h := r.host("h1")
+	h := r.machine("h1")
 	h.Begin("run_a")
 	for i, id := range []string{"q1", "q2", "q3", "q4", "q5"} {
 		ask(h, "run_a", id, int64(i+2), nil)
@@ -84,16 +84,16 @@ func TestOutbox(t *testing.T) {
 	})()`)
 
 	// Another user decides while the page is offline.
-	h = r.host("h1")
+	h = r.machine("h1")
 	h.Send(protocol.RunPermissionResolved, "run_a", 7, map[string]any{"request_id": "q2", "decision": "approve", "by": "ann", "actor": "web"})
 	h.Acked("run_a", 7)
 	r.restore(b, two)
 	if got := decision(t, h.Next(protocol.RunApprove)); got != "run.permission.approve q1" {
-		t.Errorf("message to the host = %s", got)
+		t.Errorf("message to the machine = %s", got)
 	}
 	in := h.Next(protocol.RunSendInput)
 	if d, err := protocol.Decode[protocol.SendInput](&in); err != nil || d.Text != "hello" {
-		t.Errorf("input to the host = %s", in.Data)
+		t.Errorf("input to the machine = %s", in.Data)
 	}
 	b.Wait("data.outbox.value.every((x) => x.done || x.state === 'sent')")
 	for _, tab := range []*browser.Tab{b, two} {
@@ -104,28 +104,28 @@ func TestOutbox(t *testing.T) {
 	h.Send(protocol.RunPermissionResolved, "run_a", 8, map[string]any{"request_id": "q1", "decision": "approve", "by": "olga"})
 	b.Wait("card('q1').state === 'applied'")
 	two.Wait("card('q1').state === 'applied' && data.outbox.value.length === 5")
-	// Nothing was sent twice or late, so the host's next message is this decision.
+	// Nothing was sent twice or late, so the machine's next message is this decision.
 	b.Eval("data.decide(request('q5'), 'deny')")
 	for {
 		e := h.Read()
 		if e.Type == protocol.RunDeny {
 			if got := decision(t, e); got != "run.permission.deny q5" {
-				t.Errorf("message to the host = %s, want the denial of q5", got)
+				t.Errorf("message to the machine = %s, want the denial of q5", got)
 			}
 			break
 		}
 		if e.Type == protocol.RunApprove || e.Type == protocol.RunSendInput {
-			t.Errorf("message to the host = %s", e.Data)
+			t.Errorf("message to the machine = %s", e.Data)
 		}
 	}
 }
 
-// TestRefusedAnswer checks that the page shows why a host has rejected an answer, that the user can
-// decide the request again, and that secret answers are not stored.
+// TestRefusedAnswer checks that the page shows why a machine has rejected an answer, that the user
+// can decide the request again, and that secret answers are not stored.
 func TestRefusedAnswer(t *testing.T) {
 	browser.Full(t)
 	r := start(t)
-	h := r.host("h1")
+	h := r.machine("h1")
 	h.Begin("run_a")
 	ask(h, "run_a", "q1", 2, map[string]any{"questions": []any{map[string]any{"id": "n", "question": "How many?", "kind": "text"}}})
 	ask(h, "run_a", "q2", 3, map[string]any{"questions": []any{map[string]any{"id": "p", "question": "Password?", "kind": "text", "secret": true}}})
@@ -142,7 +142,7 @@ func TestRefusedAnswer(t *testing.T) {
 	b.Eval("data.decide(request('q1'), 'approve', {answers: {n: '3'}})")
 	e := h.Next(protocol.RunApprove)
 	if d, err := protocol.Decode[protocol.Decide](&e); err != nil || string(d.Answers) != `{"n":"3"}` {
-		t.Errorf("answer to the host = %s", e.Data)
+		t.Errorf("answer to the machine = %s", e.Data)
 	}
 	result("q1", "applied", "")
 	b.Wait("card('q1').state === 'applied'")
@@ -150,11 +150,11 @@ func TestRefusedAnswer(t *testing.T) {
 	r.cut(b)
 	b.Eval("data.decide(request('q2'), 'approve', {answers: {p: 'hunter22'}})")
 	same(t, b, "(async () => JSON.stringify(await cache.getEntries()).includes('hunter22'))()", false)
-	h = r.host("h1")
+	h = r.machine("h1")
 	r.restore(b)
 	e = h.Next(protocol.RunApprove)
 	if d, err := protocol.Decode[protocol.Decide](&e); err != nil || string(d.Answers) != `{"p":"hunter22"}` {
-		t.Errorf("answer to the host = %s", e.Data)
+		t.Errorf("answer to the machine = %s", e.Data)
 	}
 	r.cut(b)
 	b.Eval("data.decide(request('q2'), 'deny')")
@@ -167,7 +167,7 @@ func TestRefusedAnswer(t *testing.T) {
 func TestUnansweredDecision(t *testing.T) {
 	browser.Full(t)
 	r := start(t)
-	h := r.host("h1")
+	h := r.machine("h1")
 	h.Begin("run_a")
 	ask(h, "run_a", "q1", 2, nil)
 	b := r.tab("olga")
@@ -180,7 +180,7 @@ func TestUnansweredDecision(t *testing.T) {
 	})()`)
 	b.Eval("data.decide(request('q1'), 'approve')")
 	if got := decision(t, h.Next(protocol.RunApprove)); got != "run.permission.approve q1" {
-		t.Errorf("decision to the host = %s", got)
+		t.Errorf("decision to the machine = %s", got)
 	}
 	b.Wait("data.outbox.value[0].state === 'sent' && swallowed === 2")
 }
@@ -190,7 +190,7 @@ func TestUnansweredDecision(t *testing.T) {
 func TestConcurrentStates(t *testing.T) {
 	browser.Full(t)
 	r := start(t)
-	h := r.host("h1")
+	h := r.machine("h1")
 	h.Begin("run_a")
 	ask(h, "run_a", "q1", 2, nil)
 	b := r.tab("olga")
@@ -208,7 +208,7 @@ func TestConcurrentStates(t *testing.T) {
 		} });
 	})()`)
 	r.cut(b)
-	h = r.host("h1")
+	h = r.machine("h1")
 	r.restore(b)
 	b.Eval("data.decide(request('q1'), 'approve')")
 	h.Next(protocol.RunApprove)

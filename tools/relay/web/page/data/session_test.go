@@ -17,7 +17,7 @@ import (
 func TestSessionEnds(t *testing.T) {
 	browser.Full(t)
 	r := start(t)
-	h := r.host("h1")
+	h := r.machine("h1")
 	h.Begin("run_a")
 	b := r.tab("")
 	same(t, b, "[data.session.value.state, data.requestsState.value.loading]", `["out",true]`) // nothing is known yet
@@ -73,13 +73,13 @@ func (r *relay) lock(name string) {
 	}
 }
 
-// TestRPC calls requests of the page to a host. A call must return the host's result, or an error
-// with a message for the user. After a restart of the server, the page must repeat an open call
-// with the same id.
+// TestRPC calls requests of the page to a machine. A call must return the machine's result, or an
+// error with a message for the user. After a restart of the server, the page must repeat an open
+// call with the same id.
 func TestRPC(t *testing.T) {
 	browser.Full(t)
 	r := start(t)
-	h := r.host("h1")
+	h := r.machine("h1")
 	h.Begin("run_a")
 	b := r.tab("olga")
 	answer := func(e protocol.Envelope, data map[string]any) {
@@ -99,7 +99,7 @@ func TestRPC(t *testing.T) {
 	first := h.Next("rpc.fs.list")
 	r.stop()
 	r.restart()
-	h = r.host("h1")
+	h = r.machine("h1")
 	second := h.Next("rpc.fs.list")
 	if first.ID == "" || first.ID != second.ID {
 		t.Errorf("id of the call before the restart = %q, after it = %q; want the same", first.ID, second.ID)
@@ -113,13 +113,13 @@ func TestRPC(t *testing.T) {
 	b.Eval("data.sendKeys('run_a', 'l'); data.sendKeys('run_a', 's\\r'); data.resize('run_a', 80, 24)")
 	keys := h.Next(protocol.RunSendKeys)
 	if d, err := protocol.Decode[protocol.SendKeys](&keys); err != nil || d.Keys != "ls\r" {
-		t.Errorf("keys that the host receives = %s, want ls and a carriage return", keys.Data)
+		t.Errorf("keys that the machine receives = %s, want ls and a carriage return", keys.Data)
 	}
 	h.Next(protocol.RunResize)
 	b.Eval("data.stopRun('run_a', 'kill')")
 	stop := h.Next(protocol.RunStop)
 	if d, err := protocol.Decode[protocol.Stop](&stop); err != nil || d.Signal != "kill" {
-		t.Errorf("stop that the host receives = %s, want the signal kill", stop.Data)
+		t.Errorf("stop that the machine receives = %s, want the signal kill", stop.Data)
 	}
 }
 
@@ -129,7 +129,7 @@ func TestRPC(t *testing.T) {
 func TestWorker(t *testing.T) {
 	browser.Full(t)
 	r := start(t)
-	h := r.host("h1")
+	h := r.machine("h1")
 	h.Begin("run_a")
 	sendSeqs(h, "run_a", 2, 5)
 	b := r.tab("vera")

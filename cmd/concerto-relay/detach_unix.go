@@ -1,9 +1,0 @@
-//go:build unix
-
-package main
-
-import "syscall"
-
-// ownSession returns the attributes that start a process in a new session, so that the process
-// continues when the terminal closes.
-func ownSession() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }

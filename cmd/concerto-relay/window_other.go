@@ -1,7 +1,0 @@
-//go:build !unix
-
-package main
-
-import "os"
-
-var windowChanged os.Signal

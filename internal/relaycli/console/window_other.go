@@ -1,0 +1,7 @@
+//go:build !unix
+
+package console
+
+import "os"
+
+var windowChanged os.Signal

@@ -1,0 +1,10 @@
+//go:build unix
+
+package console
+
+import (
+	"os"
+	"syscall"
+)
+
+var windowChanged os.Signal = syscall.SIGWINCH

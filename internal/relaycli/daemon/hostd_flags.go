@@ -1,0 +1,63 @@
+package daemon
+
+import (
+	"path/filepath"
+
+	"github.com/spf13/pflag"
+
+	"github.com/concerto-lang/concerto/internal/relaycli/connect"
+	"github.com/concerto-lang/concerto/internal/relaycli/console"
+)
+
+// HostdSettings holds hostd's settings. Other commands use some of them to find hostd and its
+// files.
+type HostdSettings struct {
+	Server, machineID, tokenFile string
+	state, spool, socket, log    string
+	roots                        []string
+	remoteExec, spoolMax         string
+	approvalTimeout              int
+}
+
+// hostdPathFlags adds the flags for the server and for hostd's files.
+func hostdPathFlags(a *console.Console, f *pflag.FlagSet, s *HostdSettings) {
+	f.StringVar(&s.Server, "server", "", "connect to the server at `URL`")
+	console.FromEnv(f, "server", "SERVER_BASE_URL")
+	f.StringVar(&s.machineID, "host-id", "", "identify this machine at the server by `ID`")
+	console.FromEnv(f, "host-id", "HOST_ID")
+	f.StringVar(&s.tokenFile, "token-file", "", "read the machine's token from `FILE`, else from $HOST_TOKEN")
+	f.StringVar(&s.state, "state", filepath.Join(a.XDGDir("XDG_STATE_HOME", ".local", "state"), "concerto", "hostd"), "store the state in `DIR` (default: ~/.local/state/concerto/hostd)")
+	f.StringVar(&s.spool, "spool", "", "store unsent events in `FILE` (default: in --state)")
+	console.FromEnv(f, "spool", "SPOOL_DB_PATH")
+	f.StringVar(&s.socket, "socket", "", "listen at `PATH` (default: in $XDG_RUNTIME_DIR)")
+	console.FromEnv(f, "socket", "LOCAL_UNIX_SOCKET")
+	f.StringVar(&s.log, "log", "", "append the log to `FILE` (default: standard error)")
+	console.FromEnv(f, "log", "HOSTD_LOG_PATH")
+}
+
+// paths lists the flags of hostd whose values are files or directories.
+var paths = []string{"token-file", "state", "spool", "socket", "log", "root", "ready-file"}
+
+// HostdFlags adds all flags of hostd.
+func HostdFlags(a *console.Console, f *pflag.FlagSet, s *HostdSettings) {
+	hostdPathFlags(a, f, s)
+	f.StringSliceVar(&s.roots, "root", nil, "allow runs in `DIR` and below; repeatable (default: $HOME)")
+	f.StringVar(&s.remoteExec, "remote-exec", "on", "let apps start runs, write files and run commands (default on): `on|off`")
+	f.StringVar(&s.spoolMax, "spool-max", "1GiB", "limit the spool to `SIZE` (default 1GiB)")
+	f.IntVar(&s.approvalTimeout, "approval-timeout", 600, "wait `SECONDS` for an approval (default 600)")
+}
+
+// Complete makes all paths absolute, and sets the default paths of files that were not named.
+func (s *HostdSettings) Complete(a *console.Console) {
+	for _, path := range []*string{&s.tokenFile, &s.state, &s.spool, &s.socket, &s.log} {
+		if *path != "" {
+			*path = a.Abs(*path)
+		}
+	}
+	if s.spool == "" {
+		s.spool = filepath.Join(s.state, "spool.db")
+	}
+	if s.socket == "" {
+		s.socket = connect.HostdSocket(a)
+	}
+}
