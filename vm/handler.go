@@ -266,7 +266,7 @@ func (g *gathered) remove(payload value.Slot) {
 
 // replyToMessage answers a message with v, or with an error if problem is not "". by is the kind of
 // the party that answers. A reply to a host that has exited is dropped, because the host's next
-// message reports the exit. If the host's queue is full, pump sends the reply later.
+// message reports the exit. If the host's queue is full, sendReply sends it later.
 func (t *task) replyToMessage(s *scope, m *effect.HostMessage, by string, v json.RawMessage, problem string) status {
 	r := &effect.ExchangeReply{ID: s.id, InReplyTo: m.Type, AnswerTo: m.ID, Value: v, Error: problem, By: by}
 	t.m.stats.Requests++
@@ -280,7 +280,7 @@ func (t *task) replyToMessage(s *scope, m *effect.HostMessage, by string, v json
 	_, err := t.performEffect(t.m.requests.atOnce, r)
 	if errors.Is(err, effect.ErrWaits) {
 		s.unsent = r
-		t.m.stats.Requests-- // send counts the request again
+		t.m.stats.Requests-- // startRequest counts the request again
 		return running
 	}
 	return t.replySent(s, r, err)

@@ -238,7 +238,7 @@ func (w *journaled) endsWithContext() bool {
 	return w.past == nil || isIdle
 }
 
-// performJournaled is perform for a run with a journal or a past.
+// performJournaled is performEffect for a run with a journal or a past.
 func (m *VM) performJournaled(ctx context.Context, t *task, r effect.Request) (effect.Result, error) {
 	e, j := m.stats.Requests, m.journaled.journal
 	leavePastBefore(m, e, r)
@@ -490,9 +490,9 @@ func (m *VM) pollPast(at Moment) {
 	}
 }
 
-// memoryExceeded reports whether a check of the memory in use exceeds the limit. It returns the
+// memoryFits reports whether a check of the memory in use is within the limit. It returns the
 // recorded outcome if there is a past, and otherwise compares n with the limit.
-func (m *VM) memoryExceeded(n int) bool {
+func (m *VM) memoryFits(n int) bool {
 	at := m.journaled.moment()
 	if p := m.journaled.past; p != nil {
 		return !p.ExceededMemory(at)

@@ -173,7 +173,7 @@ func (m *VM) init(config Config, i *image) {
 	m.journaled.init(config.Durable)
 	m.observed = observedBy(config.Observer)
 	if m.journaled.on {
-		m.memory.judge = m.memoryExceeded
+		m.memory.judge = m.memoryFits
 	}
 	m.requests.init()
 	if m.observed.debugger != nil {

@@ -44,7 +44,7 @@ func guides(t *testing.T) map[string]string {
 	}
 	out := map[string]string{}
 	for _, file := range append(slices.Concat(decisions, adding), filepath.Join(root, "ARCHITECTURE.md"), filepath.Join(root, "CONTRIBUTING.md"),
-		filepath.Join(root, "docs", "threat-model.md"), filepath.Join(root, "docs", "annoyances.md")) {
+		filepath.Join(root, "docs", "threat-model.md"), filepath.Join(root, "docs", "annoyances.md"), filepath.Join(root, "docs", "walks.md")) {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -58,9 +58,7 @@ func (s *longPart) eachPiece(yield func([]byte) error) error {
 }
 
 // cutLength returns the length of a prefix of text of about most bytes that ends neither within a
-// character nor within "\r
-//
-// ".
+// character nor between a carriage return and its line feed.
 func cutLength(text string, most int) int {
 	if len(text) <= most {
 		return len(text)

@@ -5,8 +5,8 @@ package host
 const outboxLimit = 4 << 20
 
 // outbox queues lines until the writer goroutine has written them. If the queue is empty and the
-// connection has room, enqueue writes immediately, because waking the writer costs more than the
-// write.
+// connection has room, enqueueLine writes immediately, because waking the writer costs more than
+// the write.
 type outbox struct {
 	conn         Conn
 	mu           lock[outboxLock]

@@ -123,9 +123,9 @@ func New(o Options) *Sink {
 	return s
 }
 
-// Perform performs emits, awaited emits and prints. An awaited emit without an answer fails with an
-// *effect.Error of kind EmitError. If output cannot be written, Perform returns a Go error such as
-// ErrNoReader, which ends the run.
+// Perform performs emits, awaited emits, prints, inputs, and the requests of hosts that a person
+// answers. An awaited emit without an answer fails with an *effect.Error of kind EmitError. If
+// output cannot be written, Perform returns a Go error such as ErrNoReader, which ends the run.
 func (s *Sink) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	switch r := r.(type) {
 	case *effect.Emit:
