@@ -114,11 +114,7 @@ func TestHostsUnderKeeper(t *testing.T) {
 	hosttest.Run(t, scripted, func(t *testing.T, o *host.Options) { o.Keeper = newKeeperClient(t.TempDir(), 1) })
 }
 
-// testRun is the id of the run in tests with a keeper. It differs in each test process, because the
-// guardian of a run kills all processes with the run's id.
-var testRun = fmt.Sprintf("r_test%d", os.Getpid())
-
 // newKeeperClient returns a client of the run's keeper. The test binary acts as the keeper.
 func newKeeperClient(dir string, owner int64) *keeper.Client {
-	return keeper.New(keeper.Options{Dir: dir, Run: testRun, Owner: owner, Executable: os.Args[0], Env: []string{"KEEPER=1"}, Orphan: patience})
+	return keeper.New(keeper.Options{Dir: dir, Run: hosttest.RunID, Owner: owner, Executable: os.Args[0], Env: []string{"KEEPER=1"}, Orphan: patience})
 }

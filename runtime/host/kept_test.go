@@ -24,6 +24,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/runtime/host"
 	"github.com/concerto-lang/concerto/runtime/host/continuity"
+	"github.com/concerto-lang/concerto/runtime/host/hosttest"
 )
 
 // logRecord is a record in the minimal journal of a run that these tests kill.
@@ -101,7 +102,7 @@ func (t *killableRun) run() (err error) {
 	if t.steers = t.steers && os.Getenv("TALKER_STEERS") != "continue"; os.Getenv("TALKER_STEERS") == "continue" {
 		t.further = 2
 	}
-	t.hosts = host.New(host.Options{Configs: []host.Config{c}, Environ: os.Environ(), Run: &procgroup.Run{ID: testRun, Executable: os.Args[0]}, Keeper: newKeeperClient(t.dir, owner)})
+	t.hosts = host.New(host.Options{Configs: []host.Config{c}, Environ: os.Environ(), Run: &procgroup.Run{ID: hosttest.RunID, Executable: os.Args[0]}, Keeper: newKeeperClient(t.dir, owner)})
 	if owner > 1 {
 		if err := t.hosts.Resume(context.Background(), t.open()); err != nil {
 			return err

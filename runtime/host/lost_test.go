@@ -22,6 +22,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 	"github.com/concerto-lang/concerto/runtime/host"
 	"github.com/concerto-lang/concerto/runtime/host/continuity"
+	"github.com/concerto-lang/concerto/runtime/host/hosttest"
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
@@ -30,7 +31,7 @@ import (
 func hostsUnderKeeper(t *testing.T, dir string, owner int64, c host.Config) *host.Hosts {
 	t.Helper()
 	c.Name, c.Connector = "worker", "worker"
-	h := host.New(host.Options{Configs: []host.Config{c}, Environ: os.Environ(), Run: &procgroup.Run{ID: testRun, Executable: os.Args[0]}, Keeper: newKeeperClient(dir, owner)})
+	h := host.New(host.Options{Configs: []host.Config{c}, Environ: os.Environ(), Run: &procgroup.Run{ID: hosttest.RunID, Executable: os.Args[0]}, Keeper: newKeeperClient(dir, owner)})
 	t.Cleanup(func() { h.Close(context.Background()) })
 	return h
 }

@@ -59,7 +59,7 @@ read
 	c.PassEnv, c.Keys = []string{"RUN_*", "BOTH"}, map[string]bool{"RUN_KEY": true}
 	w.startIn(append(os.Environ(), "RUN_PASSED=2", "BOTH=run", "LC_TEST=base", "KEPT=1", "RUN_KEY=secret"), c)
 	x := w.open("go")
-	x.want("result", `{"dir":"`+dir+`","own":"1","both":"own","passed":"2","base":"base","kept":null,"key":null,"mark":"r_test:worker","proc":"1"}`)
+	x.want("result", `{"dir":"`+dir+`","own":"1","both":"own","passed":"2","base":"base","kept":null,"key":null,"mark":"`+RunID+`:worker","proc":"1"}`)
 }
 
 func commandLookup(w *world) {

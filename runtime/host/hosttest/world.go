@@ -26,6 +26,10 @@ const patience = 2 * time.Minute
 // script file. The suite sets the host's name, formats, parameters and limits.
 type Peer func(t *testing.T, script string) host.Config
 
+// RunID is the id of the run in tests. It differs in each test process, because the guardian of a
+// run kills all processes with the run's id.
+var RunID = fmt.Sprintf("r_test%d", os.Getpid())
+
 // world contains the hosts of one test.
 type world struct {
 	*testing.T
@@ -80,7 +84,7 @@ func (w *world) startIn(environ []string, configs ...host.Config) {
 			*to = append(*to, a+": "+b)
 		}
 	}
-	o := host.Options{Configs: configs, Environ: environ, Run: &procgroup.Run{ID: "r_test"}, Stderr: note(&w.log), Log: note(&w.remarks), Directories: workspace.Directories{}}
+	o := host.Options{Configs: configs, Environ: environ, Run: &procgroup.Run{ID: RunID}, Stderr: note(&w.log), Log: note(&w.remarks), Directories: workspace.Directories{}}
 	for _, change := range w.with {
 		change(w.T, &o)
 	}
