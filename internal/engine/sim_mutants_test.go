@@ -16,7 +16,6 @@ var simMutants = []struct{ name, file, old, new string }{
 	{"a change of a file begins before its record is synced", "internal/engine/durable/world.go", "if w.run.c.Every && ", "if false && "},
 	{"the key of an effect differs in each process", "internal/engine/durable/recorder.go", `return fmt.Sprintf("%s-%d", r.c.ID, e)`, `return fmt.Sprintf("%s-%d-%p", r.c.ID, e, r)`},
 	{"an answer is not removed", "internal/engine/durable/answers.go", "i.run.c.Writer.ConsumeAnswer(id)", "_ = id"},
-	{"answers are not removed before the record of the end", "internal/engine/durable/run.go", "if err := r.writeAppended(journal.Written); err != nil {", "if err := r.Err(); err != nil {"},
 	{"stored output is not compared", "internal/engine/durable/output.go", "case held && o.have[at] == line:", "case false:"},
 	{"a timer begins again with its whole time", "internal/engine/durable/past.go", "f.expires, f.tries, f.until, f.policy, f.rule = k.begin.Due, ", "f.expires, f.tries, f.until, f.policy, f.rule = 0, "},
 	{"answers are removed before the records are written", "internal/record/journal/rundir/writer.go", "\tvar err error\n\tif !idle", "\terr := w.consumed.removeUpTo(s, w.dir.DropAnswer)\n\tif !idle"},

@@ -372,6 +372,10 @@ fn main() {
     emit("put", http::put(url + "/u", "text")?.status);
     emit("post", http::post(url + "/o", { n: 1 })?.body);
 }`,
+		"last answer": `fn main() {
+    emit("begun", 1);
+    let _ = await emit<String>("ask", 2)?;
+}`,
 		"timers": `use std::time;
 async fn after(n: Int) -> Int { time::sleep(n); emit("after", n); n }
 fn main() {

@@ -303,9 +303,6 @@ func (r *Run) Finish(code int, continued bool) error {
 	if err := r.out.truncate(r, int(r.out.n)); err != nil {
 		return err
 	}
-	if err := r.writeAppended(journal.Written); err != nil { // removes consumed answers: nothing removes them after the run's end
-		return err
-	}
 	r.out.lastNote(r, false)
 	x := ""
 	if continued {
