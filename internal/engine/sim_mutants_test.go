@@ -23,7 +23,7 @@ var simMutants = []struct{ name, file, old, new string }{
 	{"the journal is not synced", "internal/record/journal/rundir/writer.go", "\t\terr = file.Sync()\n\t}\n\tif err != nil {\n\t\treturn fmt.Errorf(\"sync", "\t\t_ = file\n\t}\n\tif err != nil {\n\t\treturn fmt.Errorf(\"sync"},
 	{"the removal of answers is not synced", "internal/record/journal/rundir/writer.go", "err == nil && w.consumed.unsynced.Swap(false)", "false"},
 	{"the directory of a new run is not synced", "internal/record/journal/rundir/directory.go", `errors.Join(w.Flush(journal.Synced), d.files.SyncDir("."))`, "w.Flush(journal.Synced)"},
-	{"a new run leaves its writer behind", "internal/record/journal/rundir/directory.go", `d.files.SyncDir(".")); err != nil {` + "\n\t\treturn nil, errors.Join(err, w.Close())", `d.files.SyncDir(".")); err != nil {` + "\n\t\treturn nil, err"},
+	{"a run that cannot be created leaves its writer open", "internal/record/journal/rundir/directory.go", `d.files.SyncDir(".")); err != nil {` + "\n\t\treturn nil, errors.Join(err, w.Close())", `d.files.SyncDir(".")); err != nil {` + "\n\t\treturn nil, err"},
 	{"answers that the journal contains are not removed", "internal/record/journal/rundir/directory.go", "if err := d.dropConsumed(h); err != nil {", "if err := error(nil); err != nil {"},
 	{"a second answer replaces the first", "internal/record/journal/rundir/directory.go", "d.files.Make(journal.AnswerName(id)", "d.files.Put(journal.AnswerName(id)"},
 }

@@ -254,6 +254,7 @@ var numberOfRequest = regexp.MustCompile(`, number \d+`)
 // simResult is what a schedule shows to the outside.
 type simResult struct {
 	out        []string
+	died       string // the operation of the disk at which a process has died; "" for none
 	operations int
 	effects    int
 	took       time.Duration // virtual time until the end of the run
@@ -288,7 +289,7 @@ func (s *schedule) play(t *testing.T, base string) (r simResult) {
 				out[i] = numberOfRequest.ReplaceAllString(out[i], ", number 1")
 			}
 		}
-		r = simResult{out, w.disk.count, w.effects, took, w.problems}
+		r = simResult{out, w.disk.died, w.disk.count, w.effects, took, w.problems}
 	})
 	return r
 }
@@ -439,7 +440,7 @@ func TestCrashes(t *testing.T) {
 					if wrong++; wrong > 10 {
 						t.FailNow()
 					}
-					t.Errorf("%s, %s: %s", name, &kind, strings.Join(problems, "\n"))
+					t.Errorf("%s, %s (%s): %s", name, &kind, got.died, strings.Join(problems, "\n"))
 				}
 			}
 		}

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -41,7 +42,7 @@ type simDisk struct {
 	count   int
 	at      int // operation at which the process dies; 0 for none
 	how     outcome
-	names   []string // the counted operations
+	died    string // the operation at which the process has died
 	die     func()
 	random  *rand.Rand
 }
@@ -61,8 +62,10 @@ func (v *simView) change(name string, do func() error) error {
 		return errDead
 	}
 	d.count++
-	d.names = append(d.names, name)
 	dies := d.count == d.at
+	if dies {
+		d.died = name
+	}
 	if dies && d.how == crashBefore {
 		d.die()
 		return errDead
@@ -80,28 +83,10 @@ func (v *simView) change(name string, do func() error) error {
 
 // cut replaces the files by those that remain after a power cut.
 func (d *simDisk) cut() {
-	names := map[string]bool{}
-	for n := range d.files {
-		names[n] = true
-	}
-	for n := range d.entries {
-		names[n] = true
-	}
-	d.files, d.entries = d.after(names), map[string]*simFile{}
-	for n, f := range d.files {
-		d.entries[n] = f
-	}
-}
-
-func (d *simDisk) after(names map[string]bool) map[string]*simFile {
+	names := maps.Clone(d.entries)
+	maps.Copy(names, d.files)
 	left := map[string]*simFile{}
-	for _, n := range slices.Sorted(func(yield func(string) bool) {
-		for n := range names {
-			if !yield(n) {
-				return
-			}
-		}
-	}) {
+	for _, n := range slices.Sorted(maps.Keys(names)) {
 		now, was := d.files[n], d.entries[n]
 		f := was
 		if now != was && (d.how == powerAll || d.how > powerAll && d.random.IntN(2) == 0) {
@@ -111,7 +96,7 @@ func (d *simDisk) after(names map[string]bool) map[string]*simFile {
 			left[n] = d.remains(f)
 		}
 	}
-	return left
+	d.files, d.entries = left, maps.Clone(left)
 }
 
 // remains returns a file as it is after a power cut.

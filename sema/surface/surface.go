@@ -1,5 +1,4 @@
-// Package surface computes which part of a file other files can observe, and which files an edit
-// affects.
+// Package surface computes which part of a file other files can observe.
 package surface
 
 import (
