@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"regexp"
 	"slices"
 	"sync/atomic"
@@ -79,6 +80,8 @@ type Config struct {
 	// system's clock.
 	Clock     *clock.PausableClock
 	Listeners Listeners
+	// Transports replaces transports to hosts, by their names.
+	Transports map[string]host.Transport
 	// Layers are wrapped around all performers. The first layer is the outermost.
 	Layers []effect.Layer
 	// Shared is shared with other runtimes; nil means that nothing is shared.
@@ -218,7 +221,9 @@ func New(c Config) *Runtime {
 		r.budget = c.Shared.Budget
 	}
 	r.day = c.Bounds.Day.File
-	r.hosts = host.New(host.Options{Secrets: r.secrets, Configs: c.Hosts, Environ: c.Environ, Run: r.run, Stderr: r.log.Host, Log: r.log.Remark, MaxMemory: c.Bounds.MaxMemory, Keeper: c.Keeper, Clock: c.Clock, Trace: c.wire(environment.Lookup), Exports: c.Listeners.OnHostStart, Outside: c.Listeners.OnOutside, Ask: r.askApplication, Directories: workspace.Directories{Store: r.workspaces}, Budget: r.hostBudget(), Sandboxes: hostsandbox.Sandboxes{}, Transports: host.WithFunctions(c.Listeners.Hosts)})
+	transports := host.WithFunctions(c.Listeners.Hosts)
+	maps.Copy(transports, c.Transports)
+	r.hosts = host.New(host.Options{Secrets: r.secrets, Configs: c.Hosts, Environ: c.Environ, Run: r.run, Stderr: r.log.Host, Log: r.log.Remark, MaxMemory: c.Bounds.MaxMemory, Keeper: c.Keeper, Clock: c.Clock, Trace: c.wire(environment.Lookup), Exports: c.Listeners.OnHostStart, Outside: c.Listeners.OnOutside, Ask: r.askApplication, Directories: workspace.Directories{Store: r.workspaces}, Budget: r.hostBudget(), Sandboxes: hostsandbox.Sandboxes{}, Transports: transports})
 	r.workspaces.OnRemove(r.hosts.LeaveWorkspace)
 	r.chance = random.New(c.Seed)
 	if c.Shared == nil {

@@ -19,7 +19,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/process/procgroup/systems"
 	"github.com/concerto-lang/concerto/internal/record/journal"
-	"github.com/concerto-lang/concerto/internal/record/journal/localowner"
 	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 	"github.com/concerto-lang/concerto/internal/record/ledger"
 	"github.com/concerto-lang/concerto/internal/record/tape"
@@ -90,9 +89,6 @@ func (p *Program) JournalRoot(o *Options) (string, error) {
 	return conf.JournalRoot(root), nil
 }
 
-// openRun returns the run that is stored under a name. Tests replace it by another store.
-var openRun = func(dir string) journal.Run { return rundir.At(dir) }
-
 // durableRun is a durable run in this process.
 type durableRun struct {
 	run      *durable.Run
@@ -156,7 +152,7 @@ func (r *run) makeDurable() error {
 		Here: o.Answers.Prompter != nil || o.Answers.Handler != "" || o.Answers.Relay != nil || o.OnAwait != nil || o.Answers.OnAskHost != nil}
 	config.ParkAfter = o.Records.Durable.ParkAfter
 	config.Policy, config.SharedFiles = conf.Policy, conf.Files == "shared"
-	options := journal.Options{Sync: sync, MaxBytes: conf.MaxJournalMB << 20, Owner: localowner.Here()}
+	options := journal.Options{Sync: sync, MaxBytes: conf.MaxJournalMB << 20, Owner: o.owner()}
 	if m := o.Records.Durable.Machine; m != "" {
 		options.Owner.Machine = m
 	}
@@ -245,7 +241,7 @@ func (d *durableRun) reopen(s *durable.Stored, config *durable.Config, options j
 		config.Remark(fmt.Sprintf("removed the last %d bytes of the journal, which the interrupted run had not finished writing", n))
 	}
 	last := config.History.Owner()
-	config.Alone = localowner.HasExited(last)
+	config.Alone = hasExited(last)
 	config.Moved = d.isShared && !config.SharedFiles && last.Machine != options.Owner.Machine
 	d.owner, d.ran = last.N+1, config.History.Ran()
 	d.writer.Append(&journal.Record{RecordKind: journal.KResume, Owner: options.Owner.Numbered(d.owner)})

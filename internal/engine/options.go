@@ -142,6 +142,7 @@ type own struct {
 	// durable is the stored run that is resumed; nil for other runs.
 	durable *StoredRun
 	layer   effect.Layer // innermost layer around the performers; nil for none
+	seams   *Seams       // nil replaces nothing
 }
 
 // Output configures the output of a run: emits and printed text.

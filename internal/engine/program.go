@@ -440,6 +440,12 @@ func (o *Options) addLayers(c *runtime.Config) {
 	if o.own.layer != nil {
 		c.Layers = append(c.Layers, o.own.layer)
 	}
+	if s := o.own.seams; s != nil {
+		c.Transports = s.Transports
+		if s.Layer != nil {
+			c.Layers = append(c.Layers, s.Layer)
+		}
+	}
 }
 
 // replaceHosts replaces the hosts that are functions.

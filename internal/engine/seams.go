@@ -1,0 +1,40 @@
+package engine
+
+import (
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/record/journal/localowner"
+	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
+	"github.com/concerto-lang/concerto/runtime/host"
+)
+
+// Seams replaces what a process uses of the operating system. The zero Seams replaces nothing. Only
+// internal/sim sets it.
+type Seams struct {
+	Owner      journal.Owner             // the process as the owner of runs
+	Layer      effect.Layer              // innermost layer around the performers; nil for none
+	Transports map[string]host.Transport // replaces transports to hosts, by the names of the transports
+}
+
+// SetSeams sets the seams of a process.
+func (o *Options) SetSeams(s *Seams) { o.own.seams = s }
+
+// openRun returns the run that is stored under the name of a directory. hasExited reports whether
+// the process of an owner has certainly exited.
+var (
+	openRun   = func(dir string) journal.Run { return rundir.At(dir) }
+	hasExited = localowner.HasExited
+)
+
+// Simulate replaces the stored runs and the processes of this machine, for all runs.
+func Simulate(open func(dir string) journal.Run, exited func(journal.Owner) bool) {
+	openRun, hasExited = open, exited
+}
+
+// owner returns the process as the owner of runs.
+func (o *Options) owner() journal.Owner {
+	if o.own.seams != nil {
+		return o.own.seams.Owner
+	}
+	return localowner.Here()
+}
