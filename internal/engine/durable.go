@@ -180,6 +180,9 @@ func (r *run) makeDurable() error {
 	config.Writer = d.writer
 	d.run = durable.New(config)
 	c.Layers = append([]effect.Layer{d.run.Layer}, c.Layers...)
+	if o.own.seams != nil {
+		c.Layers = append([]effect.Layer{o.own.seams.Outer}, c.Layers...)
+	}
 	r.durable = d
 	return nil
 }
@@ -253,7 +256,7 @@ func (d *durableRun) reopen(s *durable.Stored, config *durable.Config, options j
 
 // addSecrets registers the run's secrets in the runtime, and connects the run to the runtime's
 // hosts and servers.
-func (d *durableRun) addSecrets(world *runtime.Runtime) error {
+func (d *durableRun) addSecrets(world *runtime.Runtime, seams *Seams) error {
 	if d == nil {
 		return nil
 	}
@@ -263,7 +266,11 @@ func (d *durableRun) addSecrets(world *runtime.Runtime) error {
 	}
 	durable.SetSteerer(d.run, world.Hosts())
 	d.run.SetServers(world.Servers())
-	err := d.run.SetSecrets(world.Secrets(), world)
+	var outside durable.World = world
+	if seams != nil {
+		outside = seams.World(world)
+	}
+	err := d.run.SetSecrets(world.Secrets(), outside)
 	if d.keeper != nil {
 		world.Secrets().Each(func(name, value string) { d.keeper.Secret(keeper.Secret{Name: name, Value: value}) })
 	}

@@ -441,10 +441,7 @@ func (o *Options) addLayers(c *runtime.Config) {
 		c.Layers = append(c.Layers, o.own.layer)
 	}
 	if s := o.own.seams; s != nil {
-		c.Transports = s.Transports
-		if s.Layer != nil {
-			c.Layers = append(c.Layers, s.Layer)
-		}
+		c.Transports, c.Layers = s.Transports, append(c.Layers, s.Layer)
 	}
 }
 

@@ -114,7 +114,7 @@ func (r *run) begin(ctx context.Context) error {
 	endTools, err := r.program.openTools(ctx, r.world, o)
 	r.closers.add(func(error) error { return endTools() }, func(error) error { return r.world.Close(closing) })
 	if err == nil {
-		err = r.durable.addSecrets(r.world)
+		err = r.durable.addSecrets(r.world, r.options.own.seams)
 	}
 	return r.durable.failBegin(err)
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/journal/localowner"
 	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
@@ -12,7 +13,9 @@ import (
 // internal/sim sets it.
 type Seams struct {
 	Owner      journal.Owner             // the process as the owner of runs
-	Layer      effect.Layer              // innermost layer around the performers; nil for none
+	Outer      effect.Layer              // layer around that of a durable run
+	Layer      effect.Layer              // innermost layer around the performers
+	World      func(durable.World) durable.World
 	Transports map[string]host.Transport // replaces transports to hosts, by the names of the transports
 }
 

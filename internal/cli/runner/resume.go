@@ -17,6 +17,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/runs/locate"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
+	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 	"github.com/concerto-lang/concerto/internal/term/cmdline"
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
@@ -223,7 +224,7 @@ func resumeReady(ctx context.Context, a *console.Console, root string) error {
 	}
 	failed := 0
 	for _, r := range all {
-		if !runs.IsReady(r, time.Now()) {
+		if !runs.IsReady(rundir.At(r.Dir), r, time.Now()) {
 			continue
 		}
 		a.Notef("concerto: resuming %s\n", a.Relative(r.Dir))

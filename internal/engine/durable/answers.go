@@ -84,6 +84,9 @@ func (w *world) askQuestion(ctx context.Context, s effect.Starter, q effect.Requ
 func (w *world) startQuestion(ctx context.Context, x *openQuestion, done func(effect.Result, error), start func(func(effect.Result, error)) (func(), bool)) (stop func()) {
 	var once sync.Once
 	i := &w.run.parking
+	i.mu.Lock()
+	i.asked[x.E] = x.ID
+	i.mu.Unlock()
 	finish := func(result effect.Result, err error) {
 		once.Do(func() {
 			i.mu.Lock()
@@ -99,9 +102,6 @@ func (w *world) startQuestion(ctx context.Context, x *openQuestion, done func(ef
 				return func() { done(nil, context.Canceled) }
 			}
 		}
-		i.mu.Lock()
-		i.answered[x.E] = x.ID
-		i.mu.Unlock()
 		done(answerResult(x.Channel, a))
 		return func() {}
 	}
@@ -111,7 +111,6 @@ func (w *world) startQuestion(ctx context.Context, x *openQuestion, done func(ef
 		once.Do(func() {
 			i.mu.Lock()
 			delete(i.questions, x.E)
-			i.answered[x.E] = x.ID
 			i.mu.Unlock()
 			<-ended
 			if end != nil {
@@ -167,13 +166,14 @@ func answerResult(channel string, a *journal.Answer) (effect.Result, error) {
 	return &effect.Answer{Value: a.Value, By: effect.ByAnswer, Name: a.By}, nil
 }
 
-// ApplyAnswers completes the open questions that other processes have answered.
+// ApplyAnswers completes the open questions that other processes have answered, in their order.
 func (r *Run) ApplyAnswers() {
 	i := &r.parking
 	i.mu.Lock()
-	open := slices.Collect(maps.Values(i.questions))
+	questions := maps.Clone(i.questions)
 	i.mu.Unlock()
-	for _, x := range open {
+	for _, e := range slices.Sorted(maps.Keys(questions)) {
+		x := questions[e]
 		a, err := storedAnswer(r, x)
 		if err != nil {
 			r.Suspend(err)
@@ -202,8 +202,9 @@ func (r *Run) listQuestion(e int64, q ShownQuestion, earlier *effect.CarriedQues
 	w.Ask(journal.Question{ID: q.ID, Channel: q.Channel, Payload: q.Payload, Type: q.Type, Schema: q.schema, Since: since})
 }
 
-// markJournaled must be called after the result of effect e was appended to the journal. If another
-// process answered the question of that effect, its stored answer is no longer needed.
+// markJournaled must be called after the result of effect e was appended to the journal. An answer
+// to the question of that effect is then no longer needed, also one that another process has stored
+// since the question ended in another way.
 func (i *parking) markJournaled(e int64) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -211,8 +212,8 @@ func (i *parking) markJournaled(e int64) {
 		delete(i.listed, e)
 		i.run.c.Writer.(journal.QuestionWriter).EndQuestion(id)
 	}
-	if id, ok := i.answered[e]; ok {
-		delete(i.answered, e)
+	if id, ok := i.asked[e]; ok {
+		delete(i.asked, e)
 		i.run.c.Writer.ConsumeAnswer(id)
 	}
 }

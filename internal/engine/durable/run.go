@@ -307,9 +307,21 @@ func (r *Run) Finish(code int, continued bool) error {
 	x := ""
 	if continued {
 		x = journal.HasContinued
+	} else if err := r.dropAnswers(); err != nil {
+		return err
 	}
 	r.c.Writer.Append(&journal.Record{RecordKind: journal.KFinish, ResultMembers: journal.ResultMembers{Outcome: x}, RequestMembers: journal.RequestMembers{Digest: r.out.digest()}, Owner: journal.Owner{N: r.out.n}, RareMembers: journal.RareMembers{Code: &code, Ledger: r.ledgerHead()}})
 	return r.writeAppended(journal.Synced)
+}
+
+// dropAnswers removes the answers that the run has not read, such as an answer about the outcome of
+// an effect whose outcome became known.
+func (r *Run) dropAnswers() error {
+	left, err := r.c.Stored.Answers()
+	for id := range left {
+		err = errors.Join(err, r.c.Stored.DropAnswer(id))
+	}
+	return err
 }
 
 // Clean replaces the secrets of the run in JSON by marks.

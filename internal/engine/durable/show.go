@@ -172,7 +172,7 @@ func Show(stored *Stored, running bool, policy func(kind, address string) string
 	if stored.Next != nil {
 		s.Next, s.ContinuedAs = stored.Next, stored.Next.Run
 	} else {
-		s.pending(t.open, t.opened, policy)
+		s.pending(t.open, t.opened, inProgress(h, running), policy)
 	}
 	if c := stored.Flags.Continues; c != nil {
 		s.Continues = c.Run
@@ -241,9 +241,22 @@ func (e *Effects) countEffect(x string) {
 	}
 }
 
-// pending adds the effects that have begun and not ended: questions, timers, and effects with an
-// unknown outcome.
-func (s *Shown) pending(open map[int64]*journal.Record, opened map[int64]bool, policy func(kind, address string) string) {
+// inProgress returns a function that reports whether an effect that has begun and not ended is in
+// progress: the process that runs the run has begun it.
+func inProgress(h *journal.History, running bool) func(begin *journal.Record) bool {
+	first := uint64(0) // number of the first record of the newest process
+	for _, r := range slices.Backward(h.Records) {
+		if r.RecordKind == journal.KResume {
+			first = r.Seq
+			break
+		}
+	}
+	return func(begin *journal.Record) bool { return running && begin.Seq > first }
+}
+
+// pending adds the effects that have begun and not ended: questions, timers, effects in progress,
+// and effects with an unknown outcome.
+func (s *Shown) pending(open map[int64]*journal.Record, opened map[int64]bool, inProgress func(*journal.Record) bool, policy func(kind, address string) string) {
 	s.Effects.Pending += len(opened)
 	all := make([]*journal.Record, 0, len(open))
 	for _, r := range open {
@@ -260,7 +273,7 @@ func (s *Shown) pending(open map[int64]*journal.Record, opened map[int64]bool, p
 		case r.Class == effect.ClassWaits.String():
 			s.Effects.Pending++
 			s.Pending = append(s.Pending, questionOf(r))
-		case r.Class == effect.ClassKept.String():
+		case r.Class == effect.ClassKept.String(), r.Class == effect.ClassRetry.String(), inProgress(r):
 			s.Effects.Pending++
 		default:
 			s.Effects.Unknown++

@@ -56,11 +56,11 @@ type parking struct {
 	progress         int64
 	progressAtResume int64            // value of progress at the end of the replay; if equal, the program has made no progress since
 	listed           map[int64]string // ids of the open questions that the store lists, by effect
-	answered         map[int64]string // ids of the questions that another process answered, by effect
+	asked            map[int64]string // ids of the questions whose end is not in the journal, by effect
 }
 
 func (i *parking) init(r *Run) {
-	*i = parking{run: r, running: map[int64]effect.Request{}, unflushed: map[int64]bool{}, timers: map[int64]int64{}, questions: map[int64]*openQuestion{}, open: map[int64]int{}, listed: map[int64]string{}, answered: map[int64]string{}}
+	*i = parking{run: r, running: map[int64]effect.Request{}, unflushed: map[int64]bool{}, timers: map[int64]int64{}, questions: map[int64]*openQuestion{}, open: map[int64]int{}, listed: map[int64]string{}, asked: map[int64]string{}}
 }
 
 // addEffect adds a running effect. removeEffect removes it.

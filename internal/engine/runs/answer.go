@@ -111,7 +111,11 @@ func answerStored(s *durable.Stored, id string, a Response) error {
 	if passesOn(s, id) {
 		return answerSuccessor(s, id, a)
 	}
-	shown, err := showStored(s, false)
+	running, err := s.Run.IsRunning()
+	if err != nil {
+		return err
+	}
+	shown, err := showStored(s, running)
 	if err != nil {
 		return err
 	}
@@ -225,9 +229,8 @@ func others(s *durable.Shown) string {
 }
 
 // IsReady reports whether a waiting run in a directory could continue, because an answer has
-// arrived or a timer has expired.
-func IsReady(s *durable.Shown, now time.Time) bool {
-	run := rundir.At(s.Dir)
+// arrived or a timer has expired. s is its state.
+func IsReady(run *rundir.Directory, s *durable.Shown, now time.Time) bool {
 	if s.Next != nil { // its process may have been killed before it created the successor
 		return !run.HadSuccessor() && !rundir.At(run.Sibling(s.Next.Name).Name()).Begun()
 	}

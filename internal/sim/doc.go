@@ -1,0 +1,14 @@
+// Package sim runs programs in virtual time on a simulated machine, and injects crashes, power cuts
+// and lost messages. A Schedule determines a run: the program, the order of concurrent calls, and
+// the faults. The code under test is that of the product; only its calls to the operating system
+// are replaced.
+//
+// Three rules make a schedule repeatable. Every call of a process to its environment passes a gate,
+// at which one call continues at a time. The priority of a call follows from its name and the
+// schedule's order, and not from its arrival. The name of a call follows from the program, and not
+// from the time.
+//
+// A judge decides what is right. It uses what the server, the models, the hosts and the people of
+// the world have seen, and what they have answered. No two of their answers are equal, so that a
+// repeated effect shows.
+package sim

@@ -1,0 +1,214 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing/synctest"
+	"time"
+)
+
+// errDead is the error of each call of a process that has crashed. No such call has an effect.
+var errDead = errors.New("the simulated process is dead")
+
+// process is a simulated process. After a crash, no call of it has an effect. Its goroutines
+// continue to run until their next call, which fails: a call that never returned could hold a mutex
+// for which another goroutine waits, and such a wait stops virtual time.
+type process struct {
+	name   string
+	id     int
+	dead   atomic.Bool
+	cancel context.CancelCauseFunc // ends the program; nil for other processes
+}
+
+// gate lets one call continue at a time, when all goroutines of the bubble wait.
+type gate struct {
+	order   uint64
+	// reached is called when a call is chosen. It returns for how long the call is delayed, or that
+	// it must wait until another goroutine has done something.
+	reached func(name string) (delay time.Duration, again bool)
+	idle    func() bool // called when all goroutines wait; reports whether one continues
+
+	mu      sync.Mutex
+	waiting map[string]*call
+	delayed map[string]*call
+	counts  map[string]int // calls by name without number
+	arrived chan struct{}
+	closed  bool
+	trace   []string
+}
+
+// call is a call that waits at the gate.
+type call struct {
+	by    *process
+	ready chan struct{}
+}
+
+func newGate(order uint64) *gate {
+	return &gate{order: order, waiting: map[string]*call{}, delayed: map[string]*call{}, counts: map[string]int{}, arrived: make(chan struct{}, 1)}
+}
+
+// pass waits until a call continues. It returns false if the process is dead. Equal names receive
+// numbers.
+func (g *gate) pass(p *process, name string) bool {
+	name = p.name + " " + name
+	g.mu.Lock()
+	if g.closed || p.dead.Load() {
+		g.mu.Unlock()
+		return !p.dead.Load()
+	}
+	g.counts[name]++
+	if n := g.counts[name]; n > 1 {
+		name = fmt.Sprintf("%s (%d)", name, n)
+	}
+	c := &call{p, make(chan struct{})}
+	g.enter(name, c)
+	g.mu.Unlock()
+	<-c.ready
+	return !p.dead.Load()
+}
+
+// enter adds a call. The caller has locked g.mu.
+func (g *gate) enter(name string, c *call) {
+	g.waiting[name] = c
+	select {
+	case g.arrived <- struct{}{}:
+	default:
+	}
+}
+
+// run chooses calls until stop is closed. It then lets all calls continue.
+func (g *gate) run(stop <-chan struct{}) {
+	for {
+		synctest.Wait()
+		if g.idle() {
+			continue
+		}
+		if name, c := g.choose(); c != nil {
+			switch d, again := g.reached(name); {
+			case again:
+				g.enterAgain(name, c)
+			case d > 0:
+				g.delay(name, c, d)
+			default:
+				close(c.ready)
+			}
+			continue
+		}
+		select {
+		case <-g.arrived:
+		case <-stop:
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			g.closed = true
+			g.releaseIf(func(*call) bool { return true })
+			return
+		}
+	}
+}
+
+// note adds an operation of the disk to the trace.
+func (g *gate) note(operation string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.trace = append(g.trace, "- "+operation)
+}
+
+// enterAgain adds a call that was chosen, unless its process has ended.
+func (g *gate) enterAgain(name string, c *call) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if c.by.dead.Load() {
+		close(c.ready)
+		return
+	}
+	g.enter(name, c)
+}
+
+// delay lets a call continue later.
+func (g *gate) delay(name string, c *call, d time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if c.by.dead.Load() {
+		close(c.ready)
+		return
+	}
+	g.delayed[name] = c
+	time.AfterFunc(d, func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if g.delayed[name] == c {
+			delete(g.delayed, name)
+			close(c.ready)
+		}
+	})
+}
+
+// choose removes the waiting call with the highest priority, and returns it.
+func (g *gate) choose() (name string, c *call) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.waiting) == 0 {
+		return "", nil
+	}
+	name = slices.MinFunc(slices.Sorted(maps.Keys(g.waiting)), func(a, b string) int {
+		return compare(g.priority(a), g.priority(b))
+	})
+	c = g.waiting[name]
+	delete(g.waiting, name)
+	g.trace = append(g.trace, name)
+	return name, c
+}
+
+func compare(a, b uint64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// priority returns the priority of a call. Lower values come first. All are equal for order 0, so
+// that calls continue in the order of their names.
+func (g *gate) priority(name string) uint64 {
+	if g.order == 0 {
+		return 0
+	}
+	return chance(g.order, name)
+}
+
+// chance returns a random number that follows from a seed and a name.
+func chance(seed uint64, name string) uint64 {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%d %s", seed, name)
+	x := h.Sum64()
+	x ^= x >> 33 // the lower bits of FNV are weak
+	x *= 0xff51afd7ed558ccd
+	return x ^ x>>33
+}
+
+// release lets the calls of a process that has ended continue; each of them fails.
+func (g *gate) release(p *process) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.releaseIf(func(c *call) bool { return c.by == p })
+}
+
+// releaseIf lets calls continue. The caller has locked g.mu.
+func (g *gate) releaseIf(released func(*call) bool) {
+	for _, all := range []map[string]*call{g.waiting, g.delayed} {
+		for name, c := range all {
+			if released(c) {
+				delete(all, name)
+				close(c.ready)
+			}
+		}
+	}
+}

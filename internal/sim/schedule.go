@@ -1,0 +1,107 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+)
+
+// Kind is a kind of fault.
+type Kind string
+
+// The kinds of faults.
+const (
+	Crash   Kind = "crash"   // the process of the call dies
+	Disk    Kind = "disk"    // a process dies at a later operation of the disk, possibly with the machine
+	Delay   Kind = "delay"   // the call continues later
+	Lose    Kind = "lose"    // the message of a server is lost
+	Suspend Kind = "suspend" // the program receives SIGTERM
+)
+
+// Fault is a fault that happens at the call with a name.
+type Fault struct {
+	At   string        `json:"at"`
+	Kind Kind          `json:"kind"`
+	N    int           `json:"n,omitempty"`   // for Disk: the number of operations until then
+	How  outcome       `json:"how,omitempty"` // for Disk
+	For  time.Duration `json:"for,omitempty"` // for Delay
+}
+
+// String returns the fault in words.
+func (f Fault) String() string {
+	switch f.Kind {
+	case Disk:
+		return fmt.Sprintf("%s at operation %d of the disk after %q", outcomeNames[f.How], f.N, f.At)
+	case Delay:
+		return fmt.Sprintf("%q takes %s", f.At, f.For)
+	}
+	return fmt.Sprintf("%s at %q", f.Kind, f.At)
+}
+
+// applies reports whether the fault can happen to a call of a process; nil is the server. A program
+// that has not started receives no signal.
+func (f Fault) applies(p *process) bool {
+	switch f.Kind {
+	case Crash:
+		return p != nil
+	case Suspend:
+		return p != nil && strings.HasPrefix(p.name, "program#") && f.At != p.name+" starts"
+	case Lose:
+		return p == nil
+	}
+	return true
+}
+
+// Schedule determines a run.
+type Schedule struct {
+	Work   *Workload
+	Order  uint64  // selects the order of concurrent calls; 0 is the order of their names
+	Seed   uint64  // selects faults; 0 for those in Faults
+	Faults []Fault // the faults, if Seed is 0
+	Most   int     // the largest number of faults that Seed selects
+}
+
+func newRandom(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0x73696d)) }
+
+// at returns the faults at a call. happened is the number of earlier ones.
+func (s *Schedule) at(name string, happened int) (all []Fault) {
+	if s.Seed != 0 {
+		if f, ok := s.random(name); ok && happened < s.Most {
+			return []Fault{f}
+		}
+		return nil
+	}
+	for _, f := range s.Faults {
+		if f.At == name {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// oneIn is the number of calls of which one has a fault.
+const oneIn = 6
+
+// random returns the fault that the seed selects for a call.
+func (s *Schedule) random(name string) (Fault, bool) {
+	x := chance(s.Seed, name)
+	if x%oneIn != 0 {
+		return Fault{}, false
+	}
+	r := newRandom(x)
+	f := Fault{At: name}
+	switch n := r.IntN(20); {
+	case n < 5:
+		f.Kind = Crash
+	case n < 12:
+		f.Kind, f.N, f.How = Disk, 1+r.IntN(12), outcome(r.IntN(int(s.Work.outcomes())))
+	case n < 15:
+		f.Kind, f.For = Delay, []time.Duration{11 * time.Millisecond, 3079 * time.Millisecond, 50_023 * time.Millisecond}[r.IntN(3)]
+	case n < 18:
+		f.Kind = Lose
+	default:
+		f.Kind = Suspend
+	}
+	return f, true
+}

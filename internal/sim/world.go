@@ -1,0 +1,631 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/engine/durable"
+	"github.com/concerto-lang/concerto/internal/engine/runs"
+	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
+	"github.com/concerto-lang/concerto/runtime/host"
+	"github.com/concerto-lang/concerto/runtime/world/emit"
+)
+
+// world is everything outside of the processes of a run, and the judge's record of it.
+type world struct {
+	schedule *Schedule
+	base     string // a real directory
+	host     string // the server's name in the network
+	gate     *gate
+	disk     *disk
+	began    time.Time
+
+	mu       sync.Mutex
+	program  *process // the newest process of the program
+	pids     []*process
+	faults   []Fault // those that have happened
+	log      []entry
+	problems []string
+	news     bool          // something was printed
+	arrived  bool          // an answer has arrived
+	noticed  chan struct{} // wakes the people
+	answered chan struct{} // wakes cron
+	stir     bool          // another process than the program has changed a file
+	stirred  chan struct{} // wakes the program
+	server   server
+	models   map[string][]string // replies by prompt
+	people   people
+	hosts    hosts
+	printed  []string
+}
+
+// entry is an entry of the judge's log.
+type entry struct {
+	at        time.Duration
+	who, what string
+}
+
+// worlds contains the worlds that exist, by directory and by the server's name.
+var worlds sync.Map
+
+// install lets package engine and package http use the worlds.
+var install = sync.OnceFunc(func() {
+	engine.Simulate(func(dir string) journal.Run {
+		if w, ok := worlds.Load(filepath.Dir(dir)); ok {
+			return w.(*world).stored(filepath.Base(dir))
+		}
+		return rundir.At(dir)
+	}, func(o journal.Owner) bool {
+		w, ok := worlds.Load(o.Machine)
+		return ok && w.(*world).hasExited(o.By)
+	})
+	installNetwork()
+})
+
+func (w *world) note(who, format string, args ...any) {
+	w.log = append(w.log, entry{time.Since(w.began), who, fmt.Sprintf(format, args...)})
+}
+
+// fail notes a violation. The caller has locked w.mu.
+func (w *world) fail(invariant, format string, args ...any) {
+	text := invariant + ": " + fmt.Sprintf(format, args...)
+	w.problems = append(w.problems, text)
+	w.note("judge", "%s", text)
+}
+
+// start creates a process.
+func (w *world) start(name string) *process {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p := &process{name: name, id: len(w.pids) + 1}
+	w.pids = append(w.pids, p)
+	return p
+}
+
+func (w *world) newest() *process {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.program
+}
+
+// hasExited reports whether the process of an owner has exited.
+func (w *world) hasExited(by string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	i := slices.IndexFunc(w.pids, func(p *process) bool { return p.owner(w).By == by })
+	return i >= 0 && w.pids[i].dead.Load()
+}
+
+// owner returns a process as the owner of a run.
+func (p *process) owner(w *world) journal.Owner {
+	return journal.Owner{By: fmt.Sprintf("process %d", p.id), Machine: w.host, Boot: "boot"}
+}
+
+// crash ends a process. The caller has not locked w.mu.
+func (w *world) crash(p *process, at string) {
+	if p.dead.Swap(true) {
+		return
+	}
+	w.mu.Lock()
+	w.note(p.name, "CRASH at %s", at)
+	w.mu.Unlock()
+	w.gate.release(p)
+	w.hosts.end(p)
+	if p.cancel != nil { // so that its goroutines end
+		p.cancel(errDead)
+	}
+}
+
+// dieAt lets the process die that performs an operation of the disk, and after a power cut all.
+func (w *world) dieAt(operation string, how outcome) {
+	w.crash(w.processOf(operation), outcomeNames[how]+" at "+operation)
+	if how < powerNone {
+		return
+	}
+	w.mu.Lock()
+	all := slices.Clone(w.pids)
+	w.mu.Unlock()
+	for _, p := range all {
+		w.crash(p, "the power cut")
+	}
+}
+
+// changes notes an operation of the disk.
+func (w *world) changes(operation string) {
+	w.gate.note(operation)
+	if !strings.HasPrefix(operation, "program#") {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.stir = true
+	}
+}
+
+// run returns a stored run as a process uses it.
+func (w *world) run(p *process, name string) *rundir.Directory {
+	return rundir.On(&view{w.disk, p})
+}
+
+const runName = "job"
+
+// reached is called when a call continues. It lets the faults of the call happen.
+func (w *world) reached(name string) (delay time.Duration, again bool) {
+	for _, f := range w.schedule.at(name, len(w.faults)) {
+		p := w.processOf(name)
+		if !f.applies(p) || slices.Contains(w.faults, f) {
+			continue
+		}
+		w.faults = append(w.faults, f)
+		w.mu.Lock()
+		w.note("fault", "%s", f)
+		w.mu.Unlock()
+		switch f.Kind {
+		case Crash:
+			w.crash(p, name)
+		case Disk:
+			w.disk.arm(f.N, f.How)
+		case Delay:
+			delay = f.For
+		case Lose:
+			w.server.lose(name)
+		case Suspend:
+			w.suspend()
+			again = true
+		}
+	}
+	return delay, again
+}
+
+// processOf returns the process whose call has a name, or nil for the server.
+func (w *world) processOf(name string) *process {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	who, _, _ := strings.Cut(name, " ")
+	for _, p := range slices.Backward(w.pids) {
+		if p.name == who {
+			return p
+		}
+	}
+	return nil
+}
+
+// errTooLate is the cause with which a process ends that still runs after maxTime.
+var errTooLate = fmt.Errorf("the run has not ended after %s", maxTime)
+
+// errSuspended is the cause with which a process is asked to end.
+var errSuspended = errors.New("SIGTERM")
+
+func (w *world) suspend() {
+	if p := w.newest(); p != nil && p.cancel != nil {
+		p.cancel(errSuspended)
+	}
+}
+
+// options returns the options of a process of the program.
+func (w *world) options(p *process) engine.Options {
+	work := filepath.Join(w.base, "work")
+	o := engine.Options{Environ: []string{"SERVER=http://" + w.host}, WorkDir: work, Dir: work,
+		Models:  engine.Models{Function: w.reply(p)},
+		Records: engine.Records{Durable: &engine.Durable{Dir: filepath.Join(w.base, runName), Park: !w.schedule.Work.Wait, Wait: w.schedule.Work.Wait, Sync: w.schedule.Work.Sync, Remark: func(string) {}, ParkAfter: func() time.Duration { return parkAfter }}},
+		Output:  engine.Output{To: &printer{w, p}, Mode: emit.NDJSON, Synchronous: true},
+	}
+	o.Session.SessionID = "r_same"
+	o.SetSeams(&engine.Seams{Owner: p.owner(w), Outer: w.outer(p), Layer: w.layer(p), World: func(d durable.World) durable.World { return &outside{d, w, p} }, Transports: map[string]host.Transport{"stdio": &transport{w, p}}})
+	return o
+}
+
+// printer receives what a process prints.
+type printer struct {
+	w *world
+	p *process
+}
+
+func (x *printer) Write(b []byte) (int, error) {
+	if x.p.dead.Load() {
+		return 0, errDead
+	}
+	x.w.mu.Lock()
+	defer x.w.mu.Unlock()
+	for line := range bytes.Lines(b) {
+		x.w.printed = append(x.w.printed, strings.TrimSpace(string(line)))
+	}
+	x.w.wake()
+	return len(b), nil
+}
+
+// wake lets people read the open questions when no goroutine runs.
+func (w *world) wake() { w.news = true }
+
+// tell tells people and cron what has happened. It reports whether there was anything to tell. It is
+// called when no goroutine runs: the process that has printed or stored something may still die in
+// the same step.
+func (w *world) tell() (told bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, x := range []struct {
+		flag *bool
+		to   chan struct{}
+	}{{&w.news, w.noticed}, {&w.arrived, w.answered}, {&w.stir, w.stirred}} {
+		if *x.flag {
+			*x.flag, told = false, true
+			select {
+			case x.to <- struct{}{}:
+			default:
+			}
+		}
+	}
+	return told
+}
+
+// maxStarts is the number of processes after which a run must have ended, and maxTime the virtual
+// time.
+const (
+	maxStarts = 40
+	maxTime   = 12 * time.Hour
+)
+
+// startAll starts processes of the program until the run has ended. It returns the run's error.
+func (w *world) startAll(ctx context.Context) error {
+	for n := 1; n <= maxStarts && time.Since(w.began) < maxTime; n++ {
+		p := w.start(fmt.Sprintf("program#%d", n))
+		ctx, cancel := context.WithCancelCause(ctx)
+		p.cancel = cancel
+		w.mu.Lock()
+		w.program = p
+		w.note(p.name, "starts")
+		w.mu.Unlock()
+		w.gate.pass(p, "starts")
+		err := w.startOne(ctx, p)
+		if p.dead.Load() {
+			continue
+		}
+		w.mu.Lock()
+		s, ok := errors.AsType[*engine.Suspended](err)
+		w.note(p.name, "exits: %v%s", err, waiting(s))
+		w.mu.Unlock()
+		p.dead.Store(true)
+		w.gate.release(p)
+		if !ok {
+			return err
+		}
+		if s.Why == nil {
+			w.awaitDue()
+		}
+	}
+	return fmt.Errorf("J16: the run has not ended after %d processes or %s", maxStarts, maxTime)
+}
+
+// waiting returns the questions for which a suspended run waits.
+func waiting(s *engine.Suspended) (text string) {
+	if s == nil {
+		return ""
+	}
+	for _, q := range s.Waiting {
+		text += " " + q.ID
+	}
+	return text
+}
+
+// startOne runs one process of the program.
+func (w *world) startOne(ctx context.Context, p *process) error {
+	defer p.cancel(nil)
+	late := time.AfterFunc(maxTime-time.Since(w.began), func() { p.cancel(errTooLate) })
+	defer late.Stop()
+	w.mu.Lock()
+	w.wake()
+	w.mu.Unlock()
+	stored, err := engine.OpenNewest(filepath.Join(w.base, runName))
+	if errors.Is(err, journal.ErrNoRun) {
+		return w.schedule.Work.program.Run(ctx, w.options(p))
+	}
+	if err != nil {
+		if !p.dead.Load() {
+			err = fmt.Errorf("J17: a new process cannot open the run: %w", err)
+		}
+		return err
+	}
+	if _, ended := stored.Finished(); ended {
+		return nil
+	}
+	return stored.Resume(ctx, w.options(p))
+}
+
+// awaitDue waits until a parked run has an answer or a timer that has expired, as cron does with
+// `concerto runs resume --due`.
+func (w *world) awaitDue() {
+	for time.Since(w.began) < maxTime {
+		cron := w.start("cron")
+		w.gate.pass(cron, "looks for an answer or an expired timer")
+		s, err := runs.Show(w.run(cron, runName))
+		if err != nil || runs.IsReady(w.run(cron, runName), s, time.Now()) {
+			return // the next process reports the error
+		}
+		due := maxTime - time.Since(w.began)
+		for _, x := range s.Timers {
+			if at, err := time.Parse(time.RFC3339, x.Due); err == nil {
+				due = min(due, max(time.Until(at), time.Millisecond))
+			}
+		}
+		select {
+		case <-w.answered:
+		case <-time.After(due):
+		}
+	}
+}
+
+// Result is what a schedule has shown.
+type Result struct {
+	Problems []string
+	Faults   []Fault  // those that have happened
+	Trace    []string // the calls in the order in which they continued, and the operations of the disk
+	Out      []string // lines of the run's output
+	Story    string
+	Took     time.Duration // virtual
+}
+
+// Play runs a schedule in a bubble, with files below a real directory that it empties.
+func (s *Schedule) Play(t *testing.T, base string) (r *Result) {
+	t.Helper()
+	install()
+	work := filepath.Join(base, "work")
+	if err := errors.Join(os.RemoveAll(base), os.MkdirAll(work, 0o700), os.MkdirAll(filepath.Join(base, runName), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Base(base) + ".sim"
+	late := time.AfterFunc(stuckAfter, func() { s.reportStuck(base) })
+	defer late.Stop()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{schedule: s, base: base, host: name, gate: newGate(s.Order), disk: newDisk(filepath.Join(base, runName)), began: time.Now(), noticed: make(chan struct{}, 1), answered: make(chan struct{}, 1), stirred: make(chan struct{}, 1), models: map[string][]string{}}
+		w.gate.reached, w.gate.idle = w.reached, w.tell
+		w.disk.random = newRandom(s.Order)
+		w.disk.die, w.disk.note = w.dieAt, w.changes
+		worlds.Store(base, w)
+		worlds.Store(name, w)
+		defer worlds.Delete(base)
+		defer worlds.Delete(name)
+		stop := make(chan struct{})
+		go w.gate.run(stop)
+		closeServer := w.serve()
+		closePeople := w.startPeople()
+		err := w.startAll(t.Context())
+		w.gate.pass(w.start("end"), "of the run")
+		closePeople()
+		w.judge(err)
+		close(stop)
+		closeServer()
+		w.hosts.close()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		r = &Result{Problems: w.problems, Faults: w.faults, Trace: w.gate.trace, Story: w.story(), Took: time.Since(w.began)}
+		r.Out, _, _ = w.run(w.pids[0], runName).Out()
+	})
+	return r
+}
+
+// stuckAfter is the real time within which a schedule must end.
+const stuckAfter = 20 * time.Second
+
+// reportStuck ends the test process with the story so far and the stacks.
+func (s *Schedule) reportStuck(base string) {
+	stacks := make([]byte, 1<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	story := ""
+	if w, ok := worlds.Load(base); ok {
+		story = w.(*world).tail(50)
+	}
+	panic(fmt.Sprintf("schedule with order %d and seed %d does not end:\n%s\n%s", s.Order, s.Seed, story, stacks))
+}
+
+// tail returns the last calls of a world.
+func (w *world) tail(n int) string {
+	w.gate.mu.Lock()
+	defer w.gate.mu.Unlock()
+	return strings.Join(w.gate.trace[max(len(w.gate.trace)-n, 0):], "\n")
+}
+
+// story returns the judge's log as a text.
+func (w *world) story() string {
+	var b strings.Builder
+	for _, e := range w.log {
+		fmt.Fprintf(&b, "%10.3f s  %-12s %s\n", e.at.Seconds(), e.who, e.what)
+	}
+	return b.String()
+}
+
+// parkAfter is the time without progress after which a run parks. No other timers have these lengths,
+// so that no two expire at the same time.
+const (
+	parkAfter = 1013 * time.Millisecond
+	lookAfter = 187 * time.Millisecond // the time after which it notices an answer
+)
+
+// stored returns a stored run as the newest process of the program uses it.
+func (w *world) stored(name string) journal.Run {
+	p := w.newest()
+	return &gatedRun{w.run(p, name), w, p}
+}
+
+// gatedRun is a stored run whose background work passes the gate.
+type gatedRun struct {
+	journal.Run
+	w *world
+	p *process
+}
+
+func (r *gatedRun) Create(start journal.Start, program []byte, o journal.Options) (journal.Writer, error) {
+	w, err := r.Run.Create(start, program, o)
+	return r.gated(w), err
+}
+
+func (r *gatedRun) Open(h *journal.History, o journal.Options) (journal.Writer, *journal.History, error) {
+	w, h, err := r.Run.Open(h, o)
+	return r.gated(w), h, err
+}
+
+func (r *gatedRun) gated(w journal.Writer) journal.Writer {
+	if w == nil {
+		return nil
+	}
+	return &gatedWriter{w, r}
+}
+
+// Watch looks once after a change, instead of five times a second.
+func (r *gatedRun) Watch(ctx context.Context, changed func()) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.w.stirred:
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(lookAfter):
+		}
+		if r.w.gate.pass(r.p, "looks for answers") {
+			changed()
+		}
+	}
+}
+
+type gatedWriter struct {
+	journal.Writer
+	run *gatedRun
+}
+
+func (x *gatedWriter) SyncLater() {
+	go func() {
+		if x.run.w.gate.pass(x.run.p, "syncs the journal") {
+			x.Writer.SyncLater()
+		}
+	}()
+}
+
+func (x *gatedWriter) TruncateOut(n int) error {
+	return x.Writer.(journal.OutTruncater).TruncateOut(n)
+}
+
+// outside is what a durable run uses of its runtime.
+type outside struct {
+	durable.World
+	w *world
+	p *process
+}
+
+func (x *outside) FlushOutput(ctx context.Context) error {
+	if !x.w.gate.pass(x.p, "flushes its output") {
+		return errDead
+	}
+	return x.World.FlushOutput(ctx)
+}
+
+// outer lets each effect pass the gate before the journal is written for it, so that two effects do
+// not write at once.
+func (w *world) outer(p *process) effect.Layer {
+	return func(next effect.Performer) effect.Performer {
+		return &outerEffects{effects{next, w, p}}
+	}
+}
+
+type outerEffects struct{ effects }
+
+func (x *outerEffects) Perform(ctx context.Context, q effect.Request) (effect.Result, error) {
+	if !effect.Inline(q.Kind()) && !effect.IsNoWait(ctx) && !x.world.gate.pass(x.process, "requests "+describe(ctx, q)) {
+		return nil, errDead
+	}
+	return x.Performer.Perform(ctx, q)
+}
+
+func (x *outerEffects) Start(ctx context.Context, q effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
+	s, ok := x.Performer.(effect.Starter)
+	if !ok {
+		return nil, false
+	}
+	return s.Start(ctx, q, done)
+}
+
+// layer lets each effect that may wait pass the gate before it begins and before its result is
+// used.
+func (w *world) layer(p *process) effect.Layer {
+	return func(next effect.Performer) effect.Performer { return &effects{next, w, p} }
+}
+
+type effects struct {
+	effect.Performer
+	world   *world
+	process *process
+}
+
+// describe returns what an effect is, for its name.
+func describe(ctx context.Context, q effect.Request) string {
+	text := string(q.Kind())
+	switch q := q.(type) {
+	case *effect.HTTP:
+		text += " " + q.Method + " " + q.URL[strings.LastIndexByte(q.URL, '/'):]
+	case *effect.AgentCall:
+		text += " " + q.Messages[len(q.Messages)-1].Content
+	case effect.Numbered:
+		text += fmt.Sprintf(" %d", *q.Number())
+	}
+	if key := effect.KeyOf(ctx); key != "" {
+		text += " " + key
+	}
+	return text
+}
+
+func (x *effects) Perform(ctx context.Context, q effect.Request) (effect.Result, error) {
+	if x.process.dead.Load() {
+		return nil, errDead
+	}
+	if effect.Inline(q.Kind()) || effect.IsNoWait(ctx) {
+		r, err := x.Performer.Perform(ctx, q)
+		if x.process.dead.Load() {
+			return nil, errDead
+		}
+		return r, err
+	}
+	name := describe(ctx, q)
+	if !x.world.gate.pass(x.process, "begins "+name) {
+		return nil, errDead
+	}
+	r, err := x.Performer.Perform(ctx, q)
+	if !x.world.gate.pass(x.process, "ends "+name) {
+		return nil, errDead
+	}
+	return r, err
+}
+
+func (x *effects) Start(ctx context.Context, q effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
+	s, ok := x.Performer.(effect.Starter)
+	if !ok {
+		return nil, false
+	}
+	name := describe(ctx, q)
+	return s.Start(ctx, q, func(r effect.Result, err error) {
+		go func() {
+			if !x.world.gate.pass(x.process, "ends "+name) {
+				r, err = nil, errDead
+			}
+			done(r, err)
+		}()
+	})
+}
+
+// verify checks the stored run with the command `concerto runs verify`.
+func (w *world) verify(run journal.Run) error {
+	_, err := runs.Verify(run)
+	return err
+}
