@@ -39,7 +39,7 @@ type disk struct {
 	at      int // operation at which the process dies; 0 for none
 	how     outcome
 	died    string // the operation at which the process has died
-	die     func(operation string, how outcome)
+	die     func(p *process, operation string, how outcome)
 	random  *rand.Rand
 	note    func(operation string)
 }
@@ -66,14 +66,14 @@ func (v *view) change(name string, do func() error) error {
 		d.died = name
 	}
 	if dies && d.how == crashBefore {
-		d.die(name, d.how)
+		d.die(v.process, name, d.how)
 		return errDead
 	}
 	err := do()
 	if !dies {
 		return err
 	}
-	d.die(name, d.how)
+	d.die(v.process, name, d.how)
 	if d.how >= powerNone {
 		d.cut()
 	}

@@ -31,7 +31,7 @@ type gate struct {
 	order   uint64
 	// reached is called when a call is chosen. It returns for how long the call is delayed, or that
 	// it must wait until another goroutine has done something.
-	reached func(name string) (delay time.Duration, again bool)
+	reached func(p *process, name string) (delay time.Duration, again bool)
 	idle    func() bool // called when all goroutines wait; reports whether one continues
 
 	mu      sync.Mutex
@@ -90,7 +90,7 @@ func (g *gate) run(stop <-chan struct{}) {
 			continue
 		}
 		if name, c := g.choose(); c != nil {
-			switch d, again := g.reached(name); {
+			switch d, again := g.reached(c.by, name); {
 			case again:
 				g.enterAgain(name, c)
 			case d > 0:

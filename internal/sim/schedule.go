@@ -39,16 +39,16 @@ func (f Fault) String() string {
 	return fmt.Sprintf("%s at %q", f.Kind, f.At)
 }
 
-// applies reports whether the fault can happen to a call of a process; nil is the server. A program
-// that has not started receives no signal.
+// applies reports whether the fault can happen to a call of a process. A server does not die, and a
+// program that has not started receives no signal.
 func (f Fault) applies(p *process) bool {
 	switch f.Kind {
 	case Crash:
-		return p != nil
+		return p.id > 0
 	case Suspend:
-		return p != nil && strings.HasPrefix(p.name, "program#") && f.At != p.name+" starts"
+		return strings.HasPrefix(p.name, "program#") && f.At != p.name+" starts"
 	case Lose:
-		return p == nil
+		return p.id == 0
 	}
 	return true
 }

@@ -131,8 +131,8 @@ func (w *world) crash(p *process, at string) {
 }
 
 // dieAt lets the process die that performs an operation of the disk, and after a power cut all.
-func (w *world) dieAt(operation string, how outcome) {
-	w.crash(w.processOf(operation), outcomeNames[how]+" at "+operation)
+func (w *world) dieAt(p *process, operation string, how outcome) {
+	w.crash(p, outcomeNames[how]+" at "+operation)
 	if how < powerNone {
 		return
 	}
@@ -162,9 +162,8 @@ func (w *world) run(p *process, name string) *rundir.Directory {
 const runName = "job"
 
 // reached is called when a call continues. It lets the faults of the call happen.
-func (w *world) reached(name string) (delay time.Duration, again bool) {
+func (w *world) reached(p *process, name string) (delay time.Duration, again bool) {
 	for _, f := range w.schedule.at(name, len(w.faults)) {
-		p := w.processOf(name)
 		if !f.applies(p) || slices.Contains(w.faults, f) {
 			continue
 		}
@@ -187,19 +186,6 @@ func (w *world) reached(name string) (delay time.Duration, again bool) {
 		}
 	}
 	return delay, again
-}
-
-// processOf returns the process whose call has a name, or nil for the server.
-func (w *world) processOf(name string) *process {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	who, _, _ := strings.Cut(name, " ")
-	for _, p := range slices.Backward(w.pids) {
-		if p.name == who {
-			return p
-		}
-	}
-	return nil
 }
 
 // errTooLate is the cause with which a process ends that still runs after maxTime.

@@ -172,8 +172,23 @@ func (c *Client) newRequest(ctx context.Context, q *effect.HTTP) (*http.Request,
 	if key := effect.KeyOf(ctx); key != "" && mayChange(q.Method) && request.Header.Get("Idempotency-Key") == "" {
 		request.Header.Set("Idempotency-Key", key)
 	}
+	if effect.ClassOf(q) == effect.ClassOnce {
+		forbidRepetition(request.Header)
+	}
 	effect.SetTraceHeaders(ctx, request.Header)
 	return request, callable(request.URL)
+}
+
+// forbidRepetition writes the names of headers differently by which package http recognises a request
+// that it may repeat: if a reused connection closes without a response, it would send the request
+// again, which the server may have performed. Servers ignore the case of names.
+func forbidRepetition(h http.Header) {
+	for _, name := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
+		if v, ok := h[name]; ok {
+			delete(h, name)
+			h[strings.ToLower(name)] = v
+		}
+	}
 }
 
 // mayChange reports whether a request with the method may have side effects on the server.

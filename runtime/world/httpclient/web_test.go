@@ -286,3 +286,46 @@ func TestStatusOfFailures(t *testing.T) {
 		}
 	}
 }
+
+// TestOnceIsSentOnce checks that a request of class once is not sent again if a reused connection
+// closes without a response, although it has a key.
+func TestOnceIsSentOnce(t *testing.T) {
+	for _, x := range []struct {
+		method, header string
+		want           int
+	}{{"POST", "", 1}, {"PATCH", "", 1}, {"POST", "X-Idempotency-Key", 1}, {"POST", "idempotency-key", 1}, {"PUT", "", 2}} {
+		t.Run(x.method+x.header, func(t *testing.T) {
+			got := 0
+			s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/first" { // its connection is reused
+					return
+				}
+				if r.Header.Get("Idempotency-Key")+r.Header.Get("X-Idempotency-Key") == "" {
+					t.Error("a request has no key")
+				}
+				got++
+				panic(http.ErrAbortHandler)
+			}))
+			defer s.Close()
+			c := New(nil, nil)
+			defer c.Close()
+			ctx := effect.WithKey(context.Background(), "r_1-2")
+			text := "x"
+			if _, err := c.Perform(ctx, &effect.HTTP{Method: "GET", URL: s.URL + "/first", Timeout: 10_000}); err != nil {
+				t.Fatal(err)
+			}
+			q := &effect.HTTP{Method: x.method, URL: s.URL + "/second", Body: &text, Timeout: 10_000}
+			if x.header != "" {
+				q.Headers = []effect.Header{{Name: x.header, Value: "mine"}}
+			}
+			_, err := c.Perform(ctx, q)
+			var failed *effect.Error
+			if !errors.As(err, &failed) || failed.Status != effect.Unknown {
+				t.Errorf("error %v, want one with unknown outcome", err)
+			}
+			if got != x.want {
+				t.Errorf("the server has received %d requests, want %d", got, x.want)
+			}
+		})
+	}
+}
