@@ -53,18 +53,27 @@ func newGate(order uint64) *gate {
 	return &gate{order: order, waiting: map[string]*call{}, delayed: map[string]*call{}, counts: map[string]int{}, arrived: make(chan struct{}, 1)}
 }
 
-// pass waits until a call continues. It returns false if the process is dead. Equal names receive
-// numbers.
-func (g *gate) pass(p *process, name string) bool {
-	name = p.name + " " + name
+// pass waits until a call continues. It returns false if the process is dead.
+func (g *gate) pass(p *process, what string) bool { return g.passAs(p, g.name(p, what)) }
+
+// name returns a name for a call, which differs from all others.
+func (g *gate) name(p *process, what string) string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	name := p.name + " " + what
+	g.counts[name]++
+	if n := g.counts[name]; n > 1 {
+		name = fmt.Sprintf("%s (%d)", name, n)
+	}
+	return name
+}
+
+// passAs is like pass for a call with a name.
+func (g *gate) passAs(p *process, name string) bool {
 	g.mu.Lock()
 	if g.closed || p.dead.Load() {
 		g.mu.Unlock()
 		return !p.dead.Load()
-	}
-	g.counts[name]++
-	if n := g.counts[name]; n > 1 {
-		name = fmt.Sprintf("%s (%d)", name, n)
 	}
 	c := &call{p, make(chan struct{})}
 	g.enter(name, c)

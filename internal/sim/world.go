@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -441,14 +442,16 @@ const (
 // stored returns a stored run as the newest process of the program uses it.
 func (w *world) stored(name string) journal.Run {
 	p := w.newest()
-	return &gatedRun{w.run(p, name), w, p}
+	return &gatedRun{Run: w.run(p, name), w: w, p: p}
 }
 
 // gatedRun is a stored run whose background work passes the gate.
 type gatedRun struct {
 	journal.Run
-	w *world
-	p *process
+	w       *world
+	p       *process
+	looking atomic.Bool
+	found   atomic.Int64 // number of answers that the look has found
 }
 
 func (r *gatedRun) Create(start journal.Start, program []byte, o journal.Options) (journal.Writer, error) {
@@ -482,9 +485,25 @@ func (r *gatedRun) Watch(ctx context.Context, changed func()) {
 		case <-time.After(lookAfter):
 		}
 		if r.w.gate.pass(r.p, "looks for answers") {
+			r.found.Store(0)
+			r.looking.Store(true)
 			changed()
+			r.looking.Store(false)
 		}
 	}
+}
+
+// Answer finds one answer in each look, because the goroutines that two answers let continue would
+// run at the same time.
+func (r *gatedRun) Answer(id string) (*journal.Answer, error) {
+	a, err := r.Run.Answer(id)
+	if a == nil || !r.looking.Load() || r.found.Add(1) == 1 {
+		return a, err
+	}
+	r.w.mu.Lock()
+	defer r.w.mu.Unlock()
+	r.w.stir = true
+	return nil, err
 }
 
 type gatedWriter struct {
@@ -563,6 +582,10 @@ func describe(ctx context.Context, q effect.Request) string {
 		text += " " + q.Method + " " + q.URL[strings.LastIndexByte(q.URL, '/'):]
 	case *effect.AgentCall:
 		text += " " + q.Messages[len(q.Messages)-1].Content
+	case *effect.ExchangeOpen:
+		text += " " + q.Host + " " + q.Prompt
+	case *effect.AwaitEmit:
+		text += " " + q.Channel + " " + string(q.Payload)
 	case effect.Numbered:
 		text += fmt.Sprintf(" %d", *q.Number())
 	}
@@ -599,10 +622,10 @@ func (x *effects) Start(ctx context.Context, q effect.Request, done func(effect.
 	if !ok {
 		return nil, false
 	}
-	name := describe(ctx, q)
+	name := x.world.gate.name(x.process, "ends "+describe(ctx, q)) // requests arrive here in the program's order
 	return s.Start(ctx, q, func(r effect.Result, err error) {
 		go func() {
-			if !x.world.gate.pass(x.process, "ends "+name) {
+			if !x.world.gate.passAs(x.process, name) {
 				r, err = nil, errDead
 			}
 			done(r, err)
