@@ -2,23 +2,188 @@ package sim
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/concerto-lang/concerto/internal/engine"
 )
 
-// Workload is a program with its manifest, and how it is run.
+// Workload is a program made of blocks, and how it is run.
 type Workload struct {
-	Text     string
-	Manifest string
-	Sync     string // [run] sync
-	Wait     bool   // run with --wait, otherwise with --park
-	blocks   []*block
-	program  *engine.Program
+	Steps   [][]Block `json:"steps"`             // the blocks of a step run concurrently
+	Sync    string    `json:"sync"`              // [run] sync
+	Wait    bool      `json:"wait,omitempty"`    // run with --wait, otherwise with --park
+	Unknown string    `json:"unknown,omitempty"` // [run.unknown] http; "" for none
+	program *engine.Program
+}
+
+// Block is a function of the program.
+type Block struct {
+	Name string `json:"name"`
+	Kind string `json:"kind"`         // key of kinds
+	Ms   int    `json:"ms,omitempty"` // for a block that sleeps: milliseconds
+}
+
+// kind is a kind of block. In its text, NAME and MS stand for the block's name and its duration. A
+// block that fails returns a text that begins with "failed". check returns what is wrong with the
+// block's value, or "".
+type kind struct {
+	weight int
+	head   string // what precedes the function
+	text   string
+	check  func(w *world, name, value string) string
+}
+
+// requesting returns the text of a block that sends a request.
+func requesting(call string) string {
+	return "match " + call + ` { Ok(r) => r.body, Err(e) => "failed, ${e.unknown}: ${e.message}" }`
+}
+
+// kinds are the kinds of blocks.
+var kinds = map[string]kind{
+	"get":        {3, "", requesting(`http::get(url("NAME"))`), sent},
+	"put":        {3, "", requesting(`http::put(url("NAME"), "text")`), sent},
+	"post":       {5, "", requesting(`http::post(url("NAME"), { n: 1 })`), sent},
+	"post-retry": {2, `@on_unknown("retry")`, requesting(`http::post(url("NAME"), { n: 1 })`), sent},
+	"post-fail":  {2, `@on_unknown("fail")`, requesting(`http::post(url("NAME"), { n: 1 })`), sent},
+	"count": {3, "", `counts.increment("NAME");
+    let n = counts.get("NAME").unwrap_or(0);
+    if n == 1 { "once" } else { "${n} times" }`, is("once")},
+	"file": {2, "", `fs::append_file("NAME.txt", "a")?;
+    fs::append_file("NAME.txt", "b")?;
+    fs::copy_file("NAME.txt", "NAME.copy")?;
+    fs::move_file("NAME.copy", "NAME.moved")?;
+    fs::read_file("NAME.moved").unwrap_or("failed")`, is("ab")},
+	"sleep": {2, "", `let from = time::now_ms();
+    time::sleep(MS);
+    if time::now_ms() - from >= MS { "NAME has slept" } else { "woke early" }`, is("NAME has slept")},
+	"ask":    {3, "", `match await emit<String>("ask", "NAME") { Ok(v) => v, Err(e) => "failed: ${e.message}" }`, answeredBy},
+	"refuse": {1, "", `match await emit<String>("refuse", "NAME") { Ok(v) => v, Err(e) => "${e.reason}: ${e.message}" }`, is("refused: NAME is refused")},
+	"number": {1, "", `match await emit<Int>("number", "NAME") { Ok(v) => "${v}", Err(e) => "failed: ${e.message}" }`, is("7")},
+	"model":  {3, "", `match Model.execute("NAME") { Ok(r) => r.text, Err(e) => "failed: ${e.message}" }`, replied},
+	"race":   {2, "", `race ({ time::sleep(MS); "late" }, { await emit<String>("ask", "NAME").unwrap_or("failed") })`, lateOrAnswered},
+	"cancel": {1, "async fn NAME_other() -> String { time::sleep(3600000); await emit<String>(\"ask\", \"never\").unwrap_or(\"\") }", `let t = NAME_other();
+    time::sleep(MS);
+    t.cancel();
+    "cancelled"`, is("cancelled")},
+	"queue": {2, "", `let id = jobs.add("NAME", id: "NAME").unwrap_or("failed");
+    if let Some(i) = jobs.get(id) { "${i.value} ${i.attempts}" } else { "failed" }`, is("NAME 0")},
+	"host": {3, "", `match listen Worker.execute("NAME") {
+        "question" => |q: HostQuestion| await emit("ask", q.question).unwrap_or("none"),
+        "approval" => |a: HostApproval| if let Ok(v) = await emit("host:approval", a.description) { v } else { "no" },
+    } { Ok(r) => "${r.text}", Err(e) => "failed: ${e.message}" }`, worked},
+}
+
+// sleeps contains the durations of blocks in milliseconds.
+var sleeps = []int{1, 900, 20_000, 3_600_000}
+
+// head is the beginning of all programs. STORES stands for the directory of the stores.
+const head = `use std::{env, fs, http, time};
+hashmap counts: HashMap<String, Int> = HashMap::new().with_persistence("STORES/counts.db");
+queue jobs: Queue<String> = Queue::new().with_persistence("STORES/jobs.db");
+agent Model uses m { }
+host Worker { connector: worker, output_format: "json", timeout: 100000 }
+fn url(name: String) -> String { env::get("SERVER").unwrap_or("") + "/" + name }
+`
+
+// Generate generates a workload.
+func Generate(seed uint64) *Workload {
+	r := newRandom(seed)
+	w := &Workload{Sync: []string{"output", "every"}[r.IntN(2)], Wait: r.IntN(3) == 0}
+	if r.IntN(3) == 0 {
+		w.Unknown = []string{"retry", "fail"}[r.IntN(2)]
+	}
+	var names []string
+	for _, k := range slices.Sorted(maps.Keys(kinds)) {
+		names = append(names, slices.Repeat([]string{k}, kinds[k].weight)...)
+	}
+	n := 0
+	for range 1 + r.IntN(4) {
+		var step []Block
+		for range 1 + r.IntN(3) {
+			n++
+			step = append(step, newBlock(r, fmt.Sprintf("b%d", n), names[r.IntN(len(names))]))
+		}
+		w.Steps = append(w.Steps, step)
+	}
+	// Without a keeper, hosts end with their process, so such a program must not park.
+	w.Wait = w.Wait || slices.ContainsFunc(w.blocks(), func(b Block) bool { return b.Kind == "host" })
+	return w
+}
+
+func newBlock(r *rand.Rand, name, kind string) Block {
+	b := Block{Name: name, Kind: kind}
+	if strings.Contains(kinds[kind].text, "MS") {
+		b.Ms = sleeps[r.IntN(len(sleeps))]
+	}
+	return b
+}
+
+// blocks returns all blocks.
+func (w *Workload) blocks() []Block { return slices.Concat(w.Steps...) }
+
+// block returns the block with a name.
+func (w *Workload) block(name string) (b Block, ok bool) {
+	all := w.blocks()
+	i := slices.IndexFunc(all, func(b Block) bool { return b.Name == name })
+	if i < 0 {
+		return b, false
+	}
+	return all[i], true
+}
+
+// fill replaces the names in a text of the block's kind.
+func (b Block) fill(text string) string {
+	return strings.NewReplacer("NAME", b.Name, "MS", strconv.Itoa(b.Ms)).Replace(text)
+}
+
+// Text returns the program.
+func (w *Workload) Text() string {
+	var text, body strings.Builder
+	text.WriteString(head)
+	var values []string
+	for _, step := range w.Steps {
+		var calls, results []string
+		for _, b := range step {
+			k := kinds[b.Kind]
+			fmt.Fprintf(&text, "%s\nfn %s() -> String {\n    %s\n}\n", b.fill(k.head), b.Name, b.fill(k.text))
+			calls = append(calls, fmt.Sprintf("{ let v = %s(); emit(%q, v); v }", b.Name, b.Name))
+			results = append(results, "v_"+b.Name)
+		}
+		values = append(values, results...)
+		if len(step) == 1 {
+			fmt.Fprintf(&body, "    let %s = %s;\n", results[0], calls[0])
+		} else {
+			fmt.Fprintf(&body, "    let (%s) = await (%s);\n", strings.Join(results, ", "), strings.Join(calls, ", "))
+		}
+	}
+	fmt.Fprintf(&text, "fn main() {\n%s    emit(\"all\", [%s]);\n}\n", &body, strings.Join(values, ", "))
+	return text.String()
+}
+
+// manifest returns the program's manifest.
+func (w *Workload) manifest() string {
+	text := "[connections.m]\nprovider = \"scripted\"\n[hosts.worker]\ncommand = \"worker\"\ninit = true\n"
+	if w.Unknown != "" {
+		text += fmt.Sprintf("[run.unknown]\nhttp = %q\n", w.Unknown)
+	}
+	return text
+}
+
+// policy returns what happens to a request of a block whose outcome is unknown.
+func (w *Workload) policy(b Block) string {
+	switch b.Kind {
+	case "post-retry":
+		return "retry"
+	case "post-fail":
+		return "fail"
+	}
+	return w.Unknown
 }
 
 // outcomes returns the number of outcomes of a crash that can happen: without the sync of every
@@ -31,124 +196,10 @@ func (w *Workload) outcomes() outcome {
 	return powerNone
 }
 
-// block is a function of the program. check returns what is wrong with its value, or "".
-type block struct {
-	name  string
-	text  string
-	check func(w *world, value string) string
-}
-
-// blockKind is a kind of block. Its text contains %s for the block's name.
-type blockKind struct {
-	weight int
-	text   string
-	check  func(w *world, name, value string) string
-}
-
-// blockKinds are the kinds of blocks. A block that fails returns a text that begins with "failed".
-var blockKinds = []blockKind{
-	{3, `match http::get(url("%s")) { Ok(r) => r.body, Err(e) => "failed, ${e.unknown}: ${e.message}" }`, sent("GET")},
-	{3, `match http::put(url("%s"), "text") { Ok(r) => r.body, Err(e) => "failed, ${e.unknown}: ${e.message}" }`, sent("PUT")},
-	{5, `match http::post(url("%s"), { n: 1 }) { Ok(r) => r.body, Err(e) => "failed, ${e.unknown}: ${e.message}" }`, sent("POST")},
-	{3, `counts.increment("%[1]s");
-    let n = counts.get("%[1]s").unwrap_or(0);
-    if n == 1 { "once" } else { "${n} times" }`, is("once")},
-	{2, `fs::append_file("%[1]s.txt", "a")?;
-    fs::append_file("%[1]s.txt", "b")?;
-    fs::copy_file("%[1]s.txt", "%[1]s.copy")?;
-    fs::move_file("%[1]s.copy", "%[1]s.moved")?;
-    fs::read_file("%[1]s.moved").unwrap_or("failed")`, is("ab")},
-	{2, `time::sleep(%[2]d);
-    "%[1]s has slept"`, is("%s has slept")},
-	{3, `match await emit<String>("ask", "%s") { Ok(v) => v, Err(e) => "failed, false: ${e.message}" }`, answeredBy},
-	{3, `match Model.execute("%s") { Ok(r) => r.text, Err(e) => "failed, false: ${e.message}" }`, replied},
-	{2, `race ({ time::sleep(%[2]d); "late" }, { await emit<String>("ask", "%[1]s").unwrap_or("failed") })`, lateOrAnswered},
-	{2, `let id = jobs.add("%[1]s", id: "%[1]s").unwrap_or("failed");
-    let item = jobs.get(id);
-    if let Some(i) = item { "${i.value} ${i.attempts}" } else { "failed" }`, is("%s 0")},
-	{3, `match listen Worker.execute("%s") {
-        "question" => |q: HostQuestion| await emit("ask", q.question).unwrap_or("none"),
-        "approval" => |a: HostApproval| if let Ok(v) = await emit("host:approval", a.description) { v } else { "no" },
-    } { Ok(r) => "${r.text}", Err(e) => "failed, true: ${e.message}" }`, worked},
-}
-
-// head is the beginning of all programs.
-const head = `use std::{env, fs, http, time};
-hashmap counts: HashMap<String, Int> = HashMap::new().with_persistence("STORES/counts.db");
-queue jobs: Queue<String> = Queue::new().with_persistence("STORES/jobs.db");
-agent Model uses m { }
-host Worker { connector: worker, output_format: "json", timeout: 100000 }
-fn url(name: String) -> String { env::get("SERVER").unwrap_or("") + "/" + name }
-`
-
-// Generate generates a workload.
-func Generate(seed uint64) *Workload {
-	r := newRandom(seed)
-	w := &Workload{Sync: []string{"output", "every"}[r.IntN(2)], Wait: r.IntN(3) == 0, Manifest: "[connections.m]\nprovider = \"scripted\"\n[hosts.worker]\ncommand = \"worker\"\ninit = true\n"}
-	if r.IntN(3) == 0 {
-		w.Manifest += "[run.unknown]\nhttp = \"" + []string{"retry", "fail"}[r.IntN(2)] + "\"\n"
-	}
-	var body strings.Builder
-	var values []string
-	for n := 1 + r.IntN(4); n > 0; n-- {
-		var names []string
-		for range 1 + r.IntN(3) {
-			b := newBlock(r, fmt.Sprintf("b%d", len(w.blocks)+1))
-			w.blocks = append(w.blocks, b)
-			names = append(names, b.name)
-		}
-		body.WriteString(composed(names))
-		for _, name := range names {
-			values = append(values, "v_"+name)
-		}
-	}
-	// Without a keeper, hosts end with their process, so such a program must not park.
-	w.Wait = w.Wait || slices.ContainsFunc(w.blocks, func(b *block) bool { return strings.Contains(b.text, "listen") })
-	text := head
-	for _, b := range w.blocks {
-		text += fmt.Sprintf("fn %s() -> String {\n    %s\n}\n", b.name, b.text)
-	}
-	w.Text = text + "fn main() {\n" + body.String() + "    emit(\"all\", [" + strings.Join(values, ", ") + "]);\n}\n"
-	return w
-}
-
-// composed returns a statement that runs blocks concurrently, and emits their values.
-func composed(names []string) string {
-	calls, values := make([]string, len(names)), make([]string, len(names))
-	for i, n := range names {
-		calls[i], values[i] = fmt.Sprintf("{ let v = %s(); emit(%q, v); v }", n, n), "v_"+n
-	}
-	if len(names) == 1 {
-		return fmt.Sprintf("    let %s = %s;\n", values[0], calls[0])
-	}
-	return fmt.Sprintf("    let (%s) = await (%s);\n", strings.Join(values, ", "), strings.Join(calls, ", "))
-}
-
-func newBlock(r *rand.Rand, name string) *block {
-	sum := 0
-	for _, k := range blockKinds {
-		sum += k.weight
-	}
-	n := r.IntN(sum)
-	for _, k := range blockKinds {
-		if n -= k.weight; n < 0 {
-			ms := []int{1, 900, 20_000, 3_600_000}[r.IntN(4)]
-			text := k.text
-			if strings.Contains(text, "%[2]d") {
-				text = fmt.Sprintf(text, name, ms)
-			} else if strings.Contains(text, "%[1]s") {
-				text = strings.ReplaceAll(text, "%[1]s", name)
-			} else {
-				text = fmt.Sprintf(text, name)
-			}
-			return &block{name, text, func(w *world, value string) string { return k.check(w, name, value) }}
-		}
-	}
-	panic("sim: no kind was chosen")
-}
-
 // compile compiles the program, whose stores are below a directory.
 func (w *Workload) compile(t *testing.T, base string) {
 	t.Helper()
-	w.program = compileText(t, strings.ReplaceAll(w.Text, "STORES", filepath.Join(base, "work")), w.Manifest)
+	if w.program == nil {
+		w.program = compileText(t, strings.ReplaceAll(w.Text(), "STORES", filepath.Join(base, "work")), w.manifest())
+	}
 }

@@ -8,13 +8,10 @@ import (
 	"strings"
 )
 
-// is returns a check for one value, which may contain the block's name.
+// is returns a check for one value, in which NAME stands for the block's name.
 func is(want string) func(w *world, name, value string) string {
 	return func(_ *world, name, value string) string {
-		if strings.Contains(want, "%s") {
-			want := fmt.Sprintf(want, name)
-			return unless(value == want, "J4: want %q", want)
-		}
+		want := strings.ReplaceAll(want, "NAME", name)
 		return unless(value == want, "J4: want %q", want)
 	}
 }
@@ -27,17 +24,17 @@ func unless(ok bool, format string, args ...any) string {
 }
 
 // sent checks the value of a request: an answer of the server, or a failure that is true.
-func sent(method string) func(w *world, name, value string) string {
-	return func(w *world, name, value string) string {
-		all := w.server.answers(method + " /" + name)
-		switch {
-		case !strings.HasPrefix(value, "failed"):
-			return unless(slices.Contains(all, value), "J3: the server answered %q", all)
-		case strings.HasPrefix(value, "failed, false") && method == "POST":
-			return unless(len(all) == 0 || w.hasLost(name), "J3: the server performed %q", all)
-		}
-		return unless(w.isDisturbed(), "J11: no fault explains the failure")
+func sent(w *world, name, value string) string {
+	b, _ := w.schedule.Work.block(name)
+	method := strings.ToUpper(strings.TrimSuffix(strings.TrimSuffix(b.Kind, "-retry"), "-fail"))
+	all := w.server.answers(method + " /" + name)
+	switch {
+	case !strings.HasPrefix(value, "failed"):
+		return unless(slices.Contains(all, value), "J3: the server answered %q", all)
+	case strings.HasPrefix(value, "failed, false") && method == "POST":
+		return unless(len(all) == 0 || w.hasLost(name), "J3: the server performed %q", all)
 	}
+	return unless(w.isDisturbed(), "J11: no fault explains the failure")
 }
 
 // hasLost reports whether a message about a block was lost or late, so that its request failed in
@@ -118,7 +115,9 @@ func (w *world) judgeRequests() {
 			w.fail("J2", "%s and %s have the key %q", r.name, other, r.key)
 		}
 		names[r.key] = r.name
-		if most := 1 + w.people.retries(r.key); strings.HasPrefix(r.name, "POST") && len(all) > most && !strings.Contains(w.schedule.Work.Manifest, `http = "retry"`) {
+		method, path, _ := strings.Cut(r.name, " /")
+		b, _ := w.schedule.Work.block(path)
+		if most := 1 + w.people.retries(r.key); method == "POST" && len(all) > most && w.schedule.Work.policy(b) != "retry" {
 			w.fail("J1", "%s was performed %d times, at most %d are permitted", r.name, len(all), most)
 		}
 	}
@@ -149,17 +148,17 @@ func (w *world) judgeOutput(out []string) {
 		}
 		values[l.Channel] = value
 	}
-	for i, b := range w.schedule.Work.blocks {
-		value, ok := values[b.name]
+	for i, b := range w.schedule.Work.blocks() {
+		value, ok := values[b.Name]
 		if !ok || i >= len(all) {
-			w.fail("J8", "the output has no line of %s, or the last line is missing", b.name)
+			w.fail("J8", "the output has no line of %s, or the last line is missing", b.Name)
 			continue
 		}
 		if all[i] != value {
-			w.fail("J3", "the value of %s is first %q and then %q", b.name, value, all[i])
+			w.fail("J3", "the value of %s is first %q and then %q", b.Name, value, all[i])
 		}
-		if wrong := b.check(w, value); wrong != "" {
-			w.problems = append(w.problems, fmt.Sprintf("%s: the value of %s is %q", wrong, b.name, value))
+		if wrong := kinds[b.Kind].check(w, b.Name, value); wrong != "" {
+			w.problems = append(w.problems, fmt.Sprintf("%s: the value of %s is %q", wrong, b.Name, value))
 		}
 	}
 	w.judgePrinted(out)

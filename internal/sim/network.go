@@ -53,15 +53,12 @@ func (w *world) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 }
 
 // message lets a message of the server pass the gate. If it is lost, the connection ends.
-func (w *world) message(call string) {
+func (w *world) message(what string) {
+	name := w.gate.name(w.server.process, what)
+	w.gate.passAs(w.server.process, name)
 	w.mu.Lock()
-	before := len(w.server.lost)
-	w.mu.Unlock()
-	w.gate.pass(w.server.process, call)
-	w.mu.Lock()
-	lost := len(w.server.lost) > before
-	w.mu.Unlock()
-	if lost {
+	defer w.mu.Unlock()
+	if w.server.lost[name] {
 		panic(http.ErrAbortHandler)
 	}
 }

@@ -111,7 +111,7 @@ func (w *world) tryAgain() {
 
 // thinks returns a random number that follows from the schedule's seed and a question.
 func (w *world) thinks(who, id string) uint64 {
-	return chance(w.schedule.Order+w.schedule.Seed, who+" "+id)
+	return chance(w.schedule.People, who+" "+id)
 }
 
 // answer lets a person answer a question. No two answers are equal.
@@ -129,13 +129,20 @@ func (w *world) answer(who string, q *durable.ShownQuestion) {
 	if strings.HasPrefix(q.Channel, "host:approval") {
 		r.Text = "yes"
 	}
-	if q.Channel == journal.UnknownChannel {
+	payload := strings.Trim(string(q.Payload), `"`)
+	switch q.Channel {
+	case "refuse":
+		no := payload + " is refused"
+		r.Refuse = &no
+	case "number": // the first answer has the wrong type, and the question stays
+		r.Text = []string{"seven", "7"}[min(try, 2)-1]
+	case journal.UnknownChannel:
 		r.Text = [...]string{"retry", "fail", "retry"}[x/5%3]
 	}
 	w.mu.Lock()
 	w.people.sent[r.Text] = q.ID
 	if r.Text == "yes" {
-		w.people.allowed[strings.Trim(string(q.Payload), `"`)] = true
+		w.people.allowed[payload] = true
 	}
 	w.mu.Unlock()
 	p := w.start(who)
@@ -152,6 +159,9 @@ func (w *world) answer(who string, q *durable.ShownQuestion) {
 	}
 	if _, refused := errors.AsType[*runs.Problem](err); refused {
 		w.note(who, "answers %s: refused: %v", q.ID, err)
+		if r.Text == "seven" {
+			w.wake()
+		}
 	} else if err != nil {
 		w.fail("J17", "%s cannot answer %s: %v", who, q.ID, err)
 	} else {

@@ -55,11 +55,12 @@ func (f Fault) applies(p *process) bool {
 
 // Schedule determines a run.
 type Schedule struct {
-	Work   *Workload
-	Order  uint64  // selects the order of concurrent calls; 0 is the order of their names
-	Seed   uint64  // selects faults; 0 for those in Faults
-	Faults []Fault // the faults, if Seed is 0
-	Most   int     // the largest number of faults that Seed selects
+	Work   *Workload `json:"work"`
+	Order  uint64    `json:"order,omitempty"`  // selects the order of concurrent calls; 0 is the order of their names
+	People uint64    `json:"people,omitempty"` // selects what people answer, and when
+	Faults []Fault   `json:"faults"`           // the faults, if Seed is 0
+	Seed   uint64    `json:"-"`                // selects faults; 0 for those in Faults
+	Most   int       `json:"-"`                // the largest number of faults that Seed selects
 }
 
 func newRandom(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0x73696d)) }

@@ -25,10 +25,10 @@ func TestSeeds(t *testing.T) {
 			w = Generate(seed / 8)
 			w.compile(t, base)
 		}
-		s := &Schedule{Work: w, Order: seed, Seed: seed, Most: int(seed % 4)}
+		s := &Schedule{Work: w, Order: seed, People: seed, Seed: seed, Most: int(seed % 4)}
 		r := s.Play(t, base)
 		if len(r.Problems) > 0 || *show {
-			t.Errorf("seed %d: %s\nsync %s, wait %v\n%s%s\n%s", seed, strings.Join(r.Problems, "\n"), w.Sync, w.Wait, r.Story, strings.Join(r.Out, "\n"), strings.TrimPrefix(w.Text, head))
+			t.Errorf("seed %d: %s\nsync %s, wait %v\n%s%s\n%s", seed, strings.Join(r.Problems, "\n"), w.Sync, w.Wait, r.Story, strings.Join(r.Out, "\n"), strings.TrimPrefix(w.Text(), head))
 			if wrong++; wrong == *most {
 				t.FailNow()
 			}

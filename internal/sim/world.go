@@ -471,24 +471,25 @@ func (r *gatedRun) gated(w journal.Writer) journal.Writer {
 	return &gatedWriter{w, r}
 }
 
-// Watch looks once after a change, instead of five times a second.
+// Watch looks at the beginning and after each change, instead of five times a second.
 func (r *gatedRun) Watch(ctx context.Context, changed func()) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-r.w.stirred:
+		case <-time.After(lookAfter):
 		}
+		if !r.w.gate.pass(r.p, "looks for answers") {
+			return
+		}
+		r.found.Store(0)
+		r.looking.Store(true)
+		changed()
+		r.looking.Store(false)
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(lookAfter):
-		}
-		if r.w.gate.pass(r.p, "looks for answers") {
-			r.found.Store(0)
-			r.looking.Store(true)
-			changed()
-			r.looking.Store(false)
+		case <-r.w.stirred:
 		}
 	}
 }

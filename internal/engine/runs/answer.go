@@ -129,7 +129,7 @@ func answerStored(s *durable.Stored, id string, a Response) error {
 		}
 		return notWaiting(shown, id)
 	}
-	written := journal.Answer{Refuse: a.Refuse, By: a.By, Synced: s.History.Synced()}
+	written := journal.Answer{Refuse: a.Refuse, By: a.By, Synced: s.History.Synced(), Seen: s.History.N}
 	if a.Refuse == nil {
 		if !a.JSON && a.Note != nil && q.ReadsObject(a.Text) {
 			a.Note("the answer to " + q.ID + " is read as a JSON object, because it decides a request for approval")
@@ -183,6 +183,7 @@ func passOn(s *durable.Stored, id string, written *journal.Answer) error {
 	if err != nil || next == nil {
 		return err
 	}
+	written.Seen = 0
 	err = next.Run.PutAnswer(again, *written)
 	if first, ok := errors.AsType[*journal.AnsweredError](err); ok && first.By != written.By {
 		return answeredBy(again, first.By, first.At)

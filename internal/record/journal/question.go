@@ -61,6 +61,9 @@ func IsConsumed(h *History, id string, a *Answer) bool {
 		case r.RecordKind == KEnd && r.By != "" && UnknownID(r.Effect) == id,
 			r.RecordKind == KDid && r.Resolved != nil && UnknownID(r.Of) == id,
 			r.RecordKind == KBegin && r.Resolved != nil && UnknownID(r.Effect) == id:
+			if a.Seen > 0 {
+				return r.Seq > a.Seen
+			}
 			return a.At <= r.Time
 		}
 	}

@@ -204,7 +204,9 @@ type Answer struct {
 	At     int64           `json:"at"` // Unix milliseconds; PutAnswer replaces 0 by the store's current time
 	// Synced is the number of the last record that was on the disk when the answer was written.
 	Synced uint64 `json:"synced,omitempty"`
-	Sum    string `json:"sum,omitempty"`
+	// Seen is the number of the last record that the answering process had read; 0 if unknown.
+	Seen uint64 `json:"seen,omitempty"`
+	Sum  string `json:"sum,omitempty"`
 }
 
 // IsAnswered reports whether there is a stored answer to a question of a run.
