@@ -28,7 +28,7 @@ type process struct {
 
 // gate lets one call continue at a time, when all goroutines of the bubble wait.
 type gate struct {
-	order   uint64
+	order uint64
 	// reached is called when a call is chosen. It returns for how long the call is delayed, or that
 	// it must wait until another goroutine has done something.
 	reached func(p *process, name string) (delay time.Duration, again bool)

@@ -17,6 +17,7 @@ type people struct {
 	tries   map[string]int      // attempts at answers by person and question
 	sent    map[string]string   // questions by the answers that were sent
 	given   map[string][]answer // acknowledged answers by question
+	retries map[string]int      // decisions to perform an effect again, by question
 	allowed map[string]bool     // descriptions of approvals to which a person has answered yes, perhaps without a confirmation
 }
 
@@ -26,14 +27,10 @@ func (p *people) granted(description string) bool { return p.allowed[description
 // answer is an answer that a person was told is stored.
 type answer struct{ by, text string }
 
-// retries returns the number of decisions to perform the effect with a key again.
-func (p *people) retries(key string) (n int) {
-	for _, a := range p.given["u"+key[strings.LastIndexByte(key, '-')+1:]] {
-		if a.text == "retry" {
-			n++
-		}
-	}
-	return n
+// mayRetry returns how often people have decided that the effect with a key is performed again, also
+// if they do not know whether the decision was stored.
+func (p *people) mayRetry(key string) int {
+	return p.retries["u"+key[strings.LastIndexByte(key, '-')+1:]]
 }
 
 // look is the time after which people read the open questions even if nothing was printed.
@@ -41,7 +38,7 @@ const look = 10*time.Minute + 37*time.Millisecond
 
 // startPeople lets people answer until the returned function is called.
 func (w *world) startPeople() (end func()) {
-	w.people = people{map[string]int{}, map[string]string{}, map[string][]answer{}, map[string]bool{}}
+	w.people = people{map[string]int{}, map[string]string{}, map[string][]answer{}, map[string]int{}, map[string]bool{}}
 	stop, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -141,6 +138,9 @@ func (w *world) answer(who string, q *durable.ShownQuestion) {
 	}
 	w.mu.Lock()
 	w.people.sent[r.Text] = q.ID
+	if r.Text == "retry" {
+		w.people.retries[q.ID]++
+	}
 	if r.Text == "yes" {
 		w.people.allowed[payload] = true
 	}

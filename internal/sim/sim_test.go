@@ -2,60 +2,107 @@ package sim
 
 import (
 	"flag"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 )
 
+// Flags of the search for violations: go test ./internal/sim -run TestSeeds -first 1 -seeds 1000000.
 var (
-	first = flag.Uint64("first", 1, "first seed")
-	seeds = flag.Uint64("seeds", 20, "number of seeds")
-	show  = flag.Bool("show", false, "show the story of each seed")
-	most  = flag.Int("most", 3, "number of violations after which the test ends")
-	twice = flag.Bool("twice", false, "run each seed twice, and compare the traces")
+	first = flag.Uint64("first", 1, "first seed of TestSeeds")
+	seeds = flag.Uint64("seeds", 1000, "number of seeds of TestSeeds")
+	keep  = flag.String("keep", "", "directory for the schedules with violations, shrunk")
 )
 
+// perProgram is the number of seeds for each generated program.
+const perProgram = 8
+
+// again is the number of seeds of which one is run twice.
+const again = 20
+
+// TestSeeds runs the schedules of seeds. No invariant may be violated. A part of them runs twice and
+// must have the same trace.
 func TestSeeds(t *testing.T) {
 	base := filepath.Join(t.TempDir(), "w1")
-	wrong, different := 0, 0
 	var w *Workload
+	wrong, twice, different := 0, 0, 0
 	for seed := *first; seed < *first+*seeds; seed++ {
-		if w == nil || seed%8 == 0 {
-			w = Generate(seed / 8)
+		if w == nil || seed%perProgram == 0 {
+			w = Generate(seed / perProgram)
 			w.compile(t, base)
 		}
 		s := &Schedule{Work: w, Order: seed, People: seed, Seed: seed, Most: int(seed % 4)}
 		r := s.Play(t, base)
-		if len(r.Problems) > 0 || *show {
-			t.Errorf("seed %d: %s\nsync %s, wait %v\n%s%s\n%s", seed, strings.Join(r.Problems, "\n"), w.Sync, w.Wait, r.Story, strings.Join(r.Out, "\n"), strings.TrimPrefix(w.Text(), head))
-			if wrong++; wrong == *most {
+		if len(r.Problems) > 0 {
+			report(t, s, r, base, seed)
+			if wrong++; wrong == 5 {
 				t.FailNow()
 			}
 		}
-		if *twice {
-			again := s.Play(t, base)
-			if !slices.Equal(r.Trace, again.Trace) || r.Story != again.Story {
+		if seed%again == 0 {
+			twice++
+			if b := s.Play(t, base); !slices.Equal(r.Trace, b.Trace) || r.Story != b.Story {
 				different++
-				t.Logf("seed %d has two traces:\n%s", seed, firstDifference(r, again))
+				t.Logf("seed %d has two traces: %s", seed, firstDifference(r, b))
 			}
 		}
 	}
-	t.Logf("%d of %d seeds have two traces", different, *seeds)
+	t.Logf("%d of %d seeds that ran twice have two traces", different, twice)
+	if different*1000 > twice+1000 {
+		t.Errorf("%d of %d seeds that ran twice have two traces, want at most 0.1 %%", different, twice)
+	}
+}
+
+// report reports a violation with its shortest schedule.
+func report(t *testing.T, s *Schedule, r *Result, base string, seed uint64) {
+	t.Helper()
+	small, got := s.Shrink(t, base, r)
+	text := small.Text(got)
+	t.Errorf("seed %d: %s\n%s", seed, strings.Join(r.Problems, "\n"), text)
+	if *keep != "" {
+		name := filepath.Join(*keep, strings.ToLower(got.invariant())+"-"+filepath.Base(t.Name())+".sim")
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // firstDifference returns where two runs of a schedule differ.
 func firstDifference(a, b *Result) string {
-	for _, x := range []struct {
-		name string
-		a, b []string
-	}{{"calls", a.Trace, b.Trace}, {"story", strings.Split(a.Story, "\n"), strings.Split(b.Story, "\n")}} {
-		for i := range max(len(x.a), len(x.b)) {
-			if i >= len(x.a) || i >= len(x.b) || x.a[i] != x.b[i] {
-				from := max(i-6, 0)
-				return x.name + "\n  " + strings.Join(x.a[min(from, len(x.a)):min(i+12, len(x.a))], "\n  ") + "\nand\n  " + strings.Join(x.b[min(from, len(x.b)):min(i+12, len(x.b))], "\n  ")
+	for i := range max(len(a.Trace), len(b.Trace)) {
+		if i >= len(a.Trace) || i >= len(b.Trace) || a.Trace[i] != b.Trace[i] {
+			part := func(all []string) string {
+				return strings.Join(all[min(max(i-6, 0), len(all)):min(i+6, len(all))], "\n  ")
 			}
+			return "\n  " + part(a.Trace) + "\nand\n  " + part(b.Trace)
 		}
 	}
-	return "none"
+	return "only in the story"
+}
+
+// TestReplay runs the schedules of faults that were mended. Each fault of a schedule must happen.
+func TestReplay(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.sim")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d schedules, error %v", len(files), err)
+	}
+	base := filepath.Join(t.TempDir(), "w1")
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".sim"), func(t *testing.T) {
+			s, err := Read(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Work.compile(t, base)
+			r := s.Play(t, base)
+			if len(r.Problems) > 0 {
+				t.Errorf("%s\n%s", strings.Join(r.Problems, "\n"), r.Story)
+			}
+			if len(r.Faults) != len(s.Faults) {
+				t.Errorf("the schedule is stale: only these of its %d faults have happened: %v", len(s.Faults), r.Faults)
+			}
+		})
+	}
 }

@@ -84,6 +84,9 @@ func (w *world) note(who, format string, args ...any) {
 // fail notes a violation. The caller has locked w.mu.
 func (w *world) fail(invariant, format string, args ...any) {
 	text := invariant + ": " + fmt.Sprintf(format, args...)
+	if slices.Contains(w.problems, text) {
+		return
+	}
 	w.problems = append(w.problems, text)
 	w.note("judge", "%s", text)
 }
