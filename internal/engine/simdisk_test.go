@@ -9,7 +9,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
+	"github.com/concerto-lang/concerto/internal/process/disk"
 )
 
 // errDead is the error of each call of a process that has crashed. No such call has an effect.
@@ -34,7 +34,7 @@ var outcomeNames = [outcomeCount]string{"crash before", "crash after", "power cu
 // simDisk is a disk with the files of one run. It counts the operations that change something, and
 // kills the process at one of them.
 type simDisk struct {
-	path string // a real directory for what the run does not store through rundir.Files: its lock and its ledger
+	path string // a real directory for what the run does not store through disk.Files: its lock and its ledger
 
 	mu      sync.Mutex
 	files   map[string]*simFile // as processes see them
@@ -118,7 +118,7 @@ func (d *simDisk) remains(f *simFile) *simFile {
 	return &simFile{data: data, synced: slices.Clone(data)}
 }
 
-// simView is the disk as one process uses it. It implements rundir.Files.
+// simView is the disk as one process uses it. It implements disk.Files.
 type simView struct {
 	disk    *simDisk
 	process *simProcess
@@ -130,7 +130,7 @@ func (v *simView) Path(name string) string {
 
 func (v *simView) Dir(string) error { return nil }
 
-func (v *simView) Append(name string) (rundir.File, int64, error) {
+func (v *simView) Append(name string) (disk.File, int64, error) {
 	h := &simHandle{view: v, name: name}
 	err := v.change("open "+name, func() error {
 		if h.file = v.disk.files[name]; h.file == nil {

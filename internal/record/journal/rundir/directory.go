@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/process/disk"
 	"github.com/concerto-lang/concerto/internal/process/lockfile"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/text/hexsum"
@@ -40,7 +41,7 @@ var SegmentBytes int64 = 16 << 20
 
 // Directory is the directory of a run.
 type Directory struct {
-	files Files
+	files disk.Files
 	path  string
 	// SegmentBytes is the size of a file of the journal after which the next file begins; 0 means
 	// the variable SegmentBytes.
@@ -48,10 +49,10 @@ type Directory struct {
 }
 
 // At returns the directory at a path. It need not exist.
-func At(path string) *Directory { return &Directory{files: disk(path), path: path} }
+func At(path string) *Directory { return &Directory{files: disk.At(path), path: path} }
 
 // On returns a directory that is accessed through files.
-func On(files Files) *Directory { return &Directory{files: files, path: files.Path(".")} }
+func On(files disk.Files) *Directory { return &Directory{files: files, path: files.Path(".")} }
 
 // Name returns the path of the directory.
 func (d *Directory) Name() string { return d.path }

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/process/disk"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
@@ -47,9 +48,9 @@ type ahead struct {
 // files contains the open files of a run.
 type files struct {
 	io      sync.Mutex
-	file    File
-	outFile File
-	past    []File // earlier journal files, which a sync may still use
+	file    disk.File
+	outFile disk.File
+	past    []disk.File // earlier journal files, which a sync may still use
 	segment int
 	size    int64 // size of the complete records in the file
 	outSize int64
@@ -268,7 +269,7 @@ func (w *writer) putPart(p *part) error {
 }
 
 // appendAll appends a text to a file. If that fails, it truncates the file to its previous size.
-func (w *writer) appendAll(f File, size *int64, text []byte) error {
+func (w *writer) appendAll(f disk.File, size *int64, text []byte) error {
 	if len(text) == 0 {
 		return nil
 	}

@@ -1,4 +1,6 @@
-package rundir
+// Package disk accesses files. Tests replace it to make operations fail, and to crash processes
+// between two operations.
+package disk
 
 import (
 	"errors"
@@ -35,14 +37,19 @@ type Files interface {
 	Path(name string) string
 }
 
-// disk is the path of a directory on the disk.
-type disk string
+// directory is the path of a directory on the real disk.
+type directory string
+
+// At returns the files in a directory of the real disk. The directory need not exist.
+func At(dir string) Files { return directory(dir) }
 
 // Path returns the path of a file in the directory.
-func (d disk) Path(name string) string { return filepath.Join(string(d), filepath.FromSlash(name)) }
+func (d directory) Path(name string) string {
+	return filepath.Join(string(d), filepath.FromSlash(name))
+}
 
 // Append opens a file for appending.
-func (d disk) Append(name string) (File, int64, error) {
+func (d directory) Append(name string) (File, int64, error) {
 	f, err := os.OpenFile(d.Path(name), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, 0, err
@@ -61,10 +68,10 @@ type osFile struct{ *os.File }
 func (f osFile) Sync() error { return datasync(f.File) }
 
 // Read returns the content of a file.
-func (d disk) Read(name string) ([]byte, error) { return os.ReadFile(d.Path(name)) }
+func (d directory) Read(name string) ([]byte, error) { return os.ReadFile(d.Path(name)) }
 
 // Put writes a file atomically.
-func (d disk) Put(name string, text []byte) error {
+func (d directory) Put(name string, text []byte) error {
 	temporary, err := d.writeTemporary(name, text)
 	if err != nil {
 		return err
@@ -76,7 +83,7 @@ func (d disk) Put(name string, text []byte) error {
 }
 
 // Make creates a file. If the file exists, the error wraps fs.ErrExist.
-func (d disk) Make(name string, text []byte) error {
+func (d directory) Make(name string, text []byte) error {
 	temporary, err := d.writeTemporary(name, text)
 	if err != nil {
 		return err
@@ -89,7 +96,7 @@ func (d disk) Make(name string, text []byte) error {
 }
 
 // writeTemporary writes and syncs a temporary file in the directory of name. It returns its path.
-func (d disk) writeTemporary(name string, text []byte) (temporary string, err error) {
+func (d directory) writeTemporary(name string, text []byte) (temporary string, err error) {
 	f, err := os.CreateTemp(filepath.Dir(d.Path(name)), ".new-*")
 	if err != nil {
 		return "", err
@@ -102,7 +109,7 @@ func (d disk) writeTemporary(name string, text []byte) (temporary string, err er
 }
 
 // Remove removes a file. A missing file is not an error.
-func (d disk) Remove(name string) error {
+func (d directory) Remove(name string) error {
 	if err := os.Remove(d.Path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -110,7 +117,7 @@ func (d disk) Remove(name string) error {
 }
 
 // List returns the sorted names in a directory.
-func (d disk) List(dir string) (names []string, err error) {
+func (d directory) List(dir string) (names []string, err error) {
 	all, err := os.ReadDir(d.Path(dir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -122,9 +129,9 @@ func (d disk) List(dir string) (names []string, err error) {
 }
 
 // Dir creates a directory that only its owner can access.
-func (d disk) Dir(name string) error { return os.MkdirAll(d.Path(name), 0o700) }
+func (d directory) Dir(name string) error { return os.MkdirAll(d.Path(name), 0o700) }
 
 // SyncDir writes the entries of a directory to the disk.
-func (d disk) SyncDir(name string) error {
+func (d directory) SyncDir(name string) error {
 	return userfile.SyncDir(d.Path(name))
 }
