@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/process/disk"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
@@ -161,7 +162,8 @@ func (w *simWorld) process() (*simProcess, journal.Run) {
 	w.disk.mu.Lock()
 	w.disk.die = p.crash
 	w.disk.mu.Unlock()
-	run := rundir.On(&simView{w.disk, p})
+	view := &simView{disk.At(w.dir), w.disk, p}
+	run := rundir.On(func(string) disk.Files { return view }, w.dir)
 	sharedRuns.Store(w.dir, run)
 	return p, run
 }

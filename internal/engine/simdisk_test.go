@@ -120,8 +120,9 @@ func (d *simDisk) remains(f *simFile) *simFile {
 
 // simView is the disk as one process uses it. It implements disk.Files.
 type simView struct {
-	disk    *simDisk
-	process *simProcess
+	disk.Files // the real directory
+	disk       *simDisk
+	process    *simProcess
 }
 
 func (v *simView) Path(name string) string {
@@ -223,9 +224,10 @@ func (v *simView) SyncDir(dir string) error {
 
 // simHandle is an open file.
 type simHandle struct {
-	view *simView
-	file *simFile
-	name string
+	disk.File // nil: the journal only appends
+	view      *simView
+	file      *simFile
+	name      string
 }
 
 func (h *simHandle) Write(b []byte) (int, error) {

@@ -9,22 +9,41 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/concerto-lang/concerto/internal/process/lockfile"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
-// File is a file to which text is appended.
+// Disk returns the files in a directory. A nil Disk is the real disk.
+type Disk func(dir string) Files
+
+// At returns the files in a directory, which need not exist.
+func (d Disk) At(dir string) Files {
+	if d == nil {
+		return At(dir)
+	}
+	return d(dir)
+}
+
+// File is an open file.
 type File interface {
-	io.Writer
+	io.ReadWriteSeeker
 	io.Closer
 	Sync() error
 	Truncate(size int64) error
+	// Lock locks the file until it is closed or the process exits. It does not wait. If another
+	// process holds the lock, the error is a *lockfile.HeldError.
+	Lock() error
 }
 
-// Files contains the operations on the files of a directory. Tests replace it to make operations
-// fail.
+// Files contains the operations on the files of a directory. Names are slash-separated paths
+// relative to the directory. Errors are *fs.PathError, like those of package os.
 type Files interface {
 	Append(name string) (f File, size int64, err error) // opens a file for appending, and creates it if it does not exist
+	// Open opens a regular file with flags of package os. It never blocks. For another kind of file
+	// the error wraps userfile.ErrNotRegular.
+	Open(name string, flags int, perm fs.FileMode) (File, error)
 	Read(name string) ([]byte, error)
+	Stat(name string) (fs.FileInfo, error)
 	// Put writes a file atomically: it writes and syncs a temporary file, renames it, and syncs the
 	// directory.
 	Put(name string, text []byte) error
@@ -35,6 +54,10 @@ type Files interface {
 	Dir(name string) error             // creates a directory
 	SyncDir(name string) error
 	Path(name string) string
+	// Lock locks a file for this process until unlock is called; see lockfile.LockAfter. It creates
+	// the file if it does not exist.
+	Lock(name string, holder func() int) (unlock func() error, err error)
+	IsLocked(name string) (bool, error) // reports whether a process holds the lock of a file
 }
 
 // directory is the path of a directory on the real disk.
@@ -66,6 +89,26 @@ type osFile struct{ *os.File }
 
 // Sync writes the data of the file to the disk.
 func (f osFile) Sync() error { return datasync(f.File) }
+
+// Open opens a regular file.
+func (d directory) Open(name string, flags int, perm fs.FileMode) (File, error) {
+	f, err := userfile.OpenFile(d.Path(name), flags, perm)
+	if err != nil {
+		return nil, err
+	}
+	return osFile{f}, nil
+}
+
+// Stat describes a file.
+func (d directory) Stat(name string) (fs.FileInfo, error) { return os.Stat(d.Path(name)) }
+
+// Lock locks a file for this process.
+func (d directory) Lock(name string, holder func() int) (unlock func() error, err error) {
+	return lockfile.LockAfter(d.Path(name), holder)
+}
+
+// IsLocked reports whether a process holds the lock of a file.
+func (d directory) IsLocked(name string) (bool, error) { return lockfile.Held(d.Path(name)) }
 
 // Read returns the content of a file.
 func (d directory) Read(name string) ([]byte, error) { return os.ReadFile(d.Path(name)) }

@@ -8,9 +8,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/process/disk"
+	"github.com/concerto-lang/concerto/internal/process/lockfile"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
@@ -35,6 +38,7 @@ type Options struct {
 	Verify   int64            // verify only the records in so many bytes at the end of the file; 0 means all
 	Now      func() time.Time // returns the current time; nil means time.Now
 	Wrap     func(File) File  // replaces the file; used by tests
+	Disk     disk.Disk        // the disk with the file; nil means the real one
 	// Store, if not nil, opens the log in another store than a file. Only one process may write it.
 	// Each call returns a reader at the beginning of the log.
 	Store func() (File, error)
@@ -94,16 +98,17 @@ func Open(path string, o Options) (*Log, error) {
 		}
 		return l, l.begin()
 	}
-	f, err := userfile.OpenLog(path, 0o600)
+	files, name := locate(o.Disk, path)
+	f, err := files.Open(name, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, openError(path, o.What, err)
 	}
 	l.file = f
-	if err = lock(f, l.o.What); err == nil {
+	if err = lock(f, path, o.What); err == nil {
 		err = l.readExisting()
 	}
 	if err == nil && l.size == 0 {
-		if err = userfile.SyncDir(filepath.Dir(path)); err != nil {
+		if err = files.SyncDir("."); err != nil {
 			err = fmt.Errorf("open %s %s: %w", o.What, path, err)
 		}
 	}
@@ -122,7 +127,26 @@ func (l *Log) Reader() (io.ReadCloser, error) {
 	if l.o.Store != nil {
 		return l.o.Store()
 	}
-	return os.Open(l.path)
+	files, name := locate(l.o.Disk, l.path)
+	return files.Open(name, os.O_RDONLY, 0)
+}
+
+// locate returns the directory of a log, and its name there.
+func locate(d disk.Disk, path string) (disk.Files, string) {
+	return d.At(filepath.Dir(path)), filepath.Base(path)
+}
+
+// lock locks an open log until it is closed.
+func lock(f disk.File, path, what string) error {
+	err := f.Lock()
+	if held, ok := errors.AsType[*lockfile.HeldError](err); ok {
+		pid, _ := strconv.Atoi(held.PID) // 0 if it is unknown
+		return &LockedError{what, path, pid}
+	}
+	if err != nil {
+		return fmt.Errorf("lock %s %s: %w", what, path, err)
+	}
+	return nil
 }
 
 // openError returns the error for a log that could not be opened. what is the log's name in

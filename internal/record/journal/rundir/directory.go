@@ -41,6 +41,7 @@ var SegmentBytes int64 = 16 << 20
 
 // Directory is the directory of a run.
 type Directory struct {
+	disk  disk.Disk
 	files disk.Files
 	path  string
 	// SegmentBytes is the size of a file of the journal after which the next file begins; 0 means
@@ -49,17 +50,19 @@ type Directory struct {
 }
 
 // At returns the directory at a path. It need not exist.
-func At(path string) *Directory { return &Directory{files: disk.At(path), path: path} }
+func At(path string) *Directory { return On(nil, path) }
 
-// On returns a directory that is accessed through files.
-func On(files disk.Files) *Directory { return &Directory{files: files, path: files.Path(".")} }
+// On returns the directory at a path of a disk.
+func On(d disk.Disk, path string) *Directory {
+	return &Directory{disk: d, files: d.At(path), path: path}
+}
 
 // Name returns the path of the directory.
 func (d *Directory) Name() string { return d.path }
 
 // Sibling returns the run in the directory with a name beside this one.
 func (d *Directory) Sibling(name string) journal.Run {
-	return At(filepath.Join(filepath.Dir(d.path), name))
+	return On(d.disk, filepath.Join(filepath.Dir(d.path), name))
 }
 
 // NoteSuccessor notes that the successor of the run was created.
@@ -120,8 +123,7 @@ func newUnusable(err error, runs bool) error {
 
 // lock acquires the lock of the directory for this process.
 func (d *Directory) lock() (unlock func() error, err error) {
-	path := d.files.Path(lockName)
-	unlock, err = lockfile.LockAfter(path, func() int {
+	unlock, err = d.files.Lock(lockName, func() int {
 		if held := d.Holder(); held.Machine == "" {
 			return held.PID
 		}
@@ -134,10 +136,20 @@ func (d *Directory) lock() (unlock func() error, err error) {
 		return nil, err
 	}
 	machine, _ := os.Hostname() // used only in messages
-	if err := os.WriteFile(path, fmt.Appendf(nil, "%d %s\n", os.Getpid(), machine), 0o600); err != nil {
+	if err := d.noteHolder(fmt.Sprintf("%d %s\n", os.Getpid(), machine)); err != nil {
 		return nil, errors.Join(err, unlock())
 	}
 	return unlock, nil
+}
+
+// noteHolder writes the process that holds the lock into the lock file.
+func (d *Directory) noteHolder(text string) error {
+	f, err := d.files.Open(lockName, os.O_WRONLY|os.O_TRUNC, 0)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(f, text)
+	return errors.Join(err, f.Close())
 }
 
 // Holder returns the process that the lock file names. It does not check whether the file is
@@ -154,7 +166,7 @@ func (d *Directory) Holder() *journal.HeldError {
 
 // IsRunning reports whether a process is running the run.
 func (d *Directory) IsRunning() (bool, error) {
-	return lockfile.Held(d.files.Path(lockName))
+	return d.files.IsLocked(lockName)
 }
 
 // Create creates the directory of a new run with its program in the form of IR. A directory in

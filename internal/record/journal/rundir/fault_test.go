@@ -29,6 +29,10 @@ func newFaulty(t *testing.T) *faulty {
 	return &faulty{Files: disk.At(dir), dir: dir}
 }
 
+func (f *faulty) run() *Directory {
+	return On(func(string) disk.Files { return f }, f.dir)
+}
+
 // fails counts an operation and reports whether it must fail.
 func (f *faulty) fails(what string) bool {
 	f.n++
@@ -185,7 +189,7 @@ func checkOrder(path string, answered int64) error {
 // the journal must contain all flushed records in order, and the run must be resumable.
 func TestFaults(t *testing.T) {
 	count := newFaulty(t)
-	if _, _, err := scenario(On(count)); err != nil {
+	if _, _, err := scenario(count.run()); err != nil {
 		t.Fatal(err)
 	}
 	if count.n < 30 {
@@ -195,7 +199,7 @@ func TestFaults(t *testing.T) {
 		for at := 1; at <= count.n; at++ {
 			f := newFaulty(t)
 			f.at, f.half = at, half
-			flushed, begun, err := scenario(On(f))
+			flushed, begun, err := scenario(f.run())
 			if errors.Is(err, errOrder) {
 				t.Error(err)
 			}
