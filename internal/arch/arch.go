@@ -263,7 +263,7 @@ var Policy = []Rule{
 	{Package: "runtime/mcp/mcpport", Imports: "internal/data/effect internal/process/procgroup runtime/world/clock"},
 	{Package: "runtime/mcp", Imports: "internal/data/netallow internal/data/value runtime/sse internal/data/effect internal/process/lockfile internal/process/procgroup internal/process/userfile internal/text/suggest runtime/mcp/mcpport runtime/world/clock"},
 	{Package: "runtime/mock", Imports: "internal/data/value internal/data/hostmsg internal/data/effect"},
-	{Package: "runtime/world/sqlitestore", Imports: "internal/data/value internal/data/effect internal/data/memstore internal/data/intmath runtime/world/clock"},
+	{Package: "runtime/world/sqlitestore", Imports: "internal/process/disk internal/data/value internal/data/effect internal/data/memstore internal/data/intmath runtime/world/clock"},
 	{Package: "runtime/budget/spent", Imports: "internal/record/journal internal/record/journal/localowner internal/text/jsonwrite runtime/budget runtime/world/sqlitestore"},
 	{Package: "runtime/merge", Imports: "internal/data/effect internal/process/git internal/process/lockfile internal/text/suggest runtime/workspace runtime/world/sqlitestore"},
 	{Package: "runtime/tool", Imports: "internal/data/effect internal/process/stderrlog internal/text/ndjson internal/process/confine internal/process/procgroup internal/process/sandbox internal/data/toolname internal/record/audit internal/data/decision internal/text/jcs internal/text/jsonschema internal/text/jsonwrite internal/text/suggest runtime/world/clock runtime/world/httpclient internal/text/hexsum"},
