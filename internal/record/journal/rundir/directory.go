@@ -258,7 +258,7 @@ func (d *Directory) foreignFile() error {
 	}
 	ours := []string{journal.ProgramFile, journal.OutFile, LedgerFile, blobs, answers, lockName, stopName, "tmp", "hosts", "keeper.json", journal.SegmentName(1)}
 	for _, name := range names {
-		if !slices.Contains(ours, name) && !strings.HasPrefix(name, ".new-") {
+		if !slices.Contains(ours, name) && !strings.HasPrefix(name, disk.TemporaryPrefix) {
 			return &NotEmptyError{name}
 		}
 	}
