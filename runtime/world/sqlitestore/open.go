@@ -137,6 +137,22 @@ func (l location) hasLog() bool {
 	return false
 }
 
+// journalMagic is the beginning of a rollback journal.
+const journalMagic = "\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
+
+// hasJournal reports whether SQLite undoes the last change when it opens the database. If the power
+// failed during the creation, the journal is on disk, but the file's header may not be.
+func (l location) hasJournal() bool {
+	f, err := l.files.Open(l.name+"-journal", os.O_RDONLY, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	begin := make([]byte, len(journalMagic))
+	_, err = io.ReadFull(f, begin)
+	return err == nil && string(begin) == journalMagic
+}
+
 // stamp is the size and the time of a file's last change.
 type stamp struct{ size, time int64 }
 
@@ -312,6 +328,9 @@ func (l location) inspect(check func(id, version int64) error) (size int64, err 
 	if n, err := io.ReadFull(in, header); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return 0, err
 	} else if n < headerSize || !bytes.HasPrefix(header, []byte("SQLite format 3\x00")) {
+		if l.hasJournal() {
+			return info.Size(), nil
+		}
 		return 0, refusef("it is not a database of Concerto: another program wrote it, or it is damaged; use another file, or move it away")
 	}
 	at := func(offset int) int64 { return int64(binary.BigEndian.Uint32(header[offset:])) }
