@@ -2,6 +2,7 @@ package engine
 
 import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/process/disk"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/journal/localowner"
 	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
@@ -14,6 +15,16 @@ type Seams struct {
 	Owner      journal.Owner             // the process as the owner of runs
 	Layer      effect.Layer              // innermost layer around the performers; nil for none
 	Transports map[string]host.Transport // replaces transports to hosts, by the names of the transports
+	Disk       disk.Disk                 // the disk with ledgers, audit logs and stores; nil means the real one
+	VFS        string                    // the SQLite VFS with the files of Disk; "" means that of the system
+}
+
+// disk returns the disk with ledgers, audit logs and stores.
+func (o *Options) disk() disk.Disk {
+	if o.own.seams != nil {
+		return o.own.seams.Disk
+	}
+	return nil
 }
 
 // SetSeams sets the seams of a process.

@@ -21,9 +21,10 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
-	"github.com/concerto-lang/concerto/internal/process/disk"
 	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/record/journal/localowner"
 	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
+	"github.com/concerto-lang/concerto/internal/sim/simdisk"
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	"github.com/concerto-lang/concerto/runtime/tool"
@@ -34,17 +35,20 @@ import (
 // schedule is right, and not the journal of the run.
 
 // simProcess is a process. After a crash, no call of it has an effect.
-type simProcess struct{ dead atomic.Bool }
+type simProcess struct {
+	dead atomic.Bool
+	view *simdisk.View
+}
 
-func (p *simProcess) isDead() bool { return p.dead.Load() }
-func (p *simProcess) crash()       { p.dead.Store(true) }
+func (p *simProcess) IsDead() bool { return p.dead.Load() }
+func (p *simProcess) Crash()       { p.dead.Store(true) }
 
 // schedule is a run of a program in which one process dies.
 type schedule struct {
 	program *Program
 	work    string
 	sync    string
-	how     outcome
+	how     simdisk.Outcome
 	at      int // operation of the disk, or effect, at which a process dies; 0 for none
 	effects bool
 }
@@ -54,13 +58,13 @@ func (s *schedule) String() string {
 	if s.effects {
 		what = "effect"
 	}
-	return fmt.Sprintf("%s at %s %d", outcomeNames[s.how], what, s.at)
+	return fmt.Sprintf("%s at %s %d", s.how, what, s.at)
 }
 
 // simWorld is what is outside of the processes of a run. Its records are the judge's.
 type simWorld struct {
 	schedule *schedule
-	disk     *simDisk
+	disk     *simdisk.Disk
 	dir      string
 
 	mu       sync.Mutex
@@ -111,18 +115,18 @@ func (x *simEffects) reaches() bool {
 
 func (x *simEffects) Perform(ctx context.Context, q effect.Request) (effect.Result, error) {
 	dies := x.reaches()
-	if dies && x.world.schedule.how == crashBefore {
-		x.process.crash()
+	if dies && x.world.schedule.how == simdisk.CrashBefore {
+		x.process.Crash()
 	}
-	if x.process.isDead() {
-		return nil, errDead
+	if x.process.IsDead() {
+		return nil, simdisk.ErrDead
 	}
 	r, err := x.Performer.Perform(ctx, q)
 	if dies {
-		x.process.crash()
+		x.process.Crash()
 	}
-	if x.process.isDead() {
-		return nil, errDead
+	if x.process.IsDead() {
+		return nil, simdisk.ErrDead
 	}
 	return r, err
 }
@@ -133,8 +137,8 @@ func (x *simEffects) Start(ctx context.Context, q effect.Request, done func(effe
 		return nil, false
 	}
 	return s.Start(ctx, q, func(r effect.Result, err error) {
-		if x.process.isDead() {
-			r, err = nil, errDead
+		if x.process.IsDead() {
+			r, err = nil, simdisk.ErrDead
 		}
 		done(r, err)
 	})
@@ -143,11 +147,12 @@ func (x *simEffects) Start(ctx context.Context, q effect.Request, done func(effe
 // options returns the options of a process of the run.
 func (w *simWorld) options(p *simProcess) Options {
 	seed := int64(7)
-	o := Options{Environ: []string{"COLOUR=red", "SERVER=http://sim"}, WorkDir: w.schedule.work, Dir: w.schedule.work, own: own{seed: &seed, layer: w.layer(p)}, Models: Models{Mock: true},
+	seams := &Seams{Owner: localowner.Here(), Layer: w.layer(p), Disk: p.view.At, VFS: p.view.VFS()}
+	o := Options{Environ: []string{"COLOUR=red", "SERVER=http://sim"}, WorkDir: w.schedule.work, Dir: w.schedule.work, own: own{seed: &seed, seams: seams}, Models: Models{Mock: true},
 		Records: Records{Durable: &Durable{Dir: w.dir, Park: true, Sync: w.schedule.sync, Remark: func(string) {}}},
 		OnEmit:  func(string, json.RawMessage) {},
 		OnAwait: func(_ context.Context, channel string, _ json.RawMessage) (json.RawMessage, error) {
-			if channel == "here" && !p.isDead() {
+			if channel == "here" && !p.IsDead() {
 				return json.RawMessage(`"blue"`), nil
 			}
 			return nil, tool.ErrNoApprover
@@ -159,11 +164,8 @@ func (w *simWorld) options(p *simProcess) Options {
 // process lets a new process use the run.
 func (w *simWorld) process() (*simProcess, journal.Run) {
 	p := new(simProcess)
-	w.disk.mu.Lock()
-	w.disk.die = p.crash
-	w.disk.mu.Unlock()
-	view := &simView{disk.At(w.dir), w.disk, p}
-	run := rundir.On(func(string) disk.Files { return view }, w.dir)
+	p.view = w.disk.View(p)
+	run := rundir.On(p.view.At, w.dir)
 	sharedRuns.Store(w.dir, run)
 	return p, run
 }
@@ -180,7 +182,7 @@ func (w *simWorld) answer(q journal.Question) {
 		a = journal.Answer{Value: json.RawMessage(`"retry"`), By: "Ada", At: time.Now().UnixMilli()}
 	}
 	switch err := run.PutAnswer(q.ID, a); {
-	case p.isDead():
+	case p.IsDead():
 	case errors.As(err, new(*journal.AnsweredError)):
 	case err != nil:
 		w.fail("J17: the answer to %s cannot be stored: %v", q.ID, err)
@@ -209,14 +211,14 @@ func (w *simWorld) run(ctx context.Context) ([]string, error) {
 		switch {
 		case errors.Is(err, journal.ErrNoRun):
 			err = w.schedule.program.Run(ctx, w.options(p))
-		case err != nil && !p.isDead():
+		case err != nil && !p.IsDead():
 			return nil, fmt.Errorf("J17: a new process cannot open the run: %w", err)
 		case err == nil:
 			if _, ended := stored.Finished(); !ended {
 				err = stored.Resume(ctx, w.options(p))
 			}
 		}
-		if p.isDead() {
+		if p.IsDead() {
 			continue
 		}
 		if s, ok := errors.AsType[*Suspended](err); ok && s.Why == nil {
@@ -267,16 +269,21 @@ type simResult struct {
 func (s *schedule) play(t *testing.T, base string) (r simResult) {
 	t.Helper()
 	dir := filepath.Join(base, "job")
-	if err := errors.Join(os.RemoveAll(s.work), os.RemoveAll(dir), os.MkdirAll(s.work, 0o700), os.MkdirAll(dir, 0o700)); err != nil {
+	scratch := filepath.Join(base, "scratch")
+	if err := errors.Join(os.RemoveAll(s.work), os.MkdirAll(s.work, 0o700), os.MkdirAll(scratch, 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	transport := http.DefaultTransport
 	defer func() { http.DefaultTransport = transport }()
 	synctest.Test(t, func(t *testing.T) {
-		w := &simWorld{schedule: s, disk: newSimDisk(dir), dir: dir, requests: map[string][]string{}, answers: map[string]int{}}
+		o := simdisk.Options{Scratch: scratch}
 		if !s.effects {
-			w.disk.at, w.disk.how = s.at, s.how
+			o.Faults = []simdisk.Fault{{At: s.at, Outcome: s.how}}
 		}
+		w := &simWorld{schedule: s, disk: simdisk.New(o), dir: dir, requests: map[string][]string{}, answers: map[string]int{}}
+		defer w.disk.Close()
+		w.disk.MkdirAll(base)
+		w.disk.MkdirAll(s.work)
 		closeServer, began := w.serve(), time.Now()
 		out, err := w.run(t.Context())
 		took := time.Since(began)
@@ -291,7 +298,7 @@ func (s *schedule) play(t *testing.T, base string) (r simResult) {
 				out[i] = numberOfRequest.ReplaceAllString(out[i], ", number 1")
 			}
 		}
-		r = simResult{out, w.disk.died, w.disk.count, w.effects, took, w.problems}
+		r = simResult{out, w.disk.Died(), len(w.disk.Operations()), w.effects, took, w.problems}
 	})
 	return r
 }
@@ -421,8 +428,8 @@ func TestCrashes(t *testing.T) {
 	programs, total, wrong := simPrograms(t, work), 0, 0
 	for _, name := range slices.Sorted(maps.Keys(programs)) {
 		for _, kind := range []schedule{
-			{sync: "output", how: crashBefore}, {sync: "output", how: crashAfter}, {sync: "output", how: crashBefore, effects: true}, {sync: "output", how: crashAfter, effects: true},
-			{sync: "every", how: powerNone}, {sync: "every", how: powerAll}, {sync: "every", how: powerPrefix}, {sync: "every", how: powerTorn},
+			{sync: "output", how: simdisk.CrashBefore}, {sync: "output", how: simdisk.CrashAfter}, {sync: "output", how: simdisk.CrashBefore, effects: true}, {sync: "output", how: simdisk.CrashAfter, effects: true},
+			{sync: "every", how: simdisk.PowerNone}, {sync: "every", how: simdisk.PowerAll}, {sync: "every", how: simdisk.PowerPart}, {sync: "every", how: simdisk.PowerTorn},
 		} {
 			kind.program, kind.work = programs[name], work
 			straight := kind.play(t, base)
