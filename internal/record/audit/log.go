@@ -39,6 +39,8 @@ type Options struct {
 	Now      func() time.Time // returns the current time; nil means time.Now
 	Wrap     func(File) File  // replaces the file; used by tests
 	Disk     disk.Disk        // the disk with the file; nil means the real one
+	// Owned means that no person has named the file: it cannot belong to another program.
+	Owned bool
 	// Store, if not nil, opens the log in another store than a file. Only one process may write it.
 	// Each call returns a reader at the beginning of the log.
 	Store func() (File, error)
@@ -68,6 +70,8 @@ type Log struct {
 	o       Options
 	head    Head
 	size    int64
+	changes int64       // number of changes of the file
+	synced  int64       // number of changes that are on the disk
 	torn    int64       // bytes of the incomplete last line that Open removed
 	timer   *time.Timer // running if a record is not synced; it starts the sync
 	syncing sync.Mutex  // held during a background sync; must be acquired before mu
@@ -162,7 +166,7 @@ func (l *Log) readExisting() error {
 	if l.o.Wrap != nil {
 		l.file = l.o.Wrap(l.file)
 	}
-	c := reader{in: bufio.NewReaderSize(l.file, 1<<16), name: l.path, head: start}
+	c := reader{in: bufio.NewReaderSize(l.file, 1<<16), name: l.path, head: start, owned: l.o.Owned}
 	if err := l.skip(&c); err != nil {
 		return err
 	}
@@ -181,6 +185,7 @@ func (l *Log) readExisting() error {
 	}
 	l.head, l.size = c.head, c.size
 	if l.torn > 0 {
+		l.changes++
 		if err := l.file.Truncate(l.size); err != nil {
 			return fmt.Errorf("cut the torn line of %s %s: %w", l.o.What, l.path, err)
 		}
@@ -266,6 +271,7 @@ func (l *Log) Append(r Record) (Line, error) {
 }
 
 func (l *Log) write(text []byte) error {
+	l.changes++
 	n, err := l.file.Write(text)
 	if err == nil && n < len(text) {
 		err = io.ErrShortWrite
@@ -295,9 +301,14 @@ func Sync(l *Log) error {
 }
 
 func (l *Log) sync() error {
+	if l.synced == l.changes {
+		return l.broken
+	}
 	if err := l.file.Sync(); err != nil {
 		l.markUnsynced(err)
+		return l.broken
 	}
+	l.synced = l.changes
 	return l.broken
 }
 
@@ -307,15 +318,19 @@ func (l *Log) syncSoon() {
 	defer l.syncing.Unlock()
 	l.mu.Lock()
 	l.timer = nil
-	broken := l.broken
+	broken, upTo := l.broken, l.changes
+	isSynced := l.synced == upTo
 	l.mu.Unlock()
-	if broken != nil {
+	if broken != nil || isSynced {
 		return
 	}
-	if err := l.file.Sync(); err != nil {
-		l.mu.Lock()
-		defer l.mu.Unlock()
+	err := l.file.Sync()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil {
 		l.markUnsynced(err)
+	} else {
+		l.synced = max(l.synced, upTo)
 	}
 }
 
@@ -370,6 +385,7 @@ func (l *Log) Cut(after Position) error {
 	if l.broken != nil {
 		return l.broken
 	}
+	l.changes++
 	if err := l.file.Truncate(after.size); err != nil {
 		return fmt.Errorf("cut %s %s: %w", l.o.What, l.path, err)
 	}

@@ -154,6 +154,13 @@ func (d *Disk) Died() string {
 	return d.died
 }
 
+// StopFaults lets all later operations succeed.
+func (d *Disk) StopFaults() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.options.Faults, d.options.Failure = nil, Failure{}
+}
+
 // Paths returns the sorted paths of all files, as processes see them.
 func (d *Disk) Paths() (all []string) {
 	d.mu.Lock()
@@ -314,7 +321,7 @@ func (d *Disk) remainsOf(n *inode, o Outcome) *inode {
 			left.data = s.applyTo(left.data)
 		}
 	default:
-		left.data = d.prefixOf(n)
+		left.data = d.prefixOf(n, o)
 		if short := len(n.data) - len(left.data); o == PowerTorn && short > 0 {
 			left.data = append(left.data, make([]byte, short)...)
 		}
@@ -323,8 +330,9 @@ func (d *Disk) remainsOf(n *inode, o Outcome) *inode {
 	return left
 }
 
-// prefixOf applies some of the first steps of a file, and a part of the next one.
-func (d *Disk) prefixOf(n *inode) []byte {
+// prefixOf applies some of the first steps of a file, and a part of the next one: whole sectors if
+// blocks are torn.
+func (d *Disk) prefixOf(n *inode, o Outcome) []byte {
 	text := slices.Clone(n.synced)
 	if len(n.pending) == 0 {
 		return text
@@ -335,7 +343,11 @@ func (d *Disk) prefixOf(n *inode) []byte {
 	}
 	if count < len(n.pending) && n.pending[count].data != nil {
 		s := n.pending[count]
-		s.data = s.data[:d.random.IntN(len(s.data)+1)]
+		end := s.at + int64(d.random.IntN(len(s.data)+1))
+		if o == PowerTorn {
+			end = max(end/sector*sector, s.at)
+		}
+		s.data = s.data[:end-s.at]
 		text = s.applyTo(text)
 	}
 	return text
