@@ -304,6 +304,11 @@ func (r *Run) Finish(code int, continued bool) error {
 		return err
 	}
 	r.out.lastNote(r, false)
+	// A run that has ended is not resumed, so nothing would restore the last records of a ledger.
+	if err := r.syncLedgers(); err != nil {
+		r.Suspend(err)
+		return err
+	}
 	x := ""
 	if continued {
 		x = journal.HasContinued
