@@ -11,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -455,6 +456,19 @@ func (d *Directory) Answers() (map[string]*journal.Answer, error) {
 
 // DropAnswer removes a stored answer.
 func (d *Directory) DropAnswer(id string) error { return d.files.Remove(journal.AnswerName(id)) }
+
+// removeTemporaries removes the temporary files of processes that were killed. It is called when
+// the run ends, because then no other process has a reason to write into the directory.
+func (d *Directory) removeTemporaries() {
+	for _, dir := range []string{".", blobs, answers} {
+		names, _ := d.files.List(dir) // only tidies up: an error is not one of the run
+		for _, name := range names {
+			if strings.HasPrefix(name, disk.TemporaryPrefix) {
+				_ = d.files.Remove(path.Join(dir, name)) // see above
+			}
+		}
+	}
+}
 
 // RequestStop requests the process that runs the run to stop it.
 func (d *Directory) RequestStop() error {

@@ -115,6 +115,9 @@ func (w *writer) openOut() error {
 
 // Append adds a record and returns its number. The next Flush writes the record.
 func (w *writer) Append(r *journal.Record) uint64 {
+	if r.RecordKind == journal.KFinish {
+		w.dir.removeTemporaries()
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.broken != nil {
