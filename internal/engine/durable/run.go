@@ -304,8 +304,7 @@ func (r *Run) Finish(code int, continued bool) error {
 		return err
 	}
 	r.out.lastNote(r, false)
-	// A run that has ended is not resumed, so nothing would restore the last records of a ledger.
-	if err := r.syncLedgers(); err != nil {
+	if err := r.prepareEnd(); err != nil {
 		r.Suspend(err)
 		return err
 	}
@@ -315,6 +314,19 @@ func (r *Run) Finish(code int, continued bool) error {
 	}
 	r.c.Writer.Append(&journal.Record{RecordKind: journal.KFinish, ResultMembers: journal.ResultMembers{Outcome: x}, RequestMembers: journal.RequestMembers{Digest: r.out.digest()}, Owner: journal.Owner{N: r.out.n}, RareMembers: journal.RareMembers{Code: &code, Ledger: r.ledgerHead()}})
 	return r.writeAppended(journal.Synced)
+}
+
+// prepareEnd syncs what only a resumed run would restore. The error is an *Unwritable.
+func (r *Run) prepareEnd() error {
+	if err := r.syncLedgers(); err != nil {
+		return err
+	}
+	if w, ok := r.c.Writer.(journal.EndPreparer); ok {
+		if err := w.PrepareEnd(); err != nil {
+			return &Unwritable{err}
+		}
+	}
+	return nil
 }
 
 // Clean replaces the secrets of the run in JSON by marks.
