@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -55,9 +56,14 @@ type schedule struct {
 	how     simdisk.Outcome
 	at      int // operation of the disk, or effect, at which a process dies; 0 for none
 	effects bool
+	failure syscall.Errno // the error of `fails` operations from operation `at`; 0 for none
+	fails   int
 }
 
 func (s *schedule) String() string {
+	if s.failure != 0 {
+		return fmt.Sprintf("%v at %d operations from %d", s.failure, s.fails, s.at)
+	}
 	what := "operation"
 	if s.effects {
 		what = "effect"
@@ -96,6 +102,23 @@ func (w *simWorld) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	} else {
 		fmt.Fprintf(rw, "%s, number %d", name, len(w.requests[name]))
 	}
+}
+
+// tool returns a tool whose results differ.
+func (w *simWorld) tool() tool.Definition {
+	d := tool.New("order", "Orders an item", func(context.Context, struct {
+		SKU string `json:"sku"`
+	}) (string, error) {
+		return "", nil
+	})
+	d.Handler = func(_ context.Context, input json.RawMessage, c *tool.Context) (tool.Result, error) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		name := "POST tool " + string(input)
+		w.requests[name] = append(w.requests[name], c.CallID)
+		return tool.Success(fmt.Sprintf("ordered, number %d", len(w.requests[name])))
+	}
+	return d
 }
 
 // layer crashes a process at an effect.
@@ -161,6 +184,10 @@ func (w *simWorld) options(p *simProcess) Options {
 			}
 			return nil, tool.ErrNoApprover
 		}}
+	o.Tools = new(tool.Registry)
+	if err := o.Tools.Register(w.tool()); err != nil {
+		w.fail("the tool cannot be registered: %v", err)
+	}
 	o.Session.SessionID = "r_same"
 	return o
 }
@@ -188,6 +215,7 @@ func (w *simWorld) answer(q journal.Question) {
 	switch err := run.PutAnswer(q.ID, a); {
 	case p.IsDead():
 	case errors.As(err, new(*journal.AnsweredError)):
+	case w.isFailure(err): // the person answers again
 	case err != nil:
 		w.fail("J17: the answer to %s cannot be stored: %v", q.ID, err)
 	default:
@@ -215,14 +243,14 @@ func (w *simWorld) run(ctx context.Context) ([]string, error) {
 		switch {
 		case errors.Is(err, journal.ErrNoRun):
 			err = w.schedule.program.Run(ctx, w.options(p))
-		case err != nil && !p.IsDead():
+		case err != nil && !p.IsDead() && !w.isFailure(err):
 			return nil, fmt.Errorf("J17: a new process cannot open the run: %w", err)
 		case err == nil:
 			if _, ended := stored.Finished(); !ended {
 				err = stored.Resume(ctx, w.options(p))
 			}
 		}
-		if p.IsDead() {
+		if p.IsDead() || w.isFailure(err) {
 			continue
 		}
 		if s, ok := errors.AsType[*Suspended](err); ok && s.Why == nil {
@@ -236,6 +264,12 @@ func (w *simWorld) run(ctx context.Context) ([]string, error) {
 			}
 			continue
 		}
+		if h, herr := run.Read(); herr != nil || h.Last().RecordKind != journal.KFinish {
+			if w.schedule.failure != 0 {
+				continue // the end could not be stored: the run is resumed
+			}
+			return nil, errors.Join(err, herr, errors.New("the end of the run is not stored"))
+		}
 		out, _, outErr := run.Out()
 		if left, answersErr := run.Answers(); len(left) > 0 || answersErr != nil {
 			w.fail("J12: the ended run has the answers %v, error %v", slices.Sorted(maps.Keys(left)), answersErr)
@@ -243,6 +277,11 @@ func (w *simWorld) run(ctx context.Context) ([]string, error) {
 		return out, errors.Join(err, outErr)
 	}
 	return nil, fmt.Errorf("J16: the run has not ended after %d processes", maxStarts)
+}
+
+// isFailure reports whether an error is that of the schedule's disk.
+func (w *simWorld) isFailure(err error) bool {
+	return w.schedule.failure != 0 && errors.Is(err, w.schedule.failure)
 }
 
 // awaitTimer sleeps until the first timer of a parked run expires.
@@ -268,7 +307,7 @@ type simResult struct {
 	took       time.Duration // virtual time until the end of the run
 	decisions  []string      // of the ledger, sorted
 	stores     string        // content of the stores
-	retries    int           // decisions that an effect of unknown outcome is performed again
+	refused    bool          // the program received an error of the disk, and its result may differ
 	problems   []string
 }
 
@@ -283,8 +322,10 @@ func (s *schedule) play(t *testing.T, base string) (r simResult) {
 	transport := http.DefaultTransport
 	defer func() { http.DefaultTransport = transport }()
 	synctest.Test(t, func(t *testing.T) {
-		o := simdisk.Options{Scratch: scratch}
-		if !s.effects {
+		o := simdisk.Options{Scratch: scratch, Seed: uint64(s.at)}
+		if s.failure != 0 {
+			o.Failure = simdisk.Failure{From: s.at, For: s.fails, Err: s.failure}
+		} else if !s.effects {
 			o.Faults = []simdisk.Fault{{At: s.at, Outcome: s.how}}
 		}
 		w := &simWorld{schedule: s, disk: simdisk.New(o), dir: dir, requests: map[string][]string{}, answers: map[string]int{}}
@@ -295,7 +336,8 @@ func (s *schedule) play(t *testing.T, base string) (r simResult) {
 		out, err := w.run(t.Context())
 		took := time.Since(began)
 		closeServer()
-		if err != nil {
+		refused := err != nil && isRefused.MatchString(err.Error())
+		if err != nil && (!refused || s.failure == 0) {
 			w.fail("the run ended with the error %v", err)
 		}
 		w.judgeRequests()
@@ -308,10 +350,14 @@ func (s *schedule) play(t *testing.T, base string) (r simResult) {
 				out[i] = numberOfRequest.ReplaceAllString(out[i], ", number 1")
 			}
 		}
-		r = simResult{out, w.disk.Died(), operations, w.effects, took, decisions, stores, w.retries, w.problems}
+		r = simResult{out, w.disk.Died(), operations, w.effects, took, decisions, stores, refused, w.problems}
 	})
 	return r
 }
+
+// isRefused matches the errors of effects whose disk has failed. Nothing was changed, and the
+// program may try again.
+var isRefused = regexp.MustCompile(`^cannot use .*counts\.db: |^order was not called: `)
 
 // serve replaces the network by a server in the bubble.
 func (w *simWorld) serve() (end func()) {
@@ -377,6 +423,9 @@ func (w *simWorld) judgeDisk(t *testing.T) (decisions []string, stores string) {
 			w.fail("J12: the run has ended and has left %s", path)
 		}
 	}
+	if err := w.judgeAudit(p); err != nil {
+		w.fail("J9: %v", err)
+	}
 	decisions, err := w.readLedger(p, run)
 	if err != nil {
 		w.fail("J9: %v", err)
@@ -425,6 +474,39 @@ func (w *simWorld) readLedger(p *simProcess, run journal.Run) (decisions []strin
 // millis matches the time that a decision has taken.
 var millis = regexp.MustCompile(`"ms":\d+,?`)
 
+// judgeAudit verifies the audit log. Unless the power failed, the log contains each call of a tool.
+func (w *simWorld) judgeAudit(p *simProcess) error {
+	if w.schedule.program.ir.Audit == "" {
+		return nil
+	}
+	// The next run removes the line that a power cut has torn.
+	log, err := audit.Open(filepath.Join(w.schedule.work, auditFile), audit.Options{Bare: true, Disk: p.view.At})
+	if err != nil {
+		return err
+	}
+	if err := log.Close(); err != nil {
+		return err
+	}
+	text, err := p.view.At(w.schedule.work).Read(auditFile)
+	if err != nil {
+		return err
+	}
+	s, err := audit.Verify(bytes.NewReader(text), "audit log", "")
+	if err != nil {
+		return err
+	}
+	calls := int64(0)
+	for name, keys := range w.requests {
+		if strings.HasPrefix(name, "POST tool") {
+			calls += int64(len(keys))
+		}
+	}
+	if s.Calls < calls && w.schedule.how < simdisk.PowerNone {
+		return fmt.Errorf("the audit log contains %d of %d calls", s.Calls, calls)
+	}
+	return nil
+}
+
 // readStores returns the entries of the hashmap that programs use.
 func (w *simWorld) readStores(t *testing.T, p *simProcess) (string, error) {
 	if !slices.Contains(w.disk.Paths(), filepath.Join(w.schedule.work, "counts.db")) {
@@ -443,6 +525,9 @@ func (w *simWorld) readStores(t *testing.T, p *simProcess) (string, error) {
 // judge compares a schedule with the one without a crash.
 func (got *simResult) judge(straight *simResult) []string {
 	problems := got.problems
+	if got.refused {
+		return problems
+	}
 	if !slices.Equal(got.out, straight.out) {
 		problems = append(problems, fmt.Sprintf("J8, J11: the output is\n  %s\nwant\n  %s", strings.Join(got.out, "\n  "), strings.Join(straight.out, "\n  ")))
 	}
@@ -462,55 +547,6 @@ func (got *simResult) judge(straight *simResult) []string {
 // of the earlier attempt, which is 30 s for HTTP, because the earlier process may still exist.
 const restart = 40 * time.Second
 
-// simPrograms returns the programs that are crashed.
-func simPrograms(t *testing.T, work string) map[string]*Program {
-	t.Helper()
-	all := map[string]string{
-		"requests": `use std::http;
-fn main() {
-    let url = std::env::get("SERVER")?;
-    emit("get", http::get(url + "/g")?.body);
-    emit("put", http::put(url + "/u", "text")?.status);
-    emit("post", http::post(url + "/o", { n: 1 })?.body);
-}`,
-		"last answer": `fn main() {
-    emit("begun", 1);
-    let _ = await emit<String>("ask", 2)?;
-}`,
-		"timers": `use std::time;
-async fn after(n: Int) -> Int { time::sleep(n); emit("after", n); n }
-fn main() {
-    let (a, b) = await (after(1800 * 1000), after(3600 * 1000));
-    emit("sum", a + b);
-}`,
-		"tasks": `use std::{http, time};
-hashmap counts: HashMap<String, Int> = HashMap::new().with_persistence("counts.db");
-async fn one(n: Int) -> Int {
-    time::sleep(n % 3);
-    counts.increment("n");
-    http::put(std::env::get("SERVER")? + "/r${n}", "x")?.status
-}
-async fn ask(n: Int) -> String { await emit<String>("ask", n).unwrap_or("none") }
-fn main() {
-    let (a, b, c) = await (one(1), one(2), one(3));
-    emit("sum", a + b + c);
-    let (x, y) = (ask(1), ask(2));
-    emit("both", x.await + y.await);
-    emit("n", counts.get("n"));
-}`,
-	}
-	manifests := map[string]string{}
-	for _, name := range []string{"files", "agent", "questions", "questions, replayed"} {
-		all[name], manifests[name] = durablePrograms[name].program, durablePrograms[name].manifest
-	}
-	programs := map[string]*Program{}
-	for name, text := range all {
-		text = strings.ReplaceAll(text, "counts.db", filepath.Join(work, "counts.db"))
-		programs[name] = compile(t, map[string]string{"main.conc": text, "Concerto.toml": manifests[name]})
-	}
-	return programs
-}
-
 // TestCrashes crashes programs at each operation of the journal's disk and at each effect, in each
 // way. No crash may be visible outside.
 func TestCrashes(t *testing.T) {
@@ -520,6 +556,7 @@ func TestCrashes(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(programs)) {
 		for _, kind := range []schedule{
 			{sync: "output", how: simdisk.CrashBefore}, {sync: "output", how: simdisk.CrashAfter}, {sync: "output", how: simdisk.CrashBefore, effects: true}, {sync: "output", how: simdisk.CrashAfter, effects: true},
+			{sync: "output", failure: syscall.ENOSPC, fails: 9}, {sync: "output", failure: syscall.EIO, fails: 1},
 			{sync: "every", how: simdisk.PowerNone}, {sync: "every", how: simdisk.PowerAll}, {sync: "every", how: simdisk.PowerPart}, {sync: "every", how: simdisk.PowerTorn},
 		} {
 			kind.program, kind.work = programs[name], work
