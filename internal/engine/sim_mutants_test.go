@@ -23,7 +23,7 @@ var simMutants = []struct{ name, file, old, new string }{
 	{"nothing is synced before the end", "internal/engine/durable/run.go", "w, ok := r.c.Writer.(journal.EndPreparer); ok", "w, ok := r.c.Writer.(journal.EndPreparer); ok && false"},
 	{"the ledger is not synced before the end", "internal/engine/durable/run.go", "if err := r.syncLedgers(); err != nil {", "if err := error(nil); err != nil {"},
 	{"the name of a new run's directory is not synced", "internal/process/disk/disk.go", "if err == nil && sync {", "if err == nil && false {"},
-	{"a change of a store is made again", "runtime/world/sqlitestore/done.go", "if err != nil || done {", "if err != nil {"},
+	{"a change of a store is made again", "runtime/world/sqlitestore/done.go", "if err != nil || done {", "if err != nil || done && false {"},
 	{"changes of stores are not synced", "runtime/world/sqlitestore/open.go", "synchronous = FULL", "synchronous = OFF"},
 	{"the ledger is not compared during the replay", "internal/record/ledger/ledger.go", "if r.existing.has(e, n) {", "if false {"},
 	{"decisions that are made again are not removed", "internal/record/ledger/ledger.go", "if len(left) == 0 {", "if true {"},

@@ -180,7 +180,10 @@ func (w *simWorld) options(p *simProcess) Options {
 		OnEmit:  func(string, json.RawMessage) {},
 		OnAwait: func(_ context.Context, channel string, _ json.RawMessage) (json.RawMessage, error) {
 			if channel == "here" && !p.IsDead() {
-				return json.RawMessage(`"blue"`), nil
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				w.answers[channel]++
+				return jsonwrite.MustEncode(fmt.Sprint("blue ", w.answers[channel])), nil
 			}
 			return nil, tool.ErrNoApprover
 		}}
@@ -298,6 +301,10 @@ func awaitTimer(run journal.Run) error {
 // numberOfRequest matches the number of a request that the server has answered.
 var numberOfRequest = regexp.MustCompile(`, number \d+`)
 
+// numberOfAnswer matches the number of an answer of the run's own process, which asks again after a
+// crash.
+var numberOfAnswer = regexp.MustCompile(`blue \d+`)
+
 // simResult is what a schedule shows to the outside.
 type simResult struct {
 	out        []string
@@ -349,6 +356,7 @@ func (s *schedule) play(t *testing.T, base string) (r simResult) {
 			if w.retries > 0 {
 				out[i] = numberOfRequest.ReplaceAllString(out[i], ", number 1")
 			}
+			out[i] = numberOfAnswer.ReplaceAllString(out[i], "blue 1")
 		}
 		r = simResult{out, w.disk.Died(), operations, w.effects, took, decisions, stores, refused, w.problems}
 	})
@@ -462,7 +470,7 @@ func (w *simWorld) readLedger(p *simProcess, run journal.Run) (decisions []strin
 			unknown++
 			continue
 		}
-		decisions = append(decisions, fmt.Sprintf("%s by %v: %s %s", line.Kind, line.Actor, line.Subject, millis.ReplaceAll(line.Data, nil)))
+		decisions = append(decisions, fmt.Sprintf("%s by %v: %s %s", line.Kind, line.Actor, line.Subject, numberOfAnswer.ReplaceAll(millis.ReplaceAll(line.Data, nil), []byte("blue 1"))))
 	}
 	if unknown != w.retries {
 		return nil, fmt.Errorf("the ledger contains %d decisions to retry, want %d", unknown, w.retries)

@@ -304,22 +304,13 @@ const sector = 512
 func (d *Disk) remainsOf(n *inode, o Outcome) *inode {
 	left := d.newInode()
 	left.dir, left.anywhere, left.changed = n.dir, n.anywhere, n.changed
-	switch {
-	case o == PowerNone:
+	switch part := d.random.IntN(3); {
+	case o == PowerNone || o > PowerAll && part == 0:
 		left.data = slices.Clone(n.synced)
-	case o == PowerAll:
+	case o == PowerAll || part == 1:
 		left.data = slices.Clone(n.data)
 	case n.anywhere:
-		left.data = slices.Clone(n.synced)
-		for _, s := range n.pending {
-			if d.random.IntN(2) == 0 {
-				continue
-			}
-			if o == PowerTorn && s.data != nil && d.random.IntN(2) == 0 {
-				s.data = s.data[:d.random.IntN(len(s.data)/sector+1)*sector]
-			}
-			left.data = s.applyTo(left.data)
-		}
+		left.data = d.someOf(n, o)
 	default:
 		left.data = d.prefixOf(n, o)
 		if short := len(n.data) - len(left.data); o == PowerTorn && short > 0 {
@@ -328,6 +319,21 @@ func (d *Disk) remainsOf(n *inode, o Outcome) *inode {
 	}
 	left.synced = slices.Clone(left.data)
 	return left
+}
+
+// someOf applies some of the steps of a file.
+func (d *Disk) someOf(n *inode, o Outcome) []byte {
+	text := slices.Clone(n.synced)
+	for _, s := range n.pending {
+		if d.random.IntN(2) == 0 {
+			continue
+		}
+		if o == PowerTorn && s.data != nil && d.random.IntN(2) == 0 {
+			s.data = s.data[:d.random.IntN(len(s.data)/sector+1)*sector]
+		}
+		text = s.applyTo(text)
+	}
+	return text
 }
 
 // prefixOf applies some of the first steps of a file, and a part of the next one: whole sectors if
