@@ -101,3 +101,34 @@ func TestCrashes(t *testing.T) {
 	}
 	t.Logf("%d operations, %d schedules", len(names), total)
 }
+
+// TestTwoProcesses lets two processes use a store in turn, of which one is killed at each of its
+// operations. The other one must see each addition once.
+func TestTwoProcesses(t *testing.T) {
+	for crash := 1; ; crash++ {
+		d := simdisk.New(simdisk.Options{Scratch: t.TempDir(), Faults: []simdisk.Fault{{At: 60 + crash}}})
+		d.MkdirAll("/work")
+		first, second := &machine{disk: d}, &machine{disk: d}
+		first.start()
+		second.start()
+		for i := 1; i <= 8; i++ {
+			m := []*machine{first, second}[i%2]
+			r, err := m.perform(t, fmt.Sprint("r_1-", i), &effect.StoreAdd{Store: at("hashmap"), Key: []byte(`"n"`), By: []byte("1")})
+			if err != nil {
+				t.Fatalf("crash at operation %d (%s), addition %d: %v", 60+crash, d.Died(), i, err)
+			}
+			if n := string(r.(*effect.StoreEntries).Entries[1].Value); n != fmt.Sprint(i) {
+				t.Errorf("crash at operation %d (%s): addition %d returns %s", 60+crash, d.Died(), i, n)
+			}
+		}
+		_ = first.stores.Close()  // the schedule has ended
+		_ = second.stores.Close() // the same
+		d.Close()
+		if d.Died() == "" {
+			if crash < 20 {
+				t.Errorf("only %d operations were interrupted", crash-1)
+			}
+			return
+		}
+	}
+}
