@@ -231,9 +231,6 @@ func (v *View) operate(name string, n need, do func()) error {
 	}
 	v.process.Crash()
 	if o := d.options.Faults[fault].Outcome; o >= PowerNone {
-		for _, other := range d.views {
-			other.process.Crash()
-		}
 		d.cut(o)
 	}
 	return ErrDead
@@ -245,8 +242,18 @@ func (d *Disk) rename(c change) {
 	d.changes = append(d.changes, c)
 }
 
-// cut replaces names and files by those that remain after a power cut.
+// Cut cuts the power now.
+func (d *Disk) Cut(o Outcome) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.cut(o)
+}
+
+// cut kills all processes, and replaces names and files by those that remain after a power cut.
 func (d *Disk) cut(o Outcome) {
+	for _, v := range d.views {
+		v.process.Crash()
+	}
 	for _, c := range d.changes {
 		if o == PowerAll || o > PowerAll && d.random.IntN(2) == 0 {
 			c.applyTo(d.durable)

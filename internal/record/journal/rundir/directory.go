@@ -300,28 +300,34 @@ func (d *Directory) open(h *journal.History, o journal.Options) (w *writer, _ *j
 			return nil, nil, err
 		}
 	}
-	if err := d.dropConsumed(h); err != nil {
+	dropped, err := d.dropConsumed(h)
+	if err != nil {
 		return nil, nil, newUnusable(err, true)
 	}
-	w, err = d.writer(h, o)
-	return w, h, newUnusable(err, true)
+	if w, err = d.writer(h, o); err != nil {
+		return nil, nil, newUnusable(err, true)
+	}
+	w.consumed.unsynced.Store(dropped)
+	return w, h, nil
 }
 
-// dropConsumed removes the answers that the journal contains already. The process that wrote the
-// records was killed before it removed them.
-func (d *Directory) dropConsumed(h *journal.History) error {
+// dropConsumed removes the answers that the journal contains already, and reports whether there
+// were any. The process that wrote the records was killed before it removed them, or the power
+// failed before the removal was synced.
+func (d *Directory) dropConsumed(h *journal.History) (dropped bool, err error) {
 	all, err := d.Answers()
 	if err != nil {
-		return err
+		return false, err
 	}
 	for id, a := range all {
 		if journal.IsConsumed(h, id, a) {
 			if err := d.DropAnswer(id); err != nil {
-				return err
+				return dropped, err
 			}
+			dropped = true
 		}
 	}
-	return nil
+	return dropped, nil
 }
 
 // isUnchanged reports whether no record was appended since the journal was read.
