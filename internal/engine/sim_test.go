@@ -56,6 +56,7 @@ type schedule struct {
 	how     simdisk.Outcome
 	at      int // operation of the disk, or effect, at which a process dies; 0 for none
 	effects bool
+	next    int           // number of operations after which the next process dies, too; 0 for none
 	failure syscall.Errno // the error of `fails` operations from operation `at`; 0 for none
 	fails   int
 }
@@ -67,6 +68,9 @@ func (s *schedule) String() string {
 	what := "operation"
 	if s.effects {
 		what = "effect"
+	}
+	if s.next > 0 {
+		return fmt.Sprintf("%s at %s %d, and again after %d", s.how, what, s.at, s.next)
 	}
 	return fmt.Sprintf("%s at %s %d", s.how, what, s.at)
 }
@@ -334,6 +338,9 @@ func (s *schedule) play(t *testing.T, base string) (r simResult) {
 			o.Failure = simdisk.Failure{From: s.at, For: s.fails, Err: s.failure}
 		} else if !s.effects {
 			o.Faults = []simdisk.Fault{{At: s.at, Outcome: s.how}}
+			if s.next > 0 {
+				o.Faults = append(o.Faults, simdisk.Fault{At: s.at + s.next, Outcome: s.how})
+			}
 		}
 		w := &simWorld{schedule: s, disk: simdisk.New(o), dir: dir, requests: map[string][]string{}, answers: map[string]int{}}
 		defer w.disk.Close()
@@ -555,18 +562,59 @@ func (got *simResult) judge(straight *simResult) []string {
 // of the earlier attempt, which is 30 s for HTTP, because the earlier process may still exist.
 const restart = 40 * time.Second
 
-// TestCrashes crashes programs at each operation of the journal's disk and at each effect, in each
-// way. No crash may be visible outside.
+// simKinds are the kinds of schedules. Each is played for all values of `at`.
+var simKinds = []schedule{
+	{sync: "output", how: simdisk.CrashBefore},
+	{sync: "output", how: simdisk.CrashAfter},
+	{sync: "output", how: simdisk.CrashBefore, effects: true},
+	{sync: "output", how: simdisk.CrashAfter, effects: true},
+	{sync: "output", failure: syscall.ENOSPC, fails: 9},
+	{sync: "output", failure: syscall.EIO, fails: 1},
+	{sync: "every", how: simdisk.PowerNone},
+	{sync: "every", how: simdisk.PowerAll},
+	{sync: "every", how: simdisk.PowerPart},
+	{sync: "every", how: simdisk.PowerTorn},
+}
+
+// simPairs are the kinds of schedules in which the process that follows a dead one dies, too.
+var simPairs = []schedule{
+	{sync: "output", how: simdisk.CrashAfter},
+	{sync: "every", how: simdisk.PowerPart},
+	{sync: "every", how: simdisk.PowerTorn},
+}
+
+// TestCrashes crashes programs at each operation of the disk and at each effect, in each way, and
+// lets each operation of the disk fail. No crash may be visible outside.
 func TestCrashes(t *testing.T) {
+	playAll(t, simKinds, func(int) []int { return []int{0} })
+}
+
+// TestPairsOfCrashes crashes a process, and soon also the next one. It plays a part of the pairs,
+// or with CONCERTO_SIM_PAIRS all up to 30 operations apart.
+func TestPairsOfCrashes(t *testing.T) {
+	playAll(t, simPairs, func(at int) (next []int) {
+		if os.Getenv("CONCERTO_SIM_PAIRS") == "" {
+			if at%3 > 0 {
+				return nil
+			}
+			return []int{at/3%20 + 1}
+		}
+		for n := range 30 {
+			next = append(next, n+1)
+		}
+		return next
+	})
+}
+
+// playAll plays schedules of some kinds for all programs. next returns the values of schedule.next
+// for one of schedule.at.
+func playAll(t *testing.T, kinds []schedule, next func(at int) []int) {
+	t.Helper()
 	base := t.TempDir()
 	work := filepath.Join(base, "work")
 	programs, total, wrong := simPrograms(t, work), 0, 0
 	for _, name := range slices.Sorted(maps.Keys(programs)) {
-		for _, kind := range []schedule{
-			{sync: "output", how: simdisk.CrashBefore}, {sync: "output", how: simdisk.CrashAfter}, {sync: "output", how: simdisk.CrashBefore, effects: true}, {sync: "output", how: simdisk.CrashAfter, effects: true},
-			{sync: "output", failure: syscall.ENOSPC, fails: 9}, {sync: "output", failure: syscall.EIO, fails: 1},
-			{sync: "every", how: simdisk.PowerNone}, {sync: "every", how: simdisk.PowerAll}, {sync: "every", how: simdisk.PowerPart}, {sync: "every", how: simdisk.PowerTorn},
-		} {
+		for _, kind := range kinds {
 			kind.program, kind.work = programs[name], work
 			straight := kind.play(t, base)
 			if len(straight.problems) > 0 || len(straight.out) < 2 {
@@ -577,15 +625,17 @@ func TestCrashes(t *testing.T) {
 				most = straight.effects
 			}
 			for kind.at = 1; kind.at <= most; kind.at++ {
-				if total++; !randtest.Sampled(total) {
-					continue
-				}
-				got := kind.play(t, base)
-				if problems := got.judge(&straight); len(problems) > 0 {
-					if wrong++; wrong > 10 && os.Getenv("H1") == "" {
-						t.FailNow()
+				for _, kind.next = range next(kind.at) {
+					if total++; !randtest.Sampled(total) {
+						continue
 					}
-					t.Errorf("%s, %s (%s): %s", name, &kind, got.died, strings.Join(problems, "\n"))
+					got := kind.play(t, base)
+					if problems := got.judge(&straight); len(problems) > 0 {
+						if wrong++; wrong > 10 {
+							t.FailNow()
+						}
+						t.Errorf("%s, %s (%s): %s", name, &kind, got.died, strings.Join(problems, "\n"))
+					}
 				}
 			}
 		}
