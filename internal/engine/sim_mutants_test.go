@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// simMutants are faults that TestCrashes or TestPairsOfCrashes must find. Each replaces a text that occurs once.
+// simMutants are faults that TestCrashes or TestPairsOfCrashes must find. Each replaces a text that
+// occurs once.
 var simMutants = []struct{ name, file, old, new string }{
 	{"no flush before an effect of class once", "internal/engine/durable/world.go", "case effect.ClassOnce:\n\t\treturn journal.Synced, true", "case effect.ClassOnce:\n\t\treturn journal.Written, false"},
 	{"an effect of class once begins before its record is synced", "internal/engine/durable/world.go", "case effect.ClassOnce:\n\t\treturn journal.Synced, true", "case effect.ClassOnce:\n\t\treturn journal.Written, true"},

@@ -134,8 +134,8 @@ func (c *reader) readLine() ([]byte, error) {
 	}
 }
 
-// maxZeros is the maximum size in bytes of a file of NUL bytes that counts as a log, unless the file
-// is owned. It is longer than most records.
+// maxZeros is the maximum size in bytes of a file of NUL bytes that counts as a log, unless the
+// file is owned. It is longer than most records.
 const maxZeros = 4096
 
 // mayBeTorn reports whether the text after the last newline may be an incomplete record. Open

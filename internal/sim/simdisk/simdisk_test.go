@@ -202,8 +202,8 @@ func TestPowerCut(t *testing.T) {
 	}
 }
 
-// TestNamesAfterPowerCut checks that a file is lost with an unsynced name of its directory, and that a
-// renaming happens completely or not at all.
+// TestNamesAfterPowerCut checks that a file is lost with an unsynced name of its directory, and
+// that a renaming happens completely or not at all.
 func TestNamesAfterPowerCut(t *testing.T) {
 	for seed := range uint64(20) {
 		d, v, _ := start(Options{Seed: seed, Faults: []Fault{{At: 11, Outcome: PowerPart}}})

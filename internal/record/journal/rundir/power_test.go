@@ -9,7 +9,7 @@ import (
 )
 
 // TestPowerCuts kills the process of a run before it removes a consumed answer, and cuts the power
-// when the next process has prepared the end of the run. The answer must not come back, and the
+// when the next process has prepared the end of the run. The answer must stay removed, and the
 // output must be complete. Before that, it cuts the power after the creation of the run.
 func TestPowerCuts(t *testing.T) {
 	d := simdisk.New(simdisk.Options{})
