@@ -56,6 +56,7 @@ var libraries = []struct{ path, by string }{
 	{"github.com/ncruces/go-sqlite3", "relay/hostd/spool"},
 	{"github.com/ncruces/go-sqlite3", "relay/sqliteintegrity"},
 	{"github.com/ncruces/go-sqlite3", "internal/testkit/powercut"},
+	{"github.com/ncruces/go-sqlite3", "internal/sim/simdisk"},
 	{"github.com/jackc/pgx", "relay/store/postgres"},
 	{"github.com/jackc/pgx", "internal/record/journal/postgres"},
 	{"github.com/jackc/pgx", "bench/engine"},

@@ -19,6 +19,7 @@ func (p *Program) OpenAudit(run *Options, o audit.Options) (*audit.Log, error) {
 	if file == "" || err != nil {
 		return nil, err
 	}
+	o.Disk = run.disk()
 	return audit.Open(file, o)
 }
 
@@ -54,7 +55,7 @@ func (p *Program) openSharedAudit(o *Options) (log *audit.Log, release func() er
 	if file == "" || err != nil {
 		return nil, release, err
 	}
-	log, opened, err := SharedAudit(file)
+	log, opened, err := sharedAudit(file, audit.Options{Disk: o.disk()})
 	if err != nil {
 		return nil, release, err
 	}
@@ -65,7 +66,11 @@ func (p *Program) openSharedAudit(o *Options) (log *audit.Log, release func() er
 // runs with the same file receive the same log. The caller must call release after the run; the
 // last release closes the log.
 func SharedAudit(file string) (log *audit.Log, release func() error, err error) {
-	return audits.acquire(file, func() (*audit.Log, error) { return audit.Open(file, audit.Options{}) })
+	return sharedAudit(file, audit.Options{})
+}
+
+func sharedAudit(file string, o audit.Options) (log *audit.Log, release func() error, err error) {
+	return audits.acquire(file, func() (*audit.Log, error) { return audit.Open(file, o) })
 }
 
 // SharedLedger is like SharedAudit for a ledger.

@@ -180,7 +180,7 @@ func (r *run) makeDurable() error {
 	config.Writer = d.writer
 	d.run = durable.New(config)
 	c.Layers = append([]effect.Layer{d.run.Layer}, c.Layers...)
-	if o.own.seams != nil {
+	if o.own.seams != nil && o.own.seams.Outer != nil {
 		c.Layers = append([]effect.Layer{o.own.seams.Outer}, c.Layers...)
 	}
 	r.durable = d
@@ -267,7 +267,7 @@ func (d *durableRun) addSecrets(world *runtime.Runtime, seams *Seams) error {
 	durable.SetSteerer(d.run, world.Hosts())
 	d.run.SetServers(world.Servers())
 	var outside durable.World = world
-	if seams != nil {
+	if seams != nil && seams.World != nil {
 		outside = seams.World(world)
 	}
 	err := d.run.SetSecrets(world.Secrets(), outside)

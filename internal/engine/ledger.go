@@ -33,7 +33,7 @@ func (r *run) decisions() (vm.Decisions, error) {
 		return run, nil
 	}
 	var err error
-	var options ledger.Options
+	options := ledger.Options{Disk: o.disk(), Owned: true}
 	var store func() error
 	if w, ok := d.writer.(journal.LedgerWriter); ok {
 		options.Store = func() (audit.File, error) { return openLedgerFile(w) }

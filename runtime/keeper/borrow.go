@@ -9,8 +9,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/process/nonblock"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/process/procgroup/nonblock"
 	"github.com/concerto-lang/concerto/runtime/keeper/ring"
 )
 

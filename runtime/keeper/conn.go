@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/process/nonblock"
+	"github.com/concerto-lang/concerto/internal/process/procgroup/nonblock"
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 )
 

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/process/holder"
-	"github.com/concerto-lang/concerto/internal/process/nonblock"
+	"github.com/concerto-lang/concerto/internal/process/procgroup/nonblock"
 )
 
 // helloTimeout limits the wait for the first line of a connection.

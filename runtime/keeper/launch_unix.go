@@ -2,7 +2,7 @@
 
 package keeper
 
-import "github.com/concerto-lang/concerto/internal/process/nonblock"
+import "github.com/concerto-lang/concerto/internal/process/procgroup/nonblock"
 
 // Supported reports whether this system can run a keeper.
 const Supported = true

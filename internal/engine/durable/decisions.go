@@ -89,6 +89,16 @@ func (r *Run) ledgersLive() error {
 	return nil
 }
 
+// syncLedgers syncs all ledgers. The error is an *Unwritable.
+func (r *Run) syncLedgers() error {
+	for _, l := range r.ledgers {
+		if err := l.Sync(); err != nil {
+			return &Unwritable{err}
+		}
+	}
+	return nil
+}
+
 // ledgerHead returns the hash of the last record of the ledger in the run's directory, or "" if
 // there is no ledger.
 func (r *Run) ledgerHead() string {

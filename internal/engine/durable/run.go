@@ -310,6 +310,10 @@ func (r *Run) Finish(code int, continued bool) error {
 	} else if err := r.dropAnswers(); err != nil {
 		return err
 	}
+	if err := r.prepareEnd(); err != nil {
+		r.Suspend(err)
+		return err
+	}
 	r.c.Writer.Append(&journal.Record{RecordKind: journal.KFinish, ResultMembers: journal.ResultMembers{Outcome: x}, RequestMembers: journal.RequestMembers{Digest: r.out.digest()}, Owner: journal.Owner{N: r.out.n}, RareMembers: journal.RareMembers{Code: &code, Ledger: r.ledgerHead()}})
 	return r.writeAppended(journal.Synced)
 }
@@ -319,9 +323,24 @@ func (r *Run) Finish(code int, continued bool) error {
 func (r *Run) dropAnswers() error {
 	left, err := r.c.Stored.Answers()
 	for id := range left {
-		err = errors.Join(err, r.c.Stored.DropAnswer(id))
+		if !journal.IsAboutSteering(id) { // a reply is removed by its reader
+			r.c.Writer.ConsumeAnswer(id)
+		}
 	}
 	return err
+}
+
+// prepareEnd syncs what only a resumed run would restore. The error is an *Unwritable.
+func (r *Run) prepareEnd() error {
+	if err := r.syncLedgers(); err != nil {
+		return err
+	}
+	if w, ok := r.c.Writer.(journal.EndPreparer); ok {
+		if err := w.PrepareEnd(); err != nil {
+			return &Unwritable{err}
+		}
+	}
+	return nil
 }
 
 // Clean replaces the secrets of the run in JSON by marks.

@@ -9,7 +9,7 @@ import (
 	"os/exec"
 	"syscall"
 
-	"github.com/concerto-lang/concerto/internal/process/nonblock"
+	"github.com/concerto-lang/concerto/internal/process/procgroup/nonblock"
 )
 
 type groupSignal = syscall.Signal

@@ -61,10 +61,9 @@ func Open(path string, limit int64) (*os.File, error) {
 	return f, nil
 }
 
-// OpenLog opens a regular file for reading and appending, and creates it if it does not
-// exist. It never blocks.
-func OpenLog(path string, perm fs.FileMode) (*os.File, error) {
-	return open(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, perm)
+// OpenFile opens a regular file with flags of package os. It never blocks.
+func OpenFile(path string, flags int, perm fs.FileMode) (*os.File, error) {
+	return open(path, flags, perm)
 }
 
 // Read returns the contents of a regular file. If the file is larger than limit bytes, the error is

@@ -8,9 +8,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/process/disk"
+	"github.com/concerto-lang/concerto/internal/process/lockfile"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
@@ -35,6 +38,9 @@ type Options struct {
 	Verify   int64            // verify only the records in so many bytes at the end of the file; 0 means all
 	Now      func() time.Time // returns the current time; nil means time.Now
 	Wrap     func(File) File  // replaces the file; used by tests
+	Disk     disk.Disk        // the disk with the file; nil means the real one
+	// Owned means that no person has named the file: it cannot belong to another program.
+	Owned bool
 	// Store, if not nil, opens the log in another store than a file. Only one process may write it.
 	// Each call returns a reader at the beginning of the log.
 	Store func() (File, error)
@@ -64,6 +70,8 @@ type Log struct {
 	o       Options
 	head    Head
 	size    int64
+	changes int64       // number of changes of the file
+	synced  int64       // number of changes that are on the disk
 	torn    int64       // bytes of the incomplete last line that Open removed
 	timer   *time.Timer // running if a record is not synced; it starts the sync
 	syncing sync.Mutex  // held during a background sync; must be acquired before mu
@@ -94,16 +102,17 @@ func Open(path string, o Options) (*Log, error) {
 		}
 		return l, l.begin()
 	}
-	f, err := userfile.OpenLog(path, 0o600)
+	files, name := locate(o.Disk, path)
+	f, err := files.Open(name, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, openError(path, o.What, err)
 	}
 	l.file = f
-	if err = lock(f, l.o.What); err == nil {
+	if err = lock(f, path, o.What); err == nil {
 		err = l.readExisting()
 	}
 	if err == nil && l.size == 0 {
-		if err = userfile.SyncDir(filepath.Dir(path)); err != nil {
+		if err = files.SyncDir("."); err != nil {
 			err = fmt.Errorf("open %s %s: %w", o.What, path, err)
 		}
 	}
@@ -122,7 +131,26 @@ func (l *Log) Reader() (io.ReadCloser, error) {
 	if l.o.Store != nil {
 		return l.o.Store()
 	}
-	return os.Open(l.path)
+	files, name := locate(l.o.Disk, l.path)
+	return files.Open(name, os.O_RDONLY, 0)
+}
+
+// locate returns the directory of a log, and its name there.
+func locate(d disk.Disk, path string) (disk.Files, string) {
+	return d.At(filepath.Dir(path)), filepath.Base(path)
+}
+
+// lock locks an open log until it is closed.
+func lock(f disk.File, path, what string) error {
+	err := f.Lock()
+	if held, ok := errors.AsType[*lockfile.HeldError](err); ok {
+		pid, _ := strconv.Atoi(held.PID) // 0 if it is unknown
+		return &LockedError{what, path, pid}
+	}
+	if err != nil {
+		return fmt.Errorf("lock %s %s: %w", what, path, err)
+	}
+	return nil
 }
 
 // openError returns the error for a log that could not be opened. what is the log's name in
@@ -138,7 +166,7 @@ func (l *Log) readExisting() error {
 	if l.o.Wrap != nil {
 		l.file = l.o.Wrap(l.file)
 	}
-	c := reader{in: bufio.NewReaderSize(l.file, 1<<16), name: l.path, head: start}
+	c := reader{in: bufio.NewReaderSize(l.file, 1<<16), name: l.path, head: start, owned: l.o.Owned}
 	if err := l.skip(&c); err != nil {
 		return err
 	}
@@ -157,6 +185,7 @@ func (l *Log) readExisting() error {
 	}
 	l.head, l.size = c.head, c.size
 	if l.torn > 0 {
+		l.changes++
 		if err := l.file.Truncate(l.size); err != nil {
 			return fmt.Errorf("cut the torn line of %s %s: %w", l.o.What, l.path, err)
 		}
@@ -242,6 +271,7 @@ func (l *Log) Append(r Record) (Line, error) {
 }
 
 func (l *Log) write(text []byte) error {
+	l.changes++
 	n, err := l.file.Write(text)
 	if err == nil && n < len(text) {
 		err = io.ErrShortWrite
@@ -271,9 +301,14 @@ func Sync(l *Log) error {
 }
 
 func (l *Log) sync() error {
+	if l.synced == l.changes {
+		return l.broken
+	}
 	if err := l.file.Sync(); err != nil {
 		l.markUnsynced(err)
+		return l.broken
 	}
+	l.synced = l.changes
 	return l.broken
 }
 
@@ -283,15 +318,19 @@ func (l *Log) syncSoon() {
 	defer l.syncing.Unlock()
 	l.mu.Lock()
 	l.timer = nil
-	broken := l.broken
+	broken, upTo := l.broken, l.changes
+	isSynced := l.synced == upTo
 	l.mu.Unlock()
-	if broken != nil {
+	if broken != nil || isSynced {
 		return
 	}
-	if err := l.file.Sync(); err != nil {
-		l.mu.Lock()
-		defer l.mu.Unlock()
+	err := l.file.Sync()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil {
 		l.markUnsynced(err)
+	} else {
+		l.synced = max(l.synced, upTo)
 	}
 }
 
@@ -346,6 +385,7 @@ func (l *Log) Cut(after Position) error {
 	if l.broken != nil {
 		return l.broken
 	}
+	l.changes++
 	if err := l.file.Truncate(after.size); err != nil {
 		return fmt.Errorf("cut %s %s: %w", l.o.What, l.path, err)
 	}

@@ -5,18 +5,16 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
-
-	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
 // CheckUsable returns the error that Open would return for a log, without changing the log: a
 // *LockedError, a *BrokenError, or an error of the file. If the log does not exist, CheckUsable
 // checks its directory. what is the log's name in messages.
 func CheckUsable(path, what string) error {
-	f, err := userfile.Open(path, userfile.Unlimited)
+	files, name := locate(nil, path)
+	f, err := files.Open(name, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		_, err = os.Stat(filepath.Dir(path))
+		_, err = files.Stat(".")
 		if err == nil {
 			return nil
 		}
@@ -25,7 +23,7 @@ func CheckUsable(path, what string) error {
 		return openError(path, what, err)
 	}
 	defer f.Close()
-	if err := lock(f, what); err != nil {
+	if err := lock(f, path, what); err != nil {
 		return err
 	}
 	for _, err := range Lines(bufio.NewReader(f), path) {

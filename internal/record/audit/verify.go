@@ -63,6 +63,8 @@ type reader struct {
 	head Head
 	line int
 	size int64 // size in bytes of the complete lines
+
+	owned bool // see Options.Owned
 }
 
 // tornError means that the last line of a log is incomplete.
@@ -132,12 +134,20 @@ func (c *reader) readLine() ([]byte, error) {
 	}
 }
 
+// maxZeros is the maximum size in bytes of a file of NUL bytes that counts as a log, unless the
+// file is owned. It is longer than most records.
+const maxZeros = 4096
+
 // mayBeTorn reports whether the text after the last newline may be an incomplete record. Open
 // removes such a text, so a text of another file format must not qualify. After a power failure the
-// text may consist of NUL bytes.
+// end of the text, or all of it, may consist of NUL bytes.
 func (c *reader) mayBeTorn(text []byte) bool {
-	n := min(len(text), len(recordStart))
-	return string(text[:n]) == recordStart[:n] || c.line > 1 && len(bytes.Trim(text, "\x00")) == 0
+	begin := bytes.TrimRight(text, "\x00")
+	if len(begin) == 0 && c.line == 1 {
+		return c.owned || len(text) <= maxZeros
+	}
+	n := min(len(begin), len(recordStart))
+	return string(begin[:n]) == recordStart[:n]
 }
 
 // brokenBy is a BrokenError that also wraps its cause.

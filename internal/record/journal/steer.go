@@ -51,6 +51,10 @@ func IsSteerID(id string) bool {
 	return strings.HasPrefix(id, steerPrefix) && !strings.HasSuffix(id, replySuffix)
 }
 
+// IsAboutSteering reports whether an answer is a message to a host or a reply to one, and not an
+// answer to a question.
+func IsAboutSteering(id string) bool { return strings.HasPrefix(id, steerPrefix) }
+
 // PutSteer stores a message to a running host of a run. by is its sender.
 func PutSteer(r Run, id string, s SteerRequest, by string) error {
 	text, err := json.Marshal(s)

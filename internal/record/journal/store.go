@@ -170,6 +170,14 @@ type OutTruncater interface {
 	TruncateOut(n int) error
 }
 
+// EndPreparer is a Writer whose records may reach the disk before what they rely on. A run that has
+// ended is not resumed, so nothing would restore its last lines, or remove its answers again.
+type EndPreparer interface {
+	// PrepareEnd writes and syncs everything that was added. It is called before the record of the
+	// end is appended.
+	PrepareEnd() error
+}
+
 // Options configures a Writer.
 type Options struct {
 	Sync  string       // one of the Sync constants; "" means SyncOutput

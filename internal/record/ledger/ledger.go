@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/process/disk"
 	"github.com/concerto-lang/concerto/internal/record/audit"
 )
 
@@ -25,13 +26,15 @@ type Options struct {
 	SyncEach bool                        // sync each record before the run continues
 	Verify   int64                       // see audit.Options
 	Wrap     func(audit.File) audit.File // replaces the file; used by tests
+	Disk     disk.Disk                   // the disk with the file; nil means the real one
+	Owned    bool                        // see audit.Options
 	Store    func() (audit.File, error)  // see audit.Options
 }
 
 // Open opens or creates a ledger. It removes an incomplete last line. The error is an
 // *audit.LockedError, an *audit.BrokenError, or an error of the file.
 func Open(path string, o Options) (*Ledger, error) {
-	log, err := audit.Open(path, audit.Options{What: Name, Bare: true, SyncEach: o.SyncEach, Verify: o.Verify, Wrap: o.Wrap, Store: o.Store})
+	log, err := audit.Open(path, audit.Options{What: Name, Bare: true, SyncEach: o.SyncEach, Verify: o.Verify, Wrap: o.Wrap, Disk: o.Disk, Owned: o.Owned, Store: o.Store})
 	if err != nil {
 		return nil, err
 	}

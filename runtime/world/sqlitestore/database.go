@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"sync"
 	"syscall"
@@ -138,31 +137,30 @@ func (t *Transaction) Run(sql string, row func(Row) error, args ...any) (err err
 }
 
 func (s *Schema) open(path string, wait time.Duration) (*sqlite3.Conn, error) {
-	path, err := filepath.Abs(path)
+	at, err := new(Options).locate(path)
 	if err != nil {
 		return nil, err
 	}
-	size, err := inspect(path, s.check)
+	size, err := at.inspect(s.check)
 	if err != nil {
 		return nil, err
 	}
-	if size > 0 && !hasLog(path) {
+	if size > 0 && !at.hasLog() {
 		// Reading an unused file in this mode creates no files next to it.
-		before := stampOf(path)
-		conn, err := sqlite3.OpenFlags(immutable(path), sqlite3.OPEN_READONLY|sqlite3.OPEN_URI)
+		before := at.stamp()
+		conn, err := sqlite3.OpenFlags(at.immutable(), readOnly)
 		if err != nil {
 			return nil, err
 		}
 		err = errors.Join(s.verify(conn, size), conn.Close())
-		if err != nil && before.isCurrent(path) {
+		if err != nil && before.isCurrent(at) {
 			return nil, err
 		}
 	}
-	name, err := private(path)
-	if err != nil {
+	if err := at.create(); err != nil {
 		return nil, err
 	}
-	conn, err := sqlite3.OpenFlags(name, sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE|sqlite3.OPEN_URI)
+	conn, err := sqlite3.OpenFlags(at.private(), readWrite)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package sqlitestore
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +14,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/process/disk"
 )
 
 // refusal is an error text with the reason why a file cannot be used, and the remedy.
@@ -52,7 +54,7 @@ func (f *file) failureReason(err error) string {
 		return damaged("SQLite could not read it").Error()
 	case errors.Is(err, sqlite3.FULL), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return "the disk is full; nothing was stored"
-	case errors.Is(err, sqlite3.IOERR) && noRoom(filepath.Dir(f.path)):
+	case errors.Is(err, sqlite3.IOERR) && noRoom(f.options.Disk.At(filepath.Dir(f.path))):
 		return "the disk is full; nothing was stored"
 	case errors.Is(err, syscall.EFBIG):
 		return "the file cannot grow further (see `ulimit -f`); nothing was stored"
@@ -68,11 +70,12 @@ func (f *file) failureReason(err error) string {
 
 // noRoom reports whether the disk of the directory is full. SQLite reports only that it could not
 // write.
-func noRoom(dir string) bool {
-	trial, err := os.CreateTemp(dir, ".concerto-*")
+func noRoom(dir disk.Files) bool {
+	name := ".concerto-" + rand.Text()
+	trial, err := dir.Open(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err == nil {
 		_, err = trial.Write(make([]byte, 64<<10))
-		err = errors.Join(err, trial.Close(), os.Remove(trial.Name()))
+		err = errors.Join(err, trial.Close(), dir.Remove(name))
 	}
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/process/disk"
 )
 
 // Marks of Concerto's databases in SQLite's file header: application is the application_id
@@ -47,51 +48,67 @@ const readThrough = 1 << 20
 
 // openFile opens the file, and creates it if it does not exist.
 func (f *file) openFile(ctx context.Context) error {
-	path, size := ":memory:", int64(0)
-	if !f.options.InMemory {
-		var err error
-		if path, err = filepath.Abs(f.path); err != nil {
-			return err
-		}
-		if size, err = inspect(path, whose); err != nil {
-			return err
-		}
+	if f.options.InMemory {
+		return f.connect(":memory:", readWrite, func() error { return f.prepare(ctx, 0, false) })
+	}
+	at, err := f.options.locate(f.path)
+	if err != nil {
+		return err
+	}
+	size, err := at.inspect(whose)
+	if err != nil {
+		return err
 	}
 	verified := false
-	if size > 0 && !hasLog(path) {
+	if size > 0 && !at.hasLog() {
 		// Reading an unused file in this mode creates no files next to it.
-		before := stampOf(path)
-		err := f.connect(immutable(path), sqlite3.OPEN_READONLY|sqlite3.OPEN_URI, func() error { return f.verifyDatabase(size) })
-		if err != nil && before.isCurrent(path) {
+		before := at.stamp()
+		err := f.connect(at.immutable(), readOnly, func() error { return f.verifyDatabase(size) })
+		if err != nil && before.isCurrent(at) {
 			return err
 		}
 		if verified = err == nil; verified {
 			_ = f.closeConnection() // the connection has written nothing
 		}
 	}
-	name := path
-	if !f.options.InMemory {
-		var err error
-		if name, err = private(path); err != nil {
-			return err
-		}
+	if err := at.create(); err != nil {
+		return err
 	}
-	return f.connect(name, sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE|sqlite3.OPEN_URI, func() error { return f.prepare(ctx, size, verified) })
+	return f.connect(at.private(), readWrite, func() error { return f.prepare(ctx, size, verified) })
 }
 
-// private creates the file if it does not exist, readable and writable only for its owner. An
-// existing file retains its mode. private returns the URI of the file, which makes SQLite create
-// its log with the same mode.
-func private(path string) (string, error) {
-	made, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
-	if err == nil {
-		err = made.Close()
-	}
-	if err != nil {
-		return "", err
-	}
-	return address(path, url.Values{"modeof": {path}}), nil
+// How SQLite opens a database.
+const (
+	readOnly  = sqlite3.OPEN_READONLY | sqlite3.OPEN_URI
+	readWrite = sqlite3.OPEN_READWRITE | sqlite3.OPEN_CREATE | sqlite3.OPEN_URI
+)
+
+// location is the place of a database.
+type location struct {
+	path  string // absolute
+	name  string // in its directory
+	files disk.Files
+	vfs   string // see Options.VFS
 }
+
+// locate returns the location of the database with a path.
+func (o *Options) locate(path string) (location, error) {
+	path, err := filepath.Abs(path)
+	return location{path, filepath.Base(path), o.Disk.At(filepath.Dir(path)), o.VFS}, err
+}
+
+// create creates the file if it does not exist, readable and writable only for its owner. An
+// existing file retains its mode.
+func (l location) create() error {
+	made, err := l.files.Open(l.name, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	return made.Close()
+}
+
+// private returns a URI of the database that makes SQLite create its log with the mode of the file.
+func (l location) private() string { return l.address("modeof", l.path) }
 
 // connect connects to the database and calls first. The connection stays open unless first fails.
 func (f *file) connect(name string, flags sqlite3.OpenFlag, first func() error) error {
@@ -111,20 +128,36 @@ func (f *file) connect(name string, flags sqlite3.OpenFlag, first func() error) 
 // hasLog reports whether a database has a log or the journal of its creation, which then contains a
 // part of its content. A database has a log while it is in use, or after its last process was
 // killed.
-func hasLog(path string) bool {
-	for _, name := range []string{path + "-wal", path + "-journal"} {
-		if info, err := os.Stat(name); err == nil && info.Size() > 0 {
+func (l location) hasLog() bool {
+	for _, end := range []string{"-wal", "-journal"} {
+		if info, err := l.files.Stat(l.name + end); err == nil && info.Size() > 0 {
 			return true
 		}
 	}
 	return false
 }
 
+// journalMagic is the beginning of a rollback journal.
+const journalMagic = "\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
+
+// hasJournal reports whether SQLite undoes the last change when it opens the database. If the power
+// failed during the creation, the journal is on disk, but the file's header may not be.
+func (l location) hasJournal() bool {
+	f, err := l.files.Open(l.name+"-journal", os.O_RDONLY, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	begin := make([]byte, len(journalMagic))
+	_, err = io.ReadFull(f, begin)
+	return err == nil && string(begin) == journalMagic
+}
+
 // stamp is the size and the time of a file's last change.
 type stamp struct{ size, time int64 }
 
-func stampOf(path string) (s stamp) {
-	if info, err := os.Stat(path); err == nil {
+func (l location) stamp() (s stamp) {
+	if info, err := l.files.Stat(l.name); err == nil {
 		s = stamp{info.Size(), info.ModTime().UnixNano()}
 	}
 	return s
@@ -132,16 +165,20 @@ func stampOf(path string) (s stamp) {
 
 // isCurrent reports whether no process has written to a database since the time of the stamp. Only
 // then, the result of a read without locks is valid.
-func (s stamp) isCurrent(path string) bool { return !hasLog(path) && stampOf(path) == s }
+func (s stamp) isCurrent(l location) bool { return !l.hasLog() && l.stamp() == s }
 
 // immutable returns the URI of a database for a connection that locks nothing.
-func immutable(path string) string { return address(path, url.Values{"immutable": {"1"}}) }
+func (l location) immutable() string { return l.address("immutable", "1") }
 
-// address returns the URI of a database with parameters for SQLite.
-func address(path string, parameters url.Values) string {
-	path = filepath.ToSlash(path)
+// address returns the URI of a database with a parameter for SQLite.
+func (l location) address(parameter, value string) string {
+	path := filepath.ToSlash(l.path)
 	if !strings.HasPrefix(path, "/") {
 		path = "/" + path // a drive's letter
+	}
+	parameters := url.Values{parameter: {value}}
+	if l.vfs != "" {
+		parameters.Set("vfs", l.vfs)
 	}
 	query := strings.ReplaceAll(parameters.Encode(), "+", "%20")
 	return (&url.URL{Scheme: "file", Path: path, RawQuery: query}).String()
@@ -268,11 +305,11 @@ const headerSize = 100
 // inspect checks a file before SQLite opens it. It returns the file's size in bytes, or 0 if the
 // file does not exist. It refuses files that are not Concerto's databases, because SQLite would
 // treat some of them as new databases, and those for whose marks check returns an error.
-func inspect(path string, check func(id, version int64) error) (size int64, err error) {
-	info, err := os.Stat(path)
+func (l location) inspect(check func(id, version int64) error) (size int64, err error) {
+	info, err := l.files.Stat(l.name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return 0, inspectDirectory(filepath.Dir(path))
+		return 0, l.inspectDirectory()
 	case err != nil:
 		return 0, err
 	case info.IsDir():
@@ -282,7 +319,7 @@ func inspect(path string, check func(id, version int64) error) (size int64, err 
 	case info.Size() == 0:
 		return 0, nil
 	}
-	in, err := os.OpenFile(path, os.O_RDWR, 0) // opened for writing as well, because the file must be writable
+	in, err := l.files.Open(l.name, os.O_RDWR, 0) // opened for writing as well, because the file must be writable
 	if err != nil {
 		return 0, err
 	}
@@ -291,19 +328,22 @@ func inspect(path string, check func(id, version int64) error) (size int64, err 
 	if n, err := io.ReadFull(in, header); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return 0, err
 	} else if n < headerSize || !bytes.HasPrefix(header, []byte("SQLite format 3\x00")) {
+		if l.hasJournal() {
+			return info.Size(), nil
+		}
 		return 0, refusef("it is not a database of Concerto: another program wrote it, or it is damaged; use another file, or move it away")
 	}
 	at := func(offset int) int64 { return int64(binary.BigEndian.Uint32(header[offset:])) }
 	if err := check(at(68), at(60)); err != nil {
 		return 0, err
 	}
-	return info.Size(), inspectLength(path, header, info.Size())
+	return info.Size(), l.inspectLength(header, info.Size())
 }
 
 // inspectLength refuses a file whose end is missing. A file that has a log may be shorter than its
 // header states, because the rest is in the log.
-func inspectLength(path string, header []byte, size int64) error {
-	if hasLog(path) {
+func (l location) inspectLength(header []byte, size int64) error {
+	if l.hasLog() {
 		return nil
 	}
 	page := int64(binary.BigEndian.Uint16(header[16:]))
@@ -317,8 +357,9 @@ func inspectLength(path string, header []byte, size int64) error {
 	return nil
 }
 
-func inspectDirectory(dir string) error {
-	info, err := os.Stat(dir)
+func (l location) inspectDirectory() error {
+	dir := filepath.Dir(l.path)
+	info, err := l.files.Stat(".")
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return refusef("its directory %s does not exist: create it, or use another file", dir)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/process/disk"
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
@@ -31,6 +32,10 @@ type Options struct {
 	InMemory bool
 	// Wait is the maximum time that a request waits for other processes; 0 means 10 s.
 	Wait time.Duration
+	// Disk is the disk with the files; nil means the real one. VFS is the name of the SQLite VFS
+	// with the same files; "" means that of the system.
+	Disk disk.Disk
+	VFS  string
 	// Clock measures the waits for items of queues; nil means the system's clock.
 	Clock *clock.PausableClock
 	// Now returns the time for the items of queues; nil means that of Clock.

@@ -41,3 +41,10 @@ func (c *consumedAnswers) removeUpTo(s uint64, remove func(id string) error) err
 	}
 	return nil
 }
+
+// any reports whether an answer is still stored.
+func (c *consumedAnswers) any() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.all) > 0
+}

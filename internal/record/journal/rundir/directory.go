@@ -11,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -18,6 +19,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/process/disk"
 	"github.com/concerto-lang/concerto/internal/process/lockfile"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/text/hexsum"
@@ -40,7 +42,8 @@ var SegmentBytes int64 = 16 << 20
 
 // Directory is the directory of a run.
 type Directory struct {
-	files Files
+	disk  disk.Disk
+	files disk.Files
 	path  string
 	// SegmentBytes is the size of a file of the journal after which the next file begins; 0 means
 	// the variable SegmentBytes.
@@ -48,17 +51,19 @@ type Directory struct {
 }
 
 // At returns the directory at a path. It need not exist.
-func At(path string) *Directory { return &Directory{files: disk(path), path: path} }
+func At(path string) *Directory { return On(nil, path) }
 
-// On returns a directory that is accessed through files.
-func On(files Files) *Directory { return &Directory{files: files, path: files.Path(".")} }
+// On returns the directory at a path of a disk.
+func On(d disk.Disk, path string) *Directory {
+	return &Directory{disk: d, files: d.At(path), path: path}
+}
 
 // Name returns the path of the directory.
 func (d *Directory) Name() string { return d.path }
 
 // Sibling returns the run in the directory with a name beside this one.
 func (d *Directory) Sibling(name string) journal.Run {
-	return At(filepath.Join(filepath.Dir(d.path), name))
+	return On(d.disk, filepath.Join(filepath.Dir(d.path), name))
 }
 
 // NoteSuccessor notes that the successor of the run was created.
@@ -119,8 +124,7 @@ func newUnusable(err error, runs bool) error {
 
 // lock acquires the lock of the directory for this process.
 func (d *Directory) lock() (unlock func() error, err error) {
-	path := d.files.Path(lockName)
-	unlock, err = lockfile.LockAfter(path, func() int {
+	unlock, err = d.files.Lock(lockName, func() int {
 		if held := d.Holder(); held.Machine == "" {
 			return held.PID
 		}
@@ -133,10 +137,20 @@ func (d *Directory) lock() (unlock func() error, err error) {
 		return nil, err
 	}
 	machine, _ := os.Hostname() // used only in messages
-	if err := os.WriteFile(path, fmt.Appendf(nil, "%d %s\n", os.Getpid(), machine), 0o600); err != nil {
+	if err := d.noteHolder(fmt.Sprintf("%d %s\n", os.Getpid(), machine)); err != nil {
 		return nil, errors.Join(err, unlock())
 	}
 	return unlock, nil
+}
+
+// noteHolder writes the process that holds the lock into the lock file.
+func (d *Directory) noteHolder(text string) error {
+	f, err := d.files.Open(lockName, os.O_WRONLY|os.O_TRUNC, 0)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(f, text)
+	return errors.Join(err, f.Close())
 }
 
 // Holder returns the process that the lock file names. It does not check whether the file is
@@ -153,7 +167,7 @@ func (d *Directory) Holder() *journal.HeldError {
 
 // IsRunning reports whether a process is running the run.
 func (d *Directory) IsRunning() (bool, error) {
-	return lockfile.Held(d.files.Path(lockName))
+	return d.files.IsLocked(lockName)
 }
 
 // Create creates the directory of a new run with its program in the form of IR. A directory in
@@ -245,7 +259,7 @@ func (d *Directory) foreignFile() error {
 	}
 	ours := []string{journal.ProgramFile, journal.OutFile, LedgerFile, blobs, answers, lockName, stopName, "tmp", "hosts", "keeper.json", journal.SegmentName(1)}
 	for _, name := range names {
-		if !slices.Contains(ours, name) && !strings.HasPrefix(name, ".new-") {
+		if !slices.Contains(ours, name) && !strings.HasPrefix(name, disk.TemporaryPrefix) {
 			return &NotEmptyError{name}
 		}
 	}
@@ -286,28 +300,34 @@ func (d *Directory) open(h *journal.History, o journal.Options) (w *writer, _ *j
 			return nil, nil, err
 		}
 	}
-	if err := d.dropConsumed(h); err != nil {
+	dropped, err := d.dropConsumed(h)
+	if err != nil {
 		return nil, nil, newUnusable(err, true)
 	}
-	w, err = d.writer(h, o)
-	return w, h, newUnusable(err, true)
+	if w, err = d.writer(h, o); err != nil {
+		return nil, nil, newUnusable(err, true)
+	}
+	w.consumed.unsynced.Store(dropped)
+	return w, h, nil
 }
 
-// dropConsumed removes the answers that the journal contains already. The process that wrote the
-// records was killed before it removed them.
-func (d *Directory) dropConsumed(h *journal.History) error {
+// dropConsumed removes the answers that the journal contains already, and reports whether there
+// were any. The process that wrote the records was killed before it removed them, or the power
+// failed before the removal was synced.
+func (d *Directory) dropConsumed(h *journal.History) (dropped bool, err error) {
 	all, err := d.Answers()
 	if err != nil {
-		return err
+		return false, err
 	}
 	for id, a := range all {
 		if journal.IsConsumed(h, id, a) {
 			if err := d.DropAnswer(id); err != nil {
-				return err
+				return dropped, err
 			}
+			dropped = true
 		}
 	}
-	return nil
+	return dropped, nil
 }
 
 // isUnchanged reports whether no record was appended since the journal was read.
@@ -442,6 +462,19 @@ func (d *Directory) Answers() (map[string]*journal.Answer, error) {
 
 // DropAnswer removes a stored answer.
 func (d *Directory) DropAnswer(id string) error { return d.files.Remove(journal.AnswerName(id)) }
+
+// removeTemporaries removes the temporary files of processes that were killed. It is called when
+// the run ends, because then no other process has a reason to write into the directory.
+func (d *Directory) removeTemporaries() {
+	for _, dir := range []string{".", blobs, answers} {
+		names, _ := d.files.List(dir) // only tidies up: an error is not one of the run
+		for _, name := range names {
+			if strings.HasPrefix(name, disk.TemporaryPrefix) {
+				_ = d.files.Remove(path.Join(dir, name)) // see above
+			}
+		}
+	}
+}
 
 // RequestStop requests the process that runs the run to stop it.
 func (d *Directory) RequestStop() error {

@@ -9,17 +9,28 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/concerto-lang/concerto/internal/process/disk"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
 // faulty is a Files of which one operation fails.
 type faulty struct {
-	disk
+	disk.Files
+	dir  string
 	at   int // number of the failing operation, from 1; 0 for none
 	half bool
 	ends bool // all later operations fail too, as if the process had exited
 	n    int
 	done []string // names of the operations so far
+}
+
+func newFaulty(t *testing.T) *faulty {
+	dir := filepath.Join(t.TempDir(), "run")
+	return &faulty{Files: disk.At(dir), dir: dir}
+}
+
+func (f *faulty) run() *Directory {
+	return On(func(string) disk.Files { return f }, f.dir)
 }
 
 // fails counts an operation and reports whether it must fail.
@@ -29,11 +40,11 @@ func (f *faulty) fails(what string) bool {
 	return f.n == f.at || f.ends && f.n > f.at
 }
 
-func (f *faulty) Append(name string) (File, int64, error) {
+func (f *faulty) Append(name string) (disk.File, int64, error) {
 	if f.fails("open") {
 		return nil, 0, syscall.ENOSPC
 	}
-	file, size, err := f.disk.Append(name)
+	file, size, err := f.Files.Append(name)
 	return &faultyFile{file, f}, size, err
 }
 
@@ -41,21 +52,21 @@ func (f *faulty) Put(name string, text []byte) error {
 	if f.fails("put") {
 		return syscall.ENOSPC
 	}
-	return os.WriteFile(f.disk.Path(name), text, 0o600) // without a sync, which would be slow
+	return os.WriteFile(f.Files.Path(name), text, 0o600) // without a sync, which would be slow
 }
 
 func (f *faulty) Remove(name string) error {
 	if f.fails("remove") {
 		return syscall.EIO
 	}
-	return f.disk.Remove(name)
+	return f.Files.Remove(name)
 }
 
 func (f *faulty) Dir(name string) error {
 	if f.fails("mkdir") {
 		return syscall.ENOSPC
 	}
-	return f.disk.Dir(name)
+	return f.Files.Dir(name)
 }
 
 func (f *faulty) SyncDir(name string) error {
@@ -66,7 +77,7 @@ func (f *faulty) SyncDir(name string) error {
 }
 
 type faultyFile struct {
-	File
+	disk.File
 	f *faulty
 }
 
@@ -177,8 +188,8 @@ func checkOrder(path string, answered int64) error {
 // TestFaults makes each file operation fail once, completely or after half of its work. Afterwards
 // the journal must contain all flushed records in order, and the run must be resumable.
 func TestFaults(t *testing.T) {
-	count := &faulty{disk: disk(filepath.Join(t.TempDir(), "run"))}
-	if _, _, err := scenario(On(count)); err != nil {
+	count := newFaulty(t)
+	if _, _, err := scenario(count.run()); err != nil {
 		t.Fatal(err)
 	}
 	if count.n < 30 {
@@ -186,18 +197,19 @@ func TestFaults(t *testing.T) {
 	}
 	for _, half := range []bool{false, true} {
 		for at := 1; at <= count.n; at++ {
-			f := &faulty{disk: disk(filepath.Join(t.TempDir(), "run")), at: at, half: half}
-			flushed, begun, err := scenario(On(f))
+			f := newFaulty(t)
+			f.at, f.half = at, half
+			flushed, begun, err := scenario(f.run())
 			if errors.Is(err, errOrder) {
 				t.Error(err)
 			}
 			what := fmt.Sprintf("operation %d (%s), half %v", at, f.done[at-1], half)
-			h, rerr := At(string(f.disk)).Read()
+			h, rerr := At(f.dir).Read()
 			if !begun {
 				if err == nil {
 					t.Errorf("%s: creating the run returned no error", what)
 				}
-				if w, cerr := At(string(f.disk)).Create(testStart(), []byte("{}"), journal.Options{}); cerr == nil {
+				if w, cerr := At(f.dir).Create(testStart(), []byte("{}"), journal.Options{}); cerr == nil {
 					_ = w.Close()
 				} else if exists := (*journal.ExistsError)(nil); !errors.As(cerr, &exists) {
 					t.Errorf("%s: Create in the same directory: %v", what, cerr)
@@ -211,7 +223,7 @@ func TestFaults(t *testing.T) {
 			if uint64(len(h.Records)) < flushed {
 				t.Errorf("%s: the journal has %d records, want at least the %d flushed ones", what, len(h.Records), flushed)
 			}
-			w, _, oerr := At(string(f.disk)).Open(nil, journal.Options{})
+			w, _, oerr := At(f.dir).Open(nil, journal.Options{})
 			if oerr != nil {
 				t.Errorf("%s: Open: %v", what, oerr)
 				continue
@@ -220,10 +232,10 @@ func TestFaults(t *testing.T) {
 			if err := errors.Join(w.Flush(journal.Synced), w.Close()); err != nil {
 				t.Errorf("%s: writing after the fault: %v", what, err)
 			}
-			if h, err := At(string(f.disk)).Read(); err != nil || h.Last().RecordKind != journal.KResume {
+			if h, err := At(f.dir).Read(); err != nil || h.Last().RecordKind != journal.KResume {
 				t.Errorf("%s: Read after writing: %v or another last record", what, err)
 			}
-			out, _, oerr := At(string(f.disk)).Out()
+			out, _, oerr := At(f.dir).Out()
 			for i, line := range out {
 				if line != fmt.Sprintf(`{"n":%d,"channel":"x"}`, i+1) {
 					t.Errorf("%s: line %d of the output = %s, error %v", what, i+1, line, oerr)

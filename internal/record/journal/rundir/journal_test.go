@@ -14,6 +14,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/text/hexsum"
 
+	"github.com/concerto-lang/concerto/internal/process/disk"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
@@ -251,22 +252,22 @@ func TestFirstAnswerWins(t *testing.T) {
 	}
 }
 
-// slowFiles are Files of which one sync, the next one when waits is set, ends after released is
+// slowFiles are files of which one sync, the next one when waits is set, ends after released is
 // closed.
 type slowFiles struct {
-	disk
+	disk.Files
 	waits    atomic.Bool
 	syncs    chan struct{} // receives a value when that sync begins
 	released chan struct{}
 }
 
-func (f *slowFiles) Append(name string) (File, int64, error) {
-	file, size, err := f.disk.Append(name)
+func (f *slowFiles) Append(name string) (disk.File, int64, error) {
+	file, size, err := f.Files.Append(name)
 	return &slowFile{file, f}, size, err
 }
 
 type slowFile struct {
-	File
+	disk.File
 	f *slowFiles
 }
 
@@ -282,7 +283,7 @@ func (x *slowFile) Sync() error {
 // still syncs the record. The answer must be removed when the second one returns.
 func TestConsumedWhileSyncing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	files := &slowFiles{disk: disk(dir), syncs: make(chan struct{}), released: make(chan struct{})}
+	files := &slowFiles{Files: disk.At(dir), syncs: make(chan struct{}), released: make(chan struct{})}
 	d := At(dir)
 	d.files = files
 	w, err := d.Create(testStart(), []byte("{}"), journal.Options{Now: testClock()})

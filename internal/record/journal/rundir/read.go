@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"github.com/concerto-lang/concerto/internal/process/disk"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
@@ -15,7 +16,7 @@ import (
 const headName = "head.json"
 
 // segments returns the numbers of the existing journal files in order.
-func segments(files Files) (all []int, err error) {
+func segments(files disk.Files) (all []int, err error) {
 	names, err := files.List(".")
 	for _, name := range names {
 		n := 0
@@ -66,7 +67,7 @@ func (d *Directory) read() (*journal.History, error) {
 }
 
 // readFiles reads the files up to the last one, which alone may be incomplete.
-func readFiles(r *journal.Reader, files Files, last int) error {
+func readFiles(r *journal.Reader, files disk.Files, last int) error {
 	for n := 1; n <= last; n++ {
 		text, err := files.Read(journal.SegmentName(n))
 		if errors.Is(err, fs.ErrNotExist) {

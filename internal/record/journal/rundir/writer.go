@@ -7,13 +7,15 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/process/disk"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
 // syncWithin limits the time between a write and its sync.
 const syncWithin = time.Second
 
-// writer is the journal.Writer of a directory. It is also a journal.OutTruncater.
+// writer is the journal.Writer of a directory. It is also a journal.OutTruncater
+// and a journal.EndPreparer.
 type writer struct {
 	dir          *Directory
 	options      journal.Options
@@ -47,9 +49,9 @@ type ahead struct {
 // files contains the open files of a run.
 type files struct {
 	io      sync.Mutex
-	file    File
-	outFile File
-	past    []File // earlier journal files, which a sync may still use
+	file    disk.File
+	outFile disk.File
+	past    []disk.File // earlier journal files, which a sync may still use
 	segment int
 	size    int64 // size of the complete records in the file
 	outSize int64
@@ -268,7 +270,7 @@ func (w *writer) putPart(p *part) error {
 }
 
 // appendAll appends a text to a file. If that fails, it truncates the file to its previous size.
-func (w *writer) appendAll(f File, size *int64, text []byte) error {
+func (w *writer) appendAll(f disk.File, size *int64, text []byte) error {
 	if len(text) == 0 {
 		return nil
 	}
@@ -313,14 +315,9 @@ func (w *writer) sync(s uint64) error {
 	w.io.Lock()
 	file, out := w.file, w.outFile
 	w.io.Unlock()
-	// The output and the removal of answers are synced before the record of the run's end is,
-	// because a run that has ended is not resumed: nothing would restore its last lines, or remove
-	// the answers again.
 	err := out.Sync()
-	if err == nil && w.consumed.unsynced.Swap(false) {
-		if err = w.dir.files.SyncDir(answers); err != nil {
-			w.consumed.unsynced.Store(true)
-		}
+	if err == nil {
+		err = w.syncRemovals()
 	}
 	if err == nil {
 		err = file.Sync()
@@ -329,6 +326,36 @@ func (w *writer) sync(s uint64) error {
 		return fmt.Errorf("sync: %w", err)
 	}
 	w.synced.Store(upTo)
+	return nil
+}
+
+// syncRemovals syncs the removal of answers.
+func (w *writer) syncRemovals() error {
+	if !w.consumed.unsynced.Swap(false) {
+		return nil
+	}
+	err := w.dir.files.SyncDir(answers)
+	if err != nil {
+		w.consumed.unsynced.Store(true)
+	}
+	return err
+}
+
+// PrepareEnd writes and syncs everything that was added, and tidies up the directory.
+func (w *writer) PrepareEnd() error {
+	w.dir.removeTemporaries()
+	level := journal.Written
+	if w.consumed.any() {
+		level = journal.Synced // an answer is removed after the record that contains it
+	}
+	if err := w.Flush(level); err != nil || w.options.Sync == journal.SyncNever {
+		return err
+	}
+	w.syncing.Lock()
+	defer w.syncing.Unlock()
+	if err := errors.Join(w.outFile.Sync(), w.syncRemovals()); err != nil {
+		return fmt.Errorf("sync: %w", err)
+	}
 	return nil
 }
 

@@ -1,39 +1,37 @@
 //go:build unix
 
-package audit
+package disk
 
 import (
 	"bufio"
 	"errors"
-	"fmt"
 	"os"
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/concerto-lang/concerto/internal/process/lockfile"
 )
 
-// lock locks a file until this process closes it.
-func lock(f *os.File, what string) error {
+// Lock locks the file until it is closed.
+func (f osFile) Lock() error {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return &LockedError{what, f.Name(), lockHolder(f)}
+		return &lockfile.HeldError{PID: lockHolder(f.File)}
 	}
-	if err != nil {
-		return fmt.Errorf("lock %s %s: %w", what, f.Name(), err)
-	}
-	return nil
+	return err
 }
 
-// lockHolder returns the id of the process that holds the lock of a file, or 0 if it is unknown.
-func lockHolder(f *os.File) int {
+// lockHolder returns the id of the process that holds the lock of a file, or "" if it is unknown.
+func lockHolder(f *os.File) string {
 	info, err := f.Stat()
 	if err != nil {
-		return 0
+		return ""
 	}
 	inode := strconv.FormatUint(info.Sys().(*syscall.Stat_t).Ino, 10)
 	locks, err := os.Open("/proc/locks")
 	if err != nil {
-		return 0
+		return ""
 	}
 	defer locks.Close()
 	for in := bufio.NewScanner(locks); in.Scan(); {
@@ -43,8 +41,8 @@ func lockHolder(f *os.File) int {
 			continue
 		}
 		if pid, err := strconv.Atoi(words[4]); err == nil && pid > 0 {
-			return pid
+			return words[4]
 		}
 	}
-	return 0
+	return ""
 }

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package rundir
+package disk
 
 import "os"
 
