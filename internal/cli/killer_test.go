@@ -34,17 +34,25 @@ func newKiller(seed uint64, odds, kills int) *killer {
 func (k *killer) at(format string, args ...any) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	name := fmt.Sprintf(format, args...)
-	k.seen[name]++
-	h := fnv.New64a()
-	fmt.Fprint(h, name, k.seen[name])
-	random := rand.New(rand.NewPCG(k.seed, h.Sum64()))
-	if k.process == nil || k.left == 0 || random.IntN(k.odds) > 0 || k.before != nil && !k.before(random) {
+	random := k.selects(fmt.Sprintf(format, args...))
+	if k.process == nil || random == nil || k.before != nil && !k.before(random) {
 		return false
 	}
 	_ = k.process.Kill() // fails if the process has exited
 	k.process = nil
 	return true
+}
+
+// selects returns random numbers for the choices at an event, or nil if nothing happens at it.
+func (k *killer) selects(name string) *rand.Rand {
+	k.seen[name]++
+	h := fnv.New64a()
+	fmt.Fprint(h, name, k.seen[name])
+	random := rand.New(rand.NewPCG(k.seed, h.Sum64()))
+	if k.left == 0 || random.IntN(k.odds) > 0 {
+		return nil
+	}
+	return random
 }
 
 // watch sets the process to kill.
