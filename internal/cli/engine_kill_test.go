@@ -284,29 +284,29 @@ func (s *engineTest) fault(random *rand.Rand) string {
 			do()
 		})
 	}
-	switch n := random.IntN(32); {
-	case n == 0 && !w.stopped.Swap(true):
+	switch n := random.IntN(20); {
+	case n < 3 && !w.stopped.Swap(true):
 		_ = process.Signal(syscall.SIGSTOP)
 		later(3*engineLease, func() {
 			_ = process.Signal(syscall.SIGCONT)
 			w.stopped.Store(false)
 		})
 		return "stop"
-	case n == 1:
+	case n == 3:
 		_ = process.Signal(syscall.SIGTERM)
 		return "drain"
-	case n < 4 && s.proxy != nil:
+	case n > 3 && n < 6 && s.proxy != nil:
 		s.proxy.SetPlan(faultyConnection(random))
 		later(engineLease, func() { s.proxy.SetPlan(nil) })
 		return "connection"
-	case n == 4 && !s.rejects.Swap(true):
+	case n == 6 && !s.rejects.Swap(true):
 		s.others.Go(func() { pgtest.Do(s, s.url, "INSERT INTO judge.full VALUES (true)") })
 		later(engineLease/2, func() {
 			pgtest.Do(s, s.url, "DELETE FROM judge.full")
 			s.rejects.Store(false)
 		})
 		return "rejected writes"
-	case n == 5 && s.server != nil && !s.rejects.Load(): // the statement that ends the rejection needs the server
+	case n == 7 && s.server != nil && !s.rejects.Load(): // the statement that ends the rejection needs the server
 		s.crashed.Store(true)
 		s.others.Go(func() {
 			if err := s.server.Crash(); err != nil {
