@@ -30,7 +30,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 )
 
-// durableKinds are programs whose runs are killed. What they use exists only with real processes:
+// durableKinds are programs whose runs are killed with real processes, locks, files and servers.
 // TestCrashes of internal/engine crashes programs at each point of a simulated system.
 var durableKinds = map[string]struct {
 	program, manifest string
@@ -133,8 +133,8 @@ const durableClerk = "[hosts.clerk]\ncommand = \"stormhost\"\nargs = [\"clerk\",
 // durableTasks is the number of tasks of each program.
 const durableTasks = 24
 
-// TestDurableKill kills durable runs and resumes them until they end. What a server and the hosts
-// have received, and the acknowledged answers, decide what was done: everything once.
+// TestDurableKill kills durable runs and resumes them until they end. The records of a server and
+// of the hosts, and the acknowledged answers, show whether everything was done once.
 // CONCERTO_DURABLE_KILLS is the number of kills of each program.
 func TestDurableKill(t *testing.T) {
 	t.Parallel()

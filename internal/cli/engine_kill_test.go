@@ -68,8 +68,8 @@ CREATE TRIGGER reject AFTER INSERT ON concerto.journal FOR EACH STATEMENT EXECUT
 
 // TestEngineKill executes runs by workers that are killed, stopped and drained, on a database that
 // crashes, refuses writes, and is reached through connections with faults and through PgBouncer.
-// What a server has received is true: no effect that must happen once happens twice unless an
-// answer allows it, none is lost, the first answer wins, no limit of a queue is exceeded, and each
+// The record of a server is true: no effect that must happen once happens twice unless an answer
+// allows it, none is lost, the first answer wins, no limit of a queue is exceeded, and each
 // scheduled time becomes one run. CONCERTO_ENGINE_KILLS is the number of kills.
 // CONCERTO_ENGINE_SERVER is the URL of an empty database of another server, which does not crash.
 func TestEngineKill(t *testing.T) {
@@ -258,7 +258,7 @@ func (s *engineTest) poll() {
 	all.Wait()
 }
 
-// ServeHTTP receives the effects of the runs. What it has received has happened.
+// ServeHTTP receives and records the effects of the runs.
 func (s *engineTest) ServeHTTP(_ http.ResponseWriter, q *http.Request) {
 	s.record.Lock()
 	s.keys[q.URL.Path] = append(s.keys[q.URL.Path], q.Header.Get("Idempotency-Key"))

@@ -66,7 +66,7 @@ func TestFleetKilled(t *testing.T) {
 			c := r.command(args...)
 			var problems strings.Builder
 			c.Stdout, c.Stderr = &out, &problems
-			most := 40 // calls of git
+			most := 15 // calls of git
 			if attempt == 10 {
 				most = 0
 			}

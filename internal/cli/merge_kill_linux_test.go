@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// TestMergeKilled kills `merge submit`, `merge run` and `work merge` when they call git. Every value
-// of the branch must pass, each change must land once, or have failed with a reason, and the user's
-// checkout must be unchanged. CONCERTO_MERGE_KILLS sets the number of rounds.
+// TestMergeKilled kills `merge submit`, `merge run` and `work merge` at their calls of git. Every
+// value of the branch must pass, each change must land once, or have failed with a reason, and the
+// user's checkout must be unchanged. CONCERTO_MERGE_KILLS sets the number of rounds.
 func TestMergeKilled(t *testing.T) {
 	r, rounds := newKilledRepository(t, "CONCERTO_MERGE_KILLS", 2)
 	m := &mergeKiller{killedRepository: r, want: map[string]string{}}

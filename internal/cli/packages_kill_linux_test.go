@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestPackagesKilled kills `add`, `update`, `vendor`, `remove` and a run with a cold cache at
-// their calls of git. Afterwards the manifest and the lock file match, the cache contains no partial
+// TestPackagesKilled kills `add`, `update`, `vendor`, `remove` and a run with a cold cache at their
+// calls of git. Afterwards the manifest and the lock file match, the cache contains no partial
 // package, and the same command succeeds. CONCERTO_PACKAGE_KILLS sets the number of rounds.
 func TestPackagesKilled(t *testing.T) {
 	r, rounds := newKilledRepository(t, "CONCERTO_PACKAGE_KILLS", 3)

@@ -94,8 +94,9 @@ func programs(t *testing.T, texts map[string]string) string {
 	return dir
 }
 
-// TestKill repeatedly starts a program that writes to one file, and kills it with SIGKILL a
-// little after one of its lines, in the middle of a round. Everything that the program acknowledged must then be in the file.
+// TestKill repeatedly starts a program that writes to one file, and kills it with SIGKILL a little
+// after one of its lines, in the middle of a round. Everything that the program acknowledged must
+// then be in the file.
 // CONCERTO_KILL_ROUNDS is the number of repetitions; `make kill` uses 200.
 func TestKill(t *testing.T) {
 	t.Parallel()

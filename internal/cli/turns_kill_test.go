@@ -29,11 +29,11 @@ import (
 const turnKills = 4
 
 // TestTurnsKill runs programs whose exchanges have several turns: because of a gate, a result that
-// does not fit its schema, or a limit of the host's plan. It kills the durable run at random
-// moments and resumes it until it ends. The host must have received each prompt and each answer
-// once, the ledger must contain each decision once, and the output must be that of a run without
-// kills. Every second program also loses keepers; there no exchange may succeed whose gates have not
-// passed.
+// does not fit its schema, or a limit of the host's plan. It kills the durable run when its
+// hosts receive messages and when it prints, and resumes it until it ends. The host must have
+// received each prompt and each answer once, the ledger must contain each decision once, and the
+// output must be that of a run without kills. Every second program also loses keepers; there no
+// exchange may succeed whose gates have not passed.
 func TestTurnsKill(t *testing.T) {
 	var kills, keepers atomic.Int64
 	randtest.Run(t, "internal/cli", 5, func(seed uint64) string { return newTurnStorm(seed).source() }, func(t *testing.T, seed uint64) {
