@@ -112,7 +112,7 @@ kill: durable-kill work-kill merge-kill
 	CONCERTO_KILL_ROUNDS=200 go test ./internal/cli -run 'TestKill$$' -count=1 -timeout 0 -v
 endif
 
-# Durable runs are killed so often, and resumed: nothing is lost, and nothing is done twice.
+# Durable runs of each kind are killed so often, and resumed: nothing is lost, and nothing is done twice.
 durable-kill:
 	CONCERTO_DURABLE_KILLS=$(KILLS) go test ./internal/cli -run 'TestDurableKill$$' -count=1 -timeout 0 -v
 	go test ./internal/cli -run 'TestTurnsKill$$' -fresh 15m -count=1 -timeout 0 -v
@@ -129,18 +129,18 @@ merge-kill:
 	CONCERTO_MERGE_KILLS=$(MERGE_KILLS) go test ./internal/cli -run 'TestMergeKilled$$' -count=1 -timeout 0 -v
 
 # Workers of an engine are killed so often, stopped and drained; the server crashes and rejects writes, and
-# connections fail. Without ENGINE, the test starts a server. With NEWER=1, one worker has a newer VM.
+# connections fail. Without ENGINE, the test starts a server.
 ENGINE_KILLS ?= $(KILLS)
 engine-kill:
-	CONCERTO_ENGINE_KILLS=$(ENGINE_KILLS) CONCERTO_ENGINE_SERVER=$(ENGINE) CONCERTO_ENGINE_NEWER=$(NEWER) go test ./internal/cli -run 'TestEngineKill$$' -count=1 -timeout 0 -v
+	CONCERTO_ENGINE_KILLS=$(ENGINE_KILLS) CONCERTO_ENGINE_SERVER=$(ENGINE) go test ./internal/cli -run 'TestEngineKill$$' -count=1 -timeout 0 -v
 
-# The relay's server, hostd, shims and connections end at random, so often: each event is
-# at the app once, each input came once or not at all. Then, the networks lose frames.
+# The relay's server, hostd, PTY holders and connections are killed so often: each event reaches the app once, and
+# each input the run once or not at all. Then, the networks lose frames.
 RELAY_ROUNDS ?= 1000
 relay-kill:
 	RELAY_KILL_ROUNDS=$(RELAY_ROUNDS) go test ./tools/relay/relaytest -count=1 -timeout 0 -v
 
-# Three servers on one database are killed at random, so often: once with a private NATS server (or RELAY_NATS),
+# Three servers on one database are killed so often: once with a private NATS server (or RELAY_NATS),
 # and once without NATS. The server's version is the one that the tests embed.
 replicas:
 	.ci/nats env RELAY_KILL_ROUNDS=$(RELAY_ROUNDS) go test ./tools/relay/relaytest -run TestReplicas -count=1 -timeout 0 -v
@@ -221,7 +221,6 @@ tidy:
 check: tidy lint platforms test race checkptr spec size gen
 	@git diff --exit-code || { echo "make gen changed files: commit them"; exit 1; }
 	go test ./lexer ./parser ./sema ./codegen ./internal/compile/optimize -update
-	RELAY_KILL_ROUNDS=50 go test ./tools/relay/relaytest -count=1
 	@git diff --exit-code || { echo "golden files are out of date: run make golden and read the diff"; exit 1; }
 
 # What takes too long for each change: everything under the race detector, the storms, pointer checks, the compiled tests of

@@ -3,222 +3,523 @@
 package cli
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/data/effect"
-	"github.com/concerto-lang/concerto/internal/engine/durable"
-	"github.com/concerto-lang/concerto/internal/engine/report"
-	"github.com/concerto-lang/concerto/internal/engine/timetravel"
-	"github.com/concerto-lang/concerto/internal/record/event"
+	"github.com/concerto-lang/concerto/internal/engine/runs"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
-	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 )
 
-// TestDurableKill runs the storm program as a durable run. It kills the run with SIGKILL at random
-// moments and resumes it, until the program finishes. No effect may be lost, and none may be
-// repeated except requests that are marked as repeatable; each repetition must have the same
-// idempotency key. The environment variable CONCERTO_DURABLE_KILLS sets the number of kills.
+// durableKinds are programs whose runs are killed with real processes, locks, files and servers.
+// TestCrashes of internal/engine crashes programs at each point of a simulated system.
+var durableKinds = map[string]struct {
+	program, manifest string
+	reaches           []string // what kills must have to do with
+}{
+	"requests": {`
+use std::{fs, http, time};
+async fn one(id: Int) -> Int {
+    fs::append_file("lines", "line ${id};")?;
+    http::put("URL/put/${id}", "")?;
+    http::post("URL/post/${id}", "")?;
+    time::sleep(id % 3);
+    emit("done", "task ${id}");
+    id
+}
+fn main() {
+    for round in 0..8 {
+        let (a, b, c) = await (one(round * 3), one(round * 3 + 1), one(round * 3 + 2));
+        http::post("URL/post/alone${round}", "")?; // no other effect stores its beginning
+        fs::write_file("round-${round}", "sum ${a + b + c}")?;
+        fs::move_file("round-${round}", "moved-${round}")?;
+    }
+    emit("total", fs::read_file("lines")?.split(";").len() - 1);
+}`, "[run.unknown]\nhttp = \"ask\"\n", []string{"unknown outcomes"}},
+	"store": {`
+use std::http;
+queue jobs: Queue<Int> = Queue::new(retry_seconds: 0.0).with_persistence("work.db");
+hashmap counts: HashMap<String, Int> = HashMap::new().with_persistence("work.db");
+memory talk: Memory = Memory::new().with_persistence("work.db");
+fn work() -> Int {
+    let mut done = 0;
+    while let Some(job) = jobs.next() {
+        jobs.complete(job).unwrap();
+        counts.increment("done");
+        http::put("URL/put/${job.value}", "")?;
+        talk.append("user", "job ${job.value}");
+        emit("done", "job ${job.value}");
+        done += 1;
+    }
+    done
+}
+fn main() {
+    jobs.add(24, id: "hold", delay: 1000.0)?;
+    let all = await ({ work() }, { work() }, { work() }, {
+        for i in 0..24 { jobs.add(i)?; }
+        jobs.remove("hold")?;
+        0
+    });
+    let sum = all.0 + all.1 + all.2;
+    emit("total", if [sum, jobs.counts()["done"], counts.get("done")?, talk.len()] == [24, 24, 24, 24] { 24 } else { 0 });
+}`, "", nil},
+	"answers": {`
+async fn work(task: Int) -> Int {
+    for i in 0..8 {
+        let answer = await emit<String>("ask", "${task * 8 + i}")?;
+        emit("done", answer);
+    }
+    8
+}
+fn main() {
+    let (a, b, c) = await (work(0), work(1), work(2));
+    emit("total", a + b + c);
+}`, "", []string{"answers while running", "answers while parked", "second answers"}},
+	"host":         {durableHost, durableClerk, nil},
+	"lost keepers": {durableHost, durableClerk, []string{"keepers"}},
+}
+
+const durableHost = `
+use std::http;
+host Clerk { connector: "clerk", output_format: "json" }
+fn ask(id: Int) -> String {
+    let r = listen Clerk.execute("job ${id}.") {
+        "progress" => |p: HostProgress| { emit("progress", p.message); },
+        "question" => |q: HostQuestion| {
+            http::put("URL/asked/${id}", "")?;
+            "yes to ${q.question}"
+        },
+        "approval" => |a: HostApproval| {
+            http::put("URL/put/${id}", "")?;
+            "yes"
+        },
+    };
+    r?.text
+}
+fn work(id: Int) -> String {
+    for _n in 0..50 {
+        try { return ask(id); } catch HostError(e) {
+            if (e.code ?? "") != "lost" { throw e; }
+        }
+    }
+    "never"
+}
+fn main() {
+    for id in 0..24 { emit("done", work(id)); }
+    emit("total", 24);
+}`
+
+const durableClerk = "[hosts.clerk]\ncommand = \"stormhost\"\nargs = [\"clerk\", \"URL\"]\ninit = true\n"
+
+// durableTasks is the number of tasks of each program.
+const durableTasks = 24
+
+// TestDurableKill kills durable runs and resumes them until they end. The records of a server and
+// of the hosts, and the acknowledged answers, show whether everything was done once.
+// CONCERTO_DURABLE_KILLS is the number of kills of each program.
 func TestDurableKill(t *testing.T) {
 	t.Parallel()
-	kills := 21 // two storms
-	if randtest.Raced {
-		kills = 5
-	}
-	if s := os.Getenv("CONCERTO_DURABLE_KILLS"); s != "" {
-		kills, _ = strconv.Atoi(s)
-	}
-	done, amid, keepers, reports := 0, 0, 0, 0
-	steered := map[string]int{} // messages of other processes by outcome
-	for done < kills {
-		var s *stormed
-		t.Run("storm", func(t *testing.T) {
-			s = newStormed(t, rand.Uint64(), min(kills-done, 20))
-			s.run()
+	kills := killsOf(t, "CONCERTO_DURABLE_KILLS", 20)
+	for kind := range durableKinds {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			killed, reached := 0, map[string]int{}
+			for seed := uint64(1); killed < kills; seed++ {
+				r := newKilledRun(t, seed, kind, min(kills-killed, 20))
+				r.finish()
+				r.check()
+				killed += r.kills
+				for what, n := range r.reached {
+					reached[what] += n
+				}
+				reached["keepers"] += r.keepers
+				if t.Failed() || r.kills == 0 {
+					t.Fatalf("seed %d, after %d kills of the run", seed, r.kills)
+				}
+			}
+			t.Logf("%d kills, %v", killed, reached)
+			for _, what := range durableKinds[kind].reaches {
+				if reached[what] == 0 {
+					t.Errorf("no kill has to do with %s", what)
+				}
+			}
 		})
-		if t.Failed() {
-			return
-		}
-		done, amid, keepers, reports = done+s.kills, amid+s.amid, keepers+s.keepers, reports+s.reports
-		for _, m := range s.steered {
-			steered[m.outcome]++
-		}
-	}
-	t.Logf("%d kills of runs, %d of them while the program was performing effects; %d kills of keepers; %d reports of killed runs; messages to a host: %v", done, amid, keepers, reports, steered)
-	if reports == 0 && kills > 20 {
-		t.Error("no killed run had a report")
-	}
-	if steered[steerSent] == 0 && kills > 20 {
-		t.Error("no message of another process was sent")
-	}
-	// The number of kills that hit the program between its effects is random. Few kills guarantee
-	// only one.
-	want := 1
-	if done >= 100 {
-		want = done / 2
-	}
-	if amid < want {
-		t.Errorf("of %d kills %d hit a program that was performing effects, want at least %d", done, amid, want)
 	}
 }
 
-// stormed is one execution of the storm program, which is killed and resumed until it finishes.
-type stormed struct {
+// killedRun is a durable run that is killed, with its judge.
+type killedRun struct {
 	*testing.T
-	seed   uint64
-	random *rand.Rand
-	world  *stormWorld
-	dir    string
-	most   int   // maximum number of kills
-	stride int64 // maximum number of bytes in the journal between two kills
-	kills  int
-	amid   int // number of kills after the program's first effect and before its end
-	stdout []byte
-	// lossy is true if keepers are killed, too. A keeper's hosts exit with the keeper.
-	lossy   bool
-	keepers int
-	reports int              // number of reports of killed runs
-	steered []steeredMessage // messages of other processes
+	*killer
+	kind, dir string
+	run       journal.Run
+	keepers   int // kills of keepers
+	senders   sync.WaitGroup
+
+	record   sync.Mutex          // protects the fields below
+	keys     map[string][]string // idempotency keys of the received requests by path
+	answered map[string]string   // acknowledged answers to the program's questions
+	steered  map[string]string   // outcomes of messages to the host
+	printed  []storedLine
+	attempts int            // answers to questions of the program
+	reached  map[string]int // how often something has happened, by what it is
 }
 
-func newStormed(t *testing.T, seed uint64, most int) *stormed {
-	s := &stormed{T: t, seed: seed, random: rand.New(rand.NewPCG(seed, 1)), world: newStormWorld(t), most: most, stride: 12 << 10}
-	s.lossy = s.random.IntN(2) == 0
-	s.dir = programs(t, stormFiles(s.world.URL, []string{"resume", "steer"}[s.random.IntN(2)]))
-	t.Cleanup(func() {
-		if t.Failed() {
-			_ = command(s.dir, "runs", "rm", "job").Run() // otherwise the run's keeper would never exit
-		}
-		if s.keepers > 0 {
-			s.awaitHosts()
-		}
-		if err := leftovers(s.dir); err != nil {
-			t.Errorf("seed %d, after %d kills of keepers: %v", seed, s.keepers, err)
-		}
-	})
-	return s
+func newKilledRun(t *testing.T, seed uint64, kind string, kills int) *killedRun {
+	r := &killedRun{T: t, killer: newKiller(seed, 4, kills), kind: kind, keys: map[string][]string{}, answered: map[string]string{}, steered: map[string]string{}, reached: map[string]int{}}
+	server := httptest.NewServer(r)
+	t.Cleanup(server.Close)
+	text := durableKinds[kind]
+	r.dir = programs(t, map[string]string{"main.conc": strings.ReplaceAll(text.program, "URL", server.URL),
+		"Concerto.toml": "[project]\nname = \"killed\"\n" + strings.ReplaceAll(text.manifest, "URL", server.URL)})
+	r.run = rundir.At(filepath.Join(r.dir, "job"))
+	if kind == "lost keepers" {
+		r.before = func(random *rand.Rand) bool { return killKeeper(r.dir, random, &r.keepers) }
+	}
+	t.Cleanup(func() { noneLeft(t, r.dir, r.keepers > 0) })
+	return r
 }
 
-// run executes the storm program until it finishes.
-func (s *stormed) run() {
-	s.Helper()
-	args := []string{"run", "--journal", "job", "--emit", "ndjson"}
-	for {
-		before := s.written()
-		err := s.once(args)
-		var exit *exec.ExitError
+// killKeeper kills the keeper of a run, if it is the one in three kills that does. It reports
+// whether the run's process is killed, too.
+func killKeeper(dir string, random *rand.Rand, kills *int) bool {
+	var keeper struct{ PID int }
+	if text, err := os.ReadFile(filepath.Join(dir, "job", "keeper.json")); random.IntN(3) > 0 || err != nil || json.Unmarshal(text, &keeper) != nil {
+		return true
+	}
+	if args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", keeper.PID)); err != nil || keeper.PID < 2 || !bytes.Contains(args, []byte("keeper")) {
+		return true
+	}
+	_ = syscall.Kill(keeper.PID, syscall.SIGKILL)
+	*kills++
+	return random.IntN(2) == 0
+}
+
+// noneLeft checks that no host of an ended run is running. Nothing waits for those of a killed
+// keeper.
+func noneLeft(t *testing.T, dir string, lost bool) {
+	if t.Failed() {
+		_ = command(dir, "runs", "rm", "job").Run() // otherwise the run's keeper would never exit
+	}
+	all, _ := filepath.Glob(filepath.Join(dir, "*.spawns")) // a valid pattern
+	for _, file := range all {
+		if leaders, err := spawnedGroups(file); err == nil && lost {
+			_, err = testproc.AwaitExit(time.Minute, leaders...)
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if err := leftovers(dir); err != nil {
+		t.Error(err)
+	}
+}
+
+// ServeHTTP receives the requests of the program and the events of its hosts.
+func (r *killedRun) ServeHTTP(rw http.ResponseWriter, q *http.Request) {
+	body, _ := io.ReadAll(q.Body)
+	name := fmt.Sprint(q.Method, q.URL.Path, string(body))
+	if r.at("before %s", name) {
+		panic(http.ErrAbortHandler) // it was not received
+	}
+	r.record.Lock()
+	r.keys[q.URL.Path] = append(r.keys[q.URL.Path], q.Header.Get("Idempotency-Key"))
+	text := fmt.Sprintf("outside %s, %d.", q.URL.Path, len(r.keys[q.URL.Path]))
+	r.record.Unlock()
+	if strings.HasPrefix(q.URL.Path, "/asked/") {
+		r.senders.Go(func() { r.steer(text) })
+	}
+	if r.at("during %s", name) {
+		panic(http.ErrAbortHandler)
+	}
+	rw.Header().Set("Content-Length", "0")
+	rw.(http.Flusher).Flush()
+	r.at("after %s", name)
+}
+
+// steer sends a message to the host, as another process.
+func (r *killedRun) steer(text string) {
+	_, _, err := runs.Steer(r.Context(), r.run, "job", "", journal.SteerRequest{Host: "Clerk", Text: text}, "ann")
+	outcome := "sent"
+	switch {
+	case err == nil:
+	case strings.Contains(err.Error(), "no host of"), strings.Contains(err.Error(), "is idle"):
+		outcome = "refused"
+	case strings.Contains(err.Error(), "stopped before it confirmed"):
+		outcome = "unknown"
+	default:
+		r.Error(err)
+	}
+	r.record.Lock()
+	defer r.record.Unlock()
+	r.steered[text] = outcome
+}
+
+// finish starts processes until the run has ended.
+func (r *killedRun) finish() {
+	r.Helper()
+	for args := []string{"run", "--journal", "job", "--park", "--emit", "ndjson"}; ; {
+		recorded := recordedLines(r.dir)
+		err := r.start(r.T, r.dir, args, func(l storedLine) {
+			if l.N <= recorded {
+				r.Errorf("line %d is printed again, although the journal has %d printed lines", l.N, recorded)
+			}
+			r.printed = append(r.printed, l)
+			if !r.at("line %s %s", l.Channel, l.Payload) && l.Channel == "ask" {
+				r.answer("answers while running")
+			}
+		})
 		switch {
 		case err == nil:
-			s.end()
+			r.senders.Wait()
 			return
-		case !errors.As(err, &exit) || exit.ExitCode() != -1:
-			// The reason is first and last, because a part of a long log may be cut off.
-			log, _ := os.ReadFile(filepath.Join(s.dir, "job", "keeper.log"))
-			reason := fmt.Sprintf("seed %d, after %d kills: %v", s.seed, s.kills, err)
-			s.Fatalf("%s\nthe end of the journal:\n%s\nthe end of the keeper's log:\n%s\n%s", reason, lastLines(journalOf(s.dir)), lastLines(log), reason)
+		case errors.Is(err, errParked):
+			r.decide()
+			r.answer("answers while parked")
+		case !errors.Is(err, errKilled):
+			r.Fatalf("seed %d, after %d kills: %v\nthe end of the journal:\n%s", r.seed, r.kills, err, lastLines(journalOf(r.dir)))
 		}
-		s.kills++
-		if s.written() > before && begun(journalOf(s.dir)) && !bytes.Contains(journalOf(s.dir), []byte(`"k":"finish"`)) {
-			s.amid++
-		}
-		if bytes.Contains(journalOf(s.dir), []byte("\n")) {
-			s.checkReport()
-			args = []string{"runs", "resume", "job"}
+		if bytes.Contains(journalOf(r.dir), []byte("\n")) {
+			args = []string{"runs", "resume", "--park", "job"}
 		}
 	}
 }
 
-// checkReport checks that the killed run has a report, which contains the last effect of the
-// journal that is an item.
-func (s *stormed) checkReport() {
-	s.Helper()
-	last := int64(0)
-	for line := range bytes.Lines(journalOf(s.dir)) {
-		var r journal.Record
-		if json.Unmarshal(line, &r) != nil {
-			continue // the last line may be incomplete
-		}
-		if row := event.OfEffect(effect.Kind(r.Kind)); row != nil && row.Item {
-			last = max(last, r.Effect)
-		}
-	}
-	source, err := timetravel.Run(rundir.At(filepath.Join(s.dir, "job")), os.Environ())
-	if err != nil {
-		s.Fatalf("seed %d, after %d kills: %v", s.seed, s.kills, err)
-	}
-	r, err := report.Of(s.Context(), source, durable.Killed)
-	if err != nil {
-		s.Fatalf("seed %d, after %d kills: %v", s.seed, s.kills, err)
-	}
-	reported := int64(0)
-	for _, x := range r.Items {
-		if x.Effect != nil {
-			reported = max(reported, *x.Effect)
-		}
-	}
-	if reported < last || r.Run.State != report.Killed && r.Run.Exit == nil {
-		s.Errorf("seed %d, after %d kills: the report of a run in state %s ends with effect %d, the journal with effect %d", s.seed, s.kills, r.Run.State, reported, last)
-	}
-	s.reports++
-}
+// errKilled means that a process was killed, and errParked that its run waits for an answer.
+var errKilled, errParked = errors.New("killed"), errors.New("parked")
 
-// once runs concerto one time. While kills are left, it kills the process: at a random moment, or,
-// three times as often, after the process has written a random number of bytes into its journal.
-func (s *stormed) once(args []string) error {
-	c := command(s.dir, args...)
-	c.Env = append(c.Environ(), fmt.Sprintf("%s=%d", segmentBytes, stormSegment))
-	var out, errs bytes.Buffer
-	c.Stdout, c.Stderr = &out, &errs
-	printed := s.printed()
+// start runs concerto in dir as the process to kill, and passes the lines of its output.
+func (k *killer) start(t *testing.T, dir string, args []string, line func(storedLine)) error {
+	c := command(dir, args...)
+	c.Env = append(c.Environ(), segmentBytes+"=4096") // the beginning of the journal is dropped
+	var errs bytes.Buffer
+	c.Stderr = &errs
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := c.Start(); err != nil {
-		return err
+		t.Fatal(err)
 	}
-	ended := make(chan struct{})
-	killed := make(chan struct{})
-	go func() {
-		defer close(killed)
-		if s.kills < s.most && s.waitToKill(ended) {
-			s.kill(c.Process, ended)
-		}
-	}()
-	sent := make(chan struct{})
-	go func() {
-		defer close(sent)
-		s.steer(ended)
-	}()
-	err := c.Wait()
-	close(ended)
-	<-killed
-	<-sent
-	s.stdout = append(s.stdout, out.Bytes()...)
-	for _, l := range storedLines(out.Bytes()) {
-		if l.N <= printed {
-			s.Errorf("seed %d: line %d was printed again, although the journal had recorded %d printed lines", s.seed, l.N, printed)
+	k.watch(c.Process)
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		for _, l := range storedLines(lines.Bytes()) {
+			line(l)
 		}
 	}
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() != -1 {
-		err = fmt.Errorf("%w\n%s", err, errs.Bytes())
+	err = c.Wait()
+	switch {
+	case k.exited(c.ProcessState):
+		return errKilled
+	case c.ProcessState.ExitCode() == 75:
+		return errParked
+	case err != nil:
+		return fmt.Errorf("%w: %s", err, errs.Bytes())
 	}
-	return err
+	return nil
 }
 
-// printed returns the number of lines that the journal has recorded as printed.
-func (s *stormed) printed() (n int) {
-	for line := range bytes.Lines(journalOf(s.dir)) {
+// answer answers the open questions of the run, and counts its answers. Two people answer each
+// question at the same time. A question whose number is a multiple of 3 is only answered when the
+// run is parked.
+func (r *killedRun) answer(when string) {
+	r.Helper()
+	shown, err := runs.Show(r.run)
+	if err != nil {
+		r.Error(err)
+		return
+	}
+	for _, q := range shown.Pending {
+		if n, _ := strconv.Atoi(strings.Trim(string(q.Payload), `"`)); n%3 == 0 && when == "answers while running" {
+			continue
+		}
+		var errs [2]error
+		var both sync.WaitGroup
+		for i := range errs {
+			both.Go(func() {
+				by := fmt.Sprint("user", r.attempts+i) // no two answers are equal
+				errs[i] = runs.Answer(r.run, q.ID, runs.Response{Text: fmt.Sprintf("%s by %s", q.Payload, by), By: by})
+			})
+		}
+		both.Wait()
+		for i, err := range errs {
+			if _, ok := errors.AsType[*runs.Problem](err); ok {
+				r.reached["second answers"]++
+				continue
+			}
+			if err != nil || r.answered[string(q.Payload)] != "" {
+				r.Errorf("question %s has the answer %q, and accepts another one (error %v)", q.Payload, r.answered[string(q.Payload)], err)
+			}
+			r.answered[string(q.Payload)] = fmt.Sprintf("%s by user%d", q.Payload, r.attempts+i)
+			r.reached[when]++
+		}
+		r.attempts += len(errs)
+		r.at("answered %s", q.Payload)
+	}
+}
+
+var requestedPath = regexp.MustCompile(`/post/\w+`)
+
+// decide answers the questions of a parked run about requests with an unknown outcome: what the
+// server has received is true.
+func (r *killedRun) decide() {
+	shown, err := runs.Show(r.run)
+	if err != nil {
+		r.Fatal(err)
+	}
+	for _, u := range shown.Unknown {
+		path, text := requestedPath.FindString(string(u.Request)), "retry"
+		if len(r.keys[path]) > 0 {
+			text = `done:{"status":200,"headers":[],"body":""}`
+		}
+		if err := runs.Answer(r.run, u.ID, runs.Response{Text: text, By: "ada"}); err != nil {
+			r.Error(err)
+		}
+		r.reached["unknown outcomes"]++
+	}
+}
+
+// check checks what an ended run has done.
+func (r *killedRun) check() {
+	r.Helper()
+	stored := checkStored(r.T, r.dir, r.printed)
+	done := map[string]int{}
+	for _, l := range stored {
+		done[l.Channel+" "+string(l.Payload)]++
+		done[l.Channel]++
+	}
+	if done["done"] != durableTasks || done["total 24"] != 1 || stored[len(stored)-1].Channel != "total" {
+		r.Errorf("the output has %d results, and ends with %+v", done["done"], stored[len(stored)-1])
+	}
+	in, _ := os.ReadFile(filepath.Join(r.dir, "clerk.in"))
+	for id := range durableTasks {
+		line := fmt.Sprintf(`done "%s %d"`, map[string]string{"requests": "task", "store": "job"}[r.kind], id)
+		switch r.kind {
+		case "answers":
+			payload, err := json.Marshal(r.answered[fmt.Sprintf(`"%d"`, id)])
+			if err != nil {
+				r.Fatal(err)
+			}
+			line = "done " + string(payload)
+		case "host", "lost keepers":
+			line = fmt.Sprintf(`done "job %d."`, id)
+			for _, text := range []string{`"text":"job %d."`, `"answer_to":"job %d.","value":"yes to job %[1]d."`, `"in_reply_to":"approval","answer_to":"job %d."`} {
+				if n := bytes.Count(in, fmt.Appendf(nil, text, id)); n != 1 && r.keepers == 0 {
+					r.Errorf("the host has received %s %d times", fmt.Sprintf(text, id), n)
+				}
+			}
+		}
+		if done[line] != 1 && r.kind != "lost keepers" { // a message for a lost process is a prompt, with another result
+			r.Errorf("the output has %s %d times", line, done[line])
+		}
+	}
+	for path, keys := range r.keys {
+		if !strings.HasPrefix(path, "/host") && slices.ContainsFunc(keys, func(k string) bool { return k == "" || k != keys[0] }) {
+			r.Errorf("the requests %s have the keys %q", path, keys)
+		}
+		if strings.HasPrefix(path, "/post/") && len(keys) > 1 {
+			r.Errorf("%s was received %d times", path, len(keys))
+		}
+	}
+	want := map[string]int{"requests": 2*durableTasks + 8, "store": durableTasks, "host": 2 * durableTasks, "lost keepers": 2 * durableTasks}[r.kind]
+	if received := len(r.keys) - min(len(r.keys["/host"]), 1); received != want {
+		r.Errorf("the server has received %d requests, want %d", received, want)
+	}
+	r.checkSteered(string(in))
+}
+
+// checkSteered compares the messages of another process with those that the host has received and
+// with the ledger. Hosts of a killed keeper may receive a message again or never.
+func (r *killedRun) checkSteered(in string) {
+	r.Helper()
+	ledger, _ := os.ReadFile(filepath.Join(r.dir, "job", "ledger.ndjson"))
+	for text, outcome := range r.steered {
+		received, recorded := strings.Count(in, text), strings.Count(string(ledger), text)
+		least, most := map[string]int{"sent": 1}[outcome], map[string]int{"sent": 1, "unknown": 1}[outcome]
+		if recorded > 1 || r.keepers == 0 && (received != recorded || received < least || received > most) {
+			r.Errorf("message %q, which was %s, was received %d times and recorded %d times", text, outcome, received, recorded)
+		}
+	}
+}
+
+// storedLine is one emit in the stored output.
+type storedLine struct {
+	N       int             `json:"n"`
+	Channel string          `json:"channel"`
+	Payload json.RawMessage `json:"payload"`
+}
+
+// storedLines returns the complete lines of text. A kill may have truncated the last line of
+// stdout.
+func storedLines(text []byte) (all []storedLine) {
+	for one := range bytes.Lines(text) {
+		var l storedLine
+		if json.Unmarshal(one, &l) == nil && l.N > 0 {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// checkStored checks that an ended run is intact and that no answer is left. Each line of its
+// output must be stored once, and printed in this form. It returns the lines.
+func checkStored(t *testing.T, dir string, printed []storedLine) []storedLine {
+	t.Helper()
+	run := rundir.At(filepath.Join(dir, "job"))
+	if _, err := runs.Verify(run); err != nil {
+		t.Error(err)
+	}
+	answers, err := run.Answers()
+	maps.DeleteFunc(answers, func(id string, _ *journal.Answer) bool {
+		return strings.HasPrefix(id, "steer-") // the reply to a sender that was not confirmed
+	})
+	if err != nil || len(answers) > 0 {
+		t.Errorf("the ended run has the answers %v (error %v)", answers, err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "job", "out.ndjson"))
+	stored := storedLines(text)
+	if err != nil || len(stored) == 0 {
+		t.Fatalf("the output is %q (error %v)", text, err)
+	}
+	missing := map[int]bool{}
+	for i, l := range stored {
+		if missing[i+1] = true; l.N != i+1 {
+			t.Errorf("line %d of the output has number %d", i+1, l.N)
+		}
+	}
+	for _, l := range printed {
+		if delete(missing, l.N); l.N > len(stored) || stored[l.N-1].Channel != l.Channel || !bytes.Equal(stored[l.N-1].Payload, l.Payload) {
+			t.Errorf("%+v was printed, which is not stored", l)
+		}
+	}
+	if len(missing) > 0 {
+		t.Errorf("the lines %v were not printed", missing)
+	}
+	return stored
+}
+
+// recordedLines returns the number of lines that the journal has recorded as printed.
+func recordedLines(dir string) (n int) {
+	for line := range bytes.Lines(journalOf(dir)) {
 		var r struct {
 			K string
 			N int
@@ -230,101 +531,10 @@ func (s *stormed) printed() (n int) {
 	return n
 }
 
-// kill kills the run's process. In a lossy storm it sometimes kills the keeper before, or kills
-// only the keeper first and lets the run continue for a while.
-func (s *stormed) kill(run *os.Process, ended <-chan struct{}) {
-	var keeper struct{ PID int }
-	if text, err := os.ReadFile(filepath.Join(s.dir, "job", "keeper.json")); s.lossy && s.random.IntN(3) == 0 && err == nil && json.Unmarshal(text, &keeper) == nil && s.isKeeper(keeper.PID) {
-		_ = syscall.Kill(keeper.PID, syscall.SIGKILL)
-		s.keepers++
-		if s.random.IntN(2) == 0 { // the run continues for a while without its keeper
-			s.waitToKill(ended)
-		}
-	}
-	_ = run.Kill()
-}
-
-// awaitHosts waits until the hosts have exited. Nothing else waits for those of a killed keeper.
-func (s *stormed) awaitHosts() {
-	all, _ := filepath.Glob(filepath.Join(s.dir, "*.spawns")) // a valid pattern
-	for _, file := range all {
-		leaders, err := spawnedGroups(file)
-		if err == nil {
-			_, err = testproc.AwaitExit(time.Minute, leaders...)
-		}
-		if err != nil {
-			s.Error(err)
-		}
-	}
-}
-
-// isKeeper reports whether a process is a keeper.
-func (s *stormed) isKeeper(pid int) bool {
-	args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	return err == nil && pid > 1 && bytes.Contains(args, []byte("keeper"))
-}
-
-// waitToKill waits until the process must be killed: for every fourth kill a random time, otherwise
-// until the process has written a random number of bytes. It returns false if the process has
-// exited.
-func (s *stormed) waitToKill(ended <-chan struct{}) bool {
-	if s.kills%4 == 3 {
-		select {
-		case <-ended:
-			return false
-		case <-time.After(time.Duration(s.random.IntN(60_000)) * time.Microsecond):
-			return true
-		}
-	}
-	for until := s.written() + 1 + s.random.Int64N(s.stride); s.written() < until; {
-		select {
-		case <-ended:
-			return false
-		case <-time.After(100 * time.Microsecond):
-		}
-	}
-	return true
-}
-
-// stormSegment is the size of the journal's files in a storm.
-const stormSegment = 4 << 10
-
-// written returns the approximate number of bytes that were written into the journal.
-func (s *stormed) written() int64 {
-	all := journals(s.dir)
-	if len(all) == 0 {
-		return 0
-	}
-	var n int64
-	last := all[len(all)-1]
-	if _, err := fmt.Sscanf(filepath.Base(last), "journal-%06d.ndjson", &n); err != nil {
-		s.Fatal(err)
-	}
-	info, err := os.Stat(last)
-	if err != nil {
-		return 0 // the run has just dropped the file
-	}
-	return (n-1)*stormSegment + info.Size()
-}
-
-// journals returns the paths of a journal's files, in order.
-func journals(dir string) []string {
-	all, _ := filepath.Glob(filepath.Join(dir, "job", "journal-*.ndjson")) // a valid pattern
-	return all
-}
-
-// begun reports whether the program has performed an effect. text is its journal, possibly without
-// the beginning, which is dropped only after effects.
-func begun(text []byte) bool {
-	return bytes.Contains(text, []byte(`"k":"begin"`)) || !bytes.HasPrefix(text, []byte(`{"s":1,`))
-}
-
 func journalOf(dir string) (text []byte) {
-	for _, file := range journals(dir) {
-		part, err := os.ReadFile(file)
-		if err != nil {
-			part = []byte(err.Error())
-		}
+	all, _ := filepath.Glob(filepath.Join(dir, "job", "journal-*.ndjson")) // a valid pattern
+	for _, file := range all {
+		part, _ := os.ReadFile(file) // it may have been dropped
 		text = append(text, part...)
 	}
 	return text

@@ -10,12 +10,13 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,165 +24,33 @@ import (
 	"testing"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/engine/runs"
+	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/journal/postgres"
-	"github.com/concerto-lang/concerto/internal/record/tape"
 	"github.com/concerto-lang/concerto/internal/testkit/pgserver"
 	"github.com/concerto-lang/concerto/internal/testkit/pgtest"
-	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
-// TestEngineKill executes runs by workers that are killed, stopped and drained, on a database that
-// crashes, refuses writes and is reached through connections with faults and through PgBouncer. A
-// log outside the engine is the truth: no effect that must happen once happens twice unless an
-// answer allows it, none is lost, the first answer wins, no limit of a queue is exceeded, and each
-// scheduled time becomes one run. CONCERTO_ENGINE_KILLS sets the number of kills.
-// CONCERTO_ENGINE_NEWER=1 makes one of the workers a program with a newer version of the VM, whose
-// runs the other ones must leave to it. CONCERTO_ENGINE_SERVER is the URL of a database of another
-// server, on which the test then does not cause crashes. The database must be empty.
-func TestEngineKill(t *testing.T) {
-	kills := 8
-	if randtest.Raced {
-		kills = 2
-	}
-	if s := os.Getenv("CONCERTO_ENGINE_KILLS"); s != "" {
-		kills, _ = strconv.Atoi(s)
-	}
-	s := newEngineStorm(t, rand.Uint64(), kills)
-	t.Logf("seed %d", s.seed)
-	s.run()
-	t.Logf("%d runs, %d requests, faults: %s; %d questions about unknown outcomes", s.ended, s.judge.log.received, s.summary(), s.judge.unknowns)
+// engineProgram has effects of each class, timers, concurrent tasks and questions.
+const engineProgram = `
+use std::{http, run, time};
+async fn work(task: Int) -> Int {
+    for i in 0..4 {
+        let at = "${run::id()}/${task}/${i}";
+        http::get("URL/read/${at}")?;
+        http::put("URL/put/${at}", "")?;
+        http::request("POST", "URL/post/${at}", nil, {}, 2000)?;
+        emit("round", at);
+        if i == 3 { emit("answer", "${at} ${(await emit<Int>("ask", at))?}"); }
+        time::sleep(i % 3);
+    }
+    task
 }
-
-// The kinds of faults.
-const (
-	faultKill = iota
-	faultStop
-	faultDrain
-	faultProxy
-	faultCrash
-	faultReject
-	faultKinds
-)
-
-var faultNames = [faultKinds]string{"kill", "stop", "drain", "connection", "crash of the server", "rejected writes"}
-
-const (
-	engineStormLease   = 1 // lease of the workers in seconds
-	engineStormWorkers = 5
-)
-
-type engineStormTest struct {
-	*testing.T
-	seed   uint64
-	random *rand.Rand
-	kills  int // to come
-	runs   int // maximum number of runs that have not ended
-	judge  *engineJudge
-	server *pgserver.Server // nil: a server that belongs to somebody else
-	url    string
-	dir    string
-	proxy  *pgtest.Proxy
-	slots  []*engineWorker
-	faults [faultKinds]int
-
-	submitted, ended int
-	open             map[string]bool // ids of the runs that have not ended
-	background       sync.WaitGroup
-	rejects          atomic.Bool
-	calm             atomic.Bool // no more faults happen, and no more runs are submitted
+fn main() {
+    let (a, b) = await (work(0), work(1));
+    emit("end", a + b);
 }
-
-// engineWorker is a process that executes runs. It is started again when it has ended.
-type engineWorker struct {
-	url   string
-	newer string // program with a newer VM; "" for this one
-	c     *exec.Cmd
-	log   bytes.Buffer
-	ended chan struct{}
-	// suspended means that the process is stopped by a signal.
-	suspended atomic.Bool
-}
-
-func newEngineStorm(t *testing.T, seed uint64, kills int) *engineStormTest {
-	s := &engineStormTest{T: t, seed: seed, random: rand.New(rand.NewPCG(seed, 7)), kills: kills, runs: min(max(kills, 6), 12), open: map[string]bool{}}
-	if s.url = os.Getenv("CONCERTO_ENGINE_SERVER"); s.url == "" {
-		ahead := []time.Duration{0, time.Hour, -time.Hour}[s.random.IntN(3)]
-		if ahead != 0 && !pgserver.HasClock() {
-			t.Log("libfaketime is not installed: the clock of the server is right")
-			ahead = 0
-		}
-		t.Logf("the clock of the server is ahead by %v", ahead)
-		s.server = pgtest.StartServerWithClock(t, ahead)
-		s.url = pgtest.Make(t, s.server.URL, "storm")
-	}
-	log := newEngineLog(t)
-	s.dir = programs(t, map[string]string{
-		"main.conc": strings.NewReplacer("URL", log.URL, "ROUNDS", strconv.Itoa(engineStormRounds)).Replace(engineStorm),
-		"tick.conc": `fn main() { println("tick"); }`,
-	})
-	e, err := postgres.Connect(t.Context(), s.url, time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(e.Close)
-	s.judge = &engineJudge{t: t, log: log, engine: e, answers: map[string][]string{}, retried: map[string]bool{}}
-	if pgtest.Do(t, s.url, "SELECT to_regnamespace('concerto') IS NOT NULL") == "t\n" {
-		t.Fatal("the database contains an engine; set CONCERTO_ENGINE_SERVER to the URL of an empty database")
-	}
-	if _, err := e.Init(t.Context(), false); err != nil {
-		t.Fatal(err)
-	}
-	pgtest.Do(t, s.url, rejecting)
-	s.must("queue", "set", "limited", "--concurrency", "3", "--per-key", "1")
-	s.must("schedule", "set", "tick", "--every", "1s", "--overlap", "all", "tick.conc")
-	for range engineStormWorkers {
-		s.slots = append(s.slots, &engineWorker{url: s.url})
-	}
-	if os.Getenv("CONCERTO_ENGINE_NEWER") != "" {
-		s.slots[engineStormWorkers-1].newer = newerProgram(t)
-	}
-	if s.server != nil { // both need the server's socket
-		s.proxy = pgtest.StartProxy(t, s.url)
-		s.slots[1].url = s.proxy.URL
-		if through := pgtest.Bouncer(t, s.url); through != "" {
-			for _, w := range s.slots[2:] { // its connections to the server survive the workers, which makes kills cheap
-				w.url = through
-			}
-		} else {
-			t.Log("PgBouncer is not installed: no worker uses it")
-		}
-	}
-	return s
-}
-
-// newerProgram builds the command with the next version of the VM, and returns its path.
-func newerProgram(t *testing.T) string {
-	dir := t.TempDir()
-	source, err := filepath.Abs("../record/tape/tape.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(source)
-	if err != nil {
-		t.Fatal(err)
-	}
-	version := regexp.MustCompile(`(?m)^(\tVMVersion +=) \d+$`)
-	if n := len(version.FindAll(text, -1)); n != 1 {
-		t.Fatalf("%s has %d lines with the version of the VM", source, n)
-	}
-	changed, overlay, program := filepath.Join(dir, "tape.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "concerto")
-	replacement, err := json.Marshal(map[string]any{"Replace": map[string]string{source: changed}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(os.WriteFile(changed, version.ReplaceAll(text, fmt.Appendf(nil, "$1 %d", tape.VMVersion+1)), 0o600), os.WriteFile(overlay, replacement, 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command("go", "build", "-overlay", overlay, "-o", program, "../../cmd/concerto").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
-	return program
-}
+`
 
 // rejecting lets the database refuse to store records while judge.full has a row.
 const rejecting = `
@@ -197,317 +66,399 @@ END $$;
 CREATE TRIGGER reject AFTER INSERT ON concerto.journal FOR EACH STATEMENT EXECUTE FUNCTION judge.reject();
 `
 
-func (s *engineStormTest) must(args ...string) {
+// TestEngineKill executes runs by workers that are killed, stopped and drained, on a database that
+// crashes, refuses writes, and is reached through connections with faults and through PgBouncer.
+// The record of a server is true: no effect that must happen once happens twice unless an answer
+// allows it, none is lost, the first answer wins, no limit of a queue is exceeded, and each
+// scheduled time becomes one run. CONCERTO_ENGINE_KILLS is the number of kills.
+// CONCERTO_ENGINE_SERVER is the URL of an empty database of another server, which does not crash.
+func TestEngineKill(t *testing.T) {
+	s := newEngineTest(t, 1, killsOf(t, "CONCERTO_ENGINE_KILLS", 20))
+	s.run()
+	t.Logf("%d runs, %d questions about unknown outcomes, faults: %v", s.submitted, s.unknowns, s.faults)
+}
+
+// engineTest is the workers, their database and the judge.
+type engineTest struct {
+	*testing.T
+	*killer
+	url, dir string
+	server   *pgserver.Server // nil if it belongs to somebody else
+	proxy    *pgtest.Proxy
+	engine   *postgres.Engine
+	workers  []*engineWorker
+	others   sync.WaitGroup // faults that end later, and workers
+	rejects  atomic.Bool
+	crashed  atomic.Bool
+
+	submitted int
+	open      map[string]bool // ids of the runs that have not ended
+
+	record   sync.Mutex          // protects the fields below
+	faults   map[string]int      // by kind
+	keys     map[string][]string // idempotency keys of the received requests by path
+	answers  map[string][]string // answers to the program's questions that may be the first
+	retried  map[string]bool     // paths of requests that an answer allows to repeat
+	unknowns int                 // answered questions about unknown outcomes
+}
+
+// engineWorker is a process that executes runs. Another one replaces it when it has exited.
+type engineWorker struct {
+	url     string
+	process atomic.Pointer[os.Process]
+	stopped atomic.Bool // by a signal
+}
+
+const engineLease = time.Second
+
+func newEngineTest(t *testing.T, seed uint64, kills int) *engineTest {
+	s := &engineTest{T: t, killer: newKiller(seed, 12, kills), url: os.Getenv("CONCERTO_ENGINE_SERVER"), open: map[string]bool{}, faults: map[string]int{}, keys: map[string][]string{}, answers: map[string][]string{}, retried: map[string]bool{}}
+	if s.url == "" {
+		ahead := time.Hour // the clocks differ
+		if !pgserver.HasClock() {
+			ahead = 0
+		}
+		s.server = pgtest.StartServerWithClock(t, ahead)
+		s.url = pgtest.Make(t, s.server.URL, "killed")
+	}
+	judge := httptest.NewServer(s)
+	t.Cleanup(judge.Close)
+	s.dir = programs(t, map[string]string{"main.conc": strings.ReplaceAll(engineProgram, "URL", judge.URL), "tick.conc": `fn main() { println("tick"); }`})
+	var err error
+	if s.engine, err = postgres.Connect(t.Context(), s.url, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.engine.Close)
+	if _, err := s.engine.Init(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	pgtest.Do(t, s.url, rejecting)
+	s.must("queue", "set", "limited", "--concurrency", "3", "--per-key", "1")
+	s.must("schedule", "set", "tick", "--every", "1s", "--overlap", "all", "tick.conc")
+	urls := []string{s.url, s.url, s.url}
+	if s.server != nil { // both need the server's socket
+		s.proxy = pgtest.StartProxy(t, s.url)
+		urls[1] = s.proxy.URL
+		if through := pgtest.Bouncer(t, s.url); through != "" {
+			urls[2] = through
+		}
+	}
+	for _, url := range urls {
+		s.workers = append(s.workers, &engineWorker{url: url})
+	}
+	return s
+}
+
+func (s *engineTest) must(args ...string) {
 	s.Helper()
 	if out, err := engineCommand(s.dir, s.url, args...).CombinedOutput(); err != nil {
 		s.Fatalf("%v: %v\n%s", args, err, out)
 	}
 }
 
-// start starts the worker of a slot.
-func (s *engineStormTest) start(w *engineWorker) {
-	s.Helper()
-	w.c = engineCommand(s.dir, w.url, "worker", "-v", "--lease", fmt.Sprint(engineStormLease, "s"), "--drain", "1s", "--crashes", "1000000", "--queue", "default,limited", "--state", "state")
-	if w.newer != "" {
-		w.c.Path = w.newer
+// work starts a worker, and another one whenever it has exited.
+func (s *engineTest) work(ctx context.Context, w *engineWorker) {
+	for ctx.Err() == nil {
+		c := engineCommand(s.dir, w.url, "worker", "--lease", "1s", "--drain", "1s", "--crashes", "1000000", "--queue", "default,limited", "--state", "state")
+		if err := c.Start(); err != nil {
+			s.Error(err)
+			return
+		}
+		w.process.Store(c.Process)
+		end := context.AfterFunc(ctx, func() { _ = c.Process.Kill() })
+		_ = c.Wait() // mostly it was killed
+		end()
 	}
-	w.log.Reset()
-	w.c.Stdout, w.c.Stderr = &w.log, &w.log
-	if err := w.c.Start(); err != nil {
-		s.Fatal(err)
-	}
-	w.ended = make(chan struct{})
-	go func() {
-		defer close(w.ended)
-		_ = w.c.Wait()
-	}()
 }
 
-// run executes the storm until all runs have ended.
-func (s *engineStormTest) run() {
-	for _, w := range s.slots {
-		s.start(w)
+// run submits runs until all kills have happened and all runs have ended.
+func (s *engineTest) run() {
+	ctx, cancel := context.WithCancel(s.Context())
+	defer s.others.Wait()
+	defer cancel()
+	for _, w := range s.workers {
+		s.others.Go(func() { s.work(ctx, w) })
 	}
-	defer func() {
-		if s.Failed() {
-			s.explain()
-		}
-		for _, w := range s.slots {
-			_ = w.c.Process.Kill()
-			<-w.ended
-		}
-	}()
-	ctx := s.Context()
-	if at, ok := s.Deadline(); ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, at.Add(-20*time.Second)) // the rest is for what explain prints
-		defer cancel()
-	}
-	faults, end := context.WithCancel(ctx)
-	s.background.Go(func() { s.causeFaults(faults) })
-	for more := true; more || len(s.open) > 0; <-time.After(100 * time.Millisecond) {
-		more = !s.calm.Load()
-		s.look()
-		if ctx.Err() != nil {
-			s.Error("the runs do not end within the time limit of the test")
-		}
-		if s.Failed() {
-			break
-		}
-		if more && len(s.open) < s.runs*2/3 {
+	for more := true; more || len(s.open) > 0; <-time.After(50 * time.Millisecond) {
+		s.mu.Lock()
+		more = s.left > 0
+		s.mu.Unlock()
+		if more && len(s.open) < 6 {
 			s.submit()
 		}
-	}
-	end()
-	s.background.Wait()
-	if !s.Failed() {
-		s.schedule()
-		s.versions()
-	}
-}
-
-// causeFaults causes faults until so many workers were killed as the test demands. Until ctx ends,
-// it starts workers again that have ended.
-func (s *engineStormTest) causeFaults(ctx context.Context) {
-	defer s.calm.Store(true)
-	for ctx.Err() == nil {
-		s.restart()
-		if s.kills == 0 {
-			s.calm.Store(true)
-			<-time.After(10 * time.Millisecond)
-			continue
-		}
-		if s.awaitRequests(1 + s.random.IntN(10)) {
-			s.fault()
+		if s.poll(); s.Failed() {
+			s.explain()
+			return
 		}
 	}
+	s.schedule()
 }
 
-// awaitRequests waits for so many requests, but only for a short time. It reports whether they were
-// received.
-func (s *engineStormTest) awaitRequests(n int) bool {
-	timeout := time.After(time.Second)
-	received, more := s.judge.log.state()
-	for until := received + n; received < until; received, more = s.judge.log.state() {
-		select {
-		case <-more:
-		case <-timeout:
-			return false
-		}
-	}
-	return true
-}
-
-// explain logs why runs have not ended, and the logs of the workers.
-func (s *engineStormTest) explain() {
-	all, err := s.judge.engine.List(context.Background(), postgres.Filter{States: []string{"ready", "running", "waiting", "held", "damaged"}})
-	for _, row := range all {
-		s.Logf("run %s: %s, epoch %d, %d crashes, effect %d: %s", row.ID, row.State, row.Epoch, row.Crashes, row.Progress, row.Why)
-		s.Logf("its last records, answers and questions:\n%s", pgtest.Do(s, s.url, fmt.Sprintf(`SELECT epoch, line FROM concerto.journal WHERE run = '%[1]s' AND s > (SELECT s - 12 FROM concerto.runs WHERE id = '%[1]s') ORDER BY s; `+
-			`SELECT id, value, by FROM concerto.answers WHERE run = '%[1]s'; SELECT id, channel, payload FROM concerto.questions WHERE run = '%[1]s'`, row.ID)))
-	}
-	s.Logf("seed %d, error %v, faults: %s", s.seed, err, s.summary())
-	for i, w := range s.slots {
-		_ = w.c.Process.Kill()
-		<-w.ended
-		text := w.log.Bytes()
-		s.Logf("worker %d:\n%s", i, text[max(0, len(text)-4000):])
+// explain logs what is in the way of the open runs.
+func (s *engineTest) explain() {
+	rows, err := s.engine.Rows(context.Background(), slices.Collect(maps.Keys(s.open)))
+	s.Logf("seed %d, faults %v, error %v", s.seed, s.faults, err)
+	for _, row := range rows {
+		s.Logf("run %s: %s, epoch %d, effect %d: %s", row.ID, row.State, row.Epoch, row.Progress, row.Why)
 	}
 }
 
-func (s *engineStormTest) summary() string {
-	var all []string
-	for kind, n := range s.faults {
-		all = append(all, fmt.Sprintf("%d × %s", n, faultNames[kind]))
-	}
-	return strings.Join(all, ", ")
-}
-
-// submit stores runs until s.runs of them have not ended. A third of them are in a queue with
-// limits.
-func (s *engineStormTest) submit() {
-	var batch strings.Builder
-	for len(s.open) < s.runs {
+// submit stores 6 runs. A third of them are in a queue with limits.
+func (s *engineTest) submit() {
+	var batch bytes.Buffer
+	for range 6 {
 		s.submitted++
 		id := fmt.Sprint("run", s.submitted)
-		line := fmt.Sprintf(`{"id":%q}`, id)
 		if s.submitted%3 == 0 {
-			line = fmt.Sprintf(`{"id":%q,"queue":"limited","key":"k%d"}`, id, s.submitted/3%4)
+			fmt.Fprintf(&batch, `{"id":%q,"queue":"limited","key":"k%d"}`+"\n", id, s.submitted/3%2)
+		} else {
+			fmt.Fprintf(&batch, `{"id":%q}`+"\n", id)
 		}
-		batch.WriteString(line + "\n")
 		s.open[id] = true
 	}
-	if batch.Len() == 0 {
-		return
-	}
-	file := filepath.Join(s.dir, "batch")
-	if err := os.WriteFile(file, []byte(batch.String()), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(s.dir, "batch"), batch.Bytes(), 0o600); err != nil {
 		s.Fatal(err)
 	}
 	for { // the ids make the command repeatable
-		c := engineCommand(s.dir, s.url, "submit", "main.conc", "--batch", "batch")
-		out, err := c.CombinedOutput()
-		if err == nil {
+		out, err := engineCommand(s.dir, s.url, "submit", "main.conc", "--batch", "batch").CombinedOutput()
+		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 69 {
+			if err != nil {
+				s.Fatalf("submit: %v\n%s", err, out)
+			}
 			return
-		}
-		if c.ProcessState.ExitCode() != 69 {
-			s.Fatalf("submit: %v\n%s", err, out)
 		}
 	}
 }
 
-// look checks the limits, answers questions, and checks the runs that have ended.
-func (s *engineStormTest) look() {
-	limited, err := s.judge.engine.List(s.Context(), postgres.Filter{Queue: "limited", States: []string{"running"}})
-	if err != nil {
+// poll checks the limits, answers questions, and checks the runs that have ended.
+func (s *engineTest) poll() {
+	limited, err := s.engine.List(s.Context(), postgres.Filter{Queue: "limited", States: []string{"running"}})
+	rows, err2 := s.engine.Rows(s.Context(), slices.Collect(maps.Keys(s.open)))
+	if err != nil || err2 != nil {
 		return // the server has crashed
-	}
-	all, err := s.judge.engine.Rows(s.Context(), slices.Collect(maps.Keys(s.open)))
-	if err != nil {
-		return
 	}
 	keys := map[string]int{}
 	for _, row := range limited {
-		keys[row.Key]++
+		if keys[row.Key]++; keys[row.Key] > 1 || len(limited) > 3 {
+			s.Errorf("%d runs of queue limited are in progress, %d of them with the key %s", len(limited), keys[row.Key], row.Key)
+		}
 	}
-	var checks sync.WaitGroup
-	for _, row := range all {
-		if row.Exit != nil {
-			checks.Go(func() { s.judge.end(row) })
+	var all sync.WaitGroup
+	for _, row := range rows {
+		switch {
+		case row.Exit != nil:
 			delete(s.open, row.ID)
-			s.ended++
-			continue
-		}
-		checks.Go(func() { s.judge.answer(row) })
-		if row.State == "held" || row.State == "damaged" {
+			all.Go(func() { s.check(row) })
+		case row.State == "held" || row.State == "damaged":
 			s.Errorf("run %s: %s: %s", row.ID, row.State, row.Why)
-		}
-	}
-	checks.Wait()
-	if len(limited) > 3 {
-		s.Errorf("%d runs of queue limited are in progress, the limit is 3", len(limited))
-	}
-	for key, n := range keys {
-		if n > 1 {
-			s.Errorf("%d runs of key %s are in progress, the limit is 1", n, key)
-		}
-	}
-}
-
-// restart starts the workers again that have ended.
-func (s *engineStormTest) restart() {
-	for _, w := range s.slots {
-		select {
-		case <-w.ended:
-			s.start(w)
 		default:
+			all.Go(func() { s.answer(row) })
 		}
+	}
+	all.Wait()
+}
+
+// ServeHTTP receives and records the effects of the runs.
+func (s *engineTest) ServeHTTP(_ http.ResponseWriter, q *http.Request) {
+	s.record.Lock()
+	s.keys[q.URL.Path] = append(s.keys[q.URL.Path], q.Header.Get("Idempotency-Key"))
+	s.record.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if random := s.selects(q.URL.Path); random != nil {
+		kind := s.fault(random)
+		s.record.Lock()
+		s.faults[kind]++
+		s.record.Unlock()
 	}
 }
 
-// fault causes a random fault. Kills are the most frequent.
-func (s *engineStormTest) fault() {
-	kind := faultKill
-	if n := s.random.IntN(100); n >= 76 {
-		kind = []int{faultStop, faultStop, faultDrain, faultDrain, faultProxy, faultProxy, faultReject, faultCrash}[(n-76)/3]
-	}
-	w := s.slots[s.random.IntN(len(s.slots))]
-	process := w.c.Process
-	switch kind {
-	case faultKill:
-		s.kills--
-		_ = process.Kill()
-		<-w.ended
-	case faultDrain:
-		_ = process.Signal(syscall.SIGTERM)
-	case faultStop:
-		if w.suspended.Swap(true) {
-			return
-		}
-		s.later(engineStormLease*500, engineStormLease*3000, func() { // half a lease to three leases
-			_ = process.Signal(syscall.SIGCONT)
-			w.suspended.Store(false)
+// fault causes a fault and returns its kind. Kills are the most frequent.
+func (s *engineTest) fault(random *rand.Rand) string {
+	w := s.workers[random.IntN(len(s.workers))]
+	process := w.process.Load()
+	later := func(most time.Duration, do func()) {
+		wait := time.Duration(random.Int64N(int64(most)))
+		s.others.Go(func() {
+			<-time.After(wait)
+			do()
 		})
+	}
+	switch n := random.IntN(20); {
+	case n < 3 && !w.stopped.Swap(true):
 		_ = process.Signal(syscall.SIGSTOP)
-	case faultProxy:
-		if s.proxy == nil {
-			return
-		}
-		s.proxy.SetPlan(s.faultyConnection())
-		s.later(0, engineStormLease*1500, func() { s.proxy.SetPlan(nil) })
-	case faultReject:
-		if s.rejects.Swap(true) {
-			return
-		}
-		pgtest.Do(s, s.url, "INSERT INTO judge.full VALUES (true)")
-		s.later(0, 500, func() {
+		later(3*engineLease, func() {
+			_ = process.Signal(syscall.SIGCONT)
+			w.stopped.Store(false)
+		})
+		return "stop"
+	case n == 3:
+		_ = process.Signal(syscall.SIGTERM)
+		return "drain"
+	case n > 3 && n < 6 && s.proxy != nil:
+		s.proxy.SetPlan(faultyConnection(random))
+		later(engineLease, func() { s.proxy.SetPlan(nil) })
+		return "connection"
+	case n == 6 && !s.rejects.Swap(true):
+		s.others.Go(func() { pgtest.Do(s, s.url, "INSERT INTO judge.full VALUES (true)") })
+		later(engineLease/2, func() {
 			pgtest.Do(s, s.url, "DELETE FROM judge.full")
 			s.rejects.Store(false)
 		})
-	case faultCrash:
-		if s.server == nil || s.rejects.Load() { // the statement that ends the rejection needs the server
-			return
-		}
-		s.judge.crashed.Store(true)
-		if err := s.server.Crash(); err != nil {
-			s.Fatal(err)
-		}
+		return "rejected writes"
+	case n == 7 && s.server != nil && !s.rejects.Load(): // the statement that ends the rejection needs the server
+		s.crashed.Store(true)
+		s.others.Go(func() {
+			if err := s.server.Crash(); err != nil {
+				s.Error(err)
+			}
+		})
+		return "crash of the server"
 	}
-	s.faults[kind]++
+	s.left--
+	_ = process.Kill()
+	return "kill"
 }
 
-// later calls do after a random number of milliseconds.
-func (s *engineStormTest) later(least, most int, do func()) {
-	wait := time.Duration(least+s.random.IntN(most-least)) * time.Millisecond
-	s.background.Go(func() {
-		<-time.After(wait)
-		do()
-	})
-}
-
-// faultyConnection returns a random plan of the proxy: responses to groups are lost, connections
-// are cut, data is delayed, or one direction is silent.
-func (s *engineStormTest) faultyConnection() func(request bool, data []byte) pgtest.Action {
-	kind, requests := s.random.IntN(4), s.random.IntN(2) == 0
-	var mu sync.Mutex
-	random := rand.New(rand.NewPCG(s.random.Uint64(), 0))
-	oneIn := func(n int) bool {
-		mu.Lock()
-		defer mu.Unlock()
-		return random.IntN(n) == 0
-	}
+// faultyConnection returns a plan of the proxy: responses to groups are lost, connections are cut,
+// or one direction is silent.
+func faultyConnection(random *rand.Rand) func(request bool, data []byte) pgtest.Action {
+	kind, requests := random.IntN(3), random.IntN(2) == 0
+	var n atomic.Int64
 	return func(request bool, data []byte) pgtest.Action {
 		switch {
-		case kind == 0 && request && bytes.Contains(data, []byte("concerto.flush")) && oneIn(2):
+		case kind == 0 && request && bytes.Contains(data, []byte("concerto.flush")) && n.Add(1)%2 == 0:
 			return pgtest.CutResponse
-		case kind == 1 && oneIn(10):
+		case kind == 1 && n.Add(1)%10 == 0:
 			return pgtest.Cut
-		case kind == 2 && oneIn(3):
-			<-time.After(20 * time.Millisecond)
-		case kind == 3 && request == requests:
+		case kind == 2 && request == requests:
 			return pgtest.Swallow
 		}
 		return pgtest.Forward
 	}
 }
 
-// versions checks that the worker with a newer VM, if there is one, has executed runs, and other
-// workers as well.
-func (s *engineStormTest) versions() {
-	versions := pgtest.Do(s, s.url, "SELECT DISTINCT vm_version FROM concerto.runs WHERE schedule IS NULL ORDER BY 1")
-	want := fmt.Sprintln(tape.VMVersion)
-	if os.Getenv("CONCERTO_ENGINE_NEWER") != "" {
-		want += fmt.Sprintln(tape.VMVersion + 1)
+var requestedPost = regexp.MustCompile(`/post/[\w./-]+`)
+
+// answer answers the open questions of a run: two users answer each question of the program at the
+// same time, and the record of requests decides about unknown outcomes.
+func (s *engineTest) answer(row *postgres.Row) {
+	for _, q := range row.Questions {
+		if q.Channel == journal.UnknownChannel {
+			path, text := requestedPost.FindString(string(q.Payload)), "retry"
+			s.record.Lock()
+			if len(s.keys[path]) > 0 {
+				text = `done:{"status":200,"headers":[],"body":""}`
+			} else {
+				s.retried[path] = true // also if the outcome of the answer is unknown
+			}
+			s.unknowns++
+			s.record.Unlock()
+			_ = runs.Answer(s.engine.Run(row.ID), q.ID, runs.Response{Text: text, By: "ada"}) // it is asked again otherwise
+			continue
+		}
+		at := strings.Trim(string(q.Payload), `"`)
+		var errs [2]error
+		var both sync.WaitGroup
+		for i := range errs {
+			both.Go(func() {
+				errs[i] = runs.Answer(s.engine.Run(row.ID), q.ID, runs.Response{Text: fmt.Sprint(i + 1), By: fmt.Sprint("user", i)})
+			})
+		}
+		both.Wait()
+		var stored, open []string
+		for i, err := range errs {
+			if _, ok := errors.AsType[*runs.Problem](err); err == nil {
+				stored = append(stored, fmt.Sprint(i+1))
+			} else if !ok {
+				open = append(open, fmt.Sprint(i+1)) // the connection was lost
+			}
+		}
+		s.record.Lock()
+		before := s.answers[at]
+		if len(stored) > 1 || len(stored) == 1 && len(before) == 1 && before[0] != stored[0] {
+			s.Errorf("question %s accepts the answers %v after %v", at, stored, before)
+		}
+		if len(stored) == 1 {
+			s.answers[at] = stored
+		} else if len(before) != 1 {
+			s.answers[at] = append(before, open...)
+		}
+		s.record.Unlock()
 	}
-	if versions != want {
-		s.Errorf("the runs have been executed by the versions %q of the VM, want %q", versions, want)
+}
+
+// check checks a run that has ended.
+func (s *engineTest) check(row *postgres.Row) {
+	run, lines := s.engine.Run(row.ID), []string(nil)
+	for attempt := 0; ; attempt++ {
+		_, err := runs.Verify(run)
+		if err == nil {
+			lines, _, err = run.Out()
+		}
+		if err == nil {
+			break
+		}
+		if _, damaged := errors.AsType[*journal.DamagedError](err); damaged || attempt == 1000 {
+			s.Errorf("run %s: %v", row.ID, err)
+			return
+		}
+		<-time.After(20 * time.Millisecond) // the server crashes or starts
+	}
+	s.record.Lock()
+	defer s.record.Unlock()
+	var want, got []string
+	for task := range 2 {
+		for i := range 4 {
+			at := fmt.Sprintf("%s/%d/%d", row.ID, task, i)
+			want = append(want, fmt.Sprintf("round %q", at))
+			s.effects(at)
+		}
+		want = append(want, fmt.Sprintf(`answer "%s/%d/3`, row.ID, task))
+	}
+	want = append(want, "end 1")
+	for i, text := range lines {
+		var l storedLine
+		if err := json.Unmarshal([]byte(text), &l); err != nil || l.N != i+1 {
+			s.Errorf("run %s: line %d of the output is %s", row.ID, i+1, text)
+		}
+		line := l.Channel + " " + string(l.Payload)
+		if at, value, ok := strings.Cut(strings.Trim(string(l.Payload), `"`), " "); l.Channel == "answer" && ok {
+			if line = fmt.Sprintf("answer \"%s", at); !slices.Contains(s.answers[at], value) {
+				s.Errorf("the program has received the answer %s at %s, stored was %q", value, at, s.answers[at])
+			}
+		}
+		if l.Channel != "ask" {
+			got = append(got, line)
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if row.State != "finished" || *row.Exit != 0 || !slices.Equal(got, want) {
+		s.Errorf("run %s: %s, exit %d, the output has %q, want %q", row.ID, row.State, *row.Exit, got, want)
+	}
+}
+
+// effects checks the requests of one round of a task.
+func (s *engineTest) effects(at string) {
+	for _, kind := range []string{"read", "put", "post"} {
+		path := "/" + kind + "/" + at
+		switch keys := s.keys[path]; {
+		case len(keys) == 0:
+			s.Errorf("no request %s was received", path)
+		case kind == "read" || kind == "put" && s.crashed.Load():
+			// A crash of the server and of the worker may lose what was not synced. The tasks then
+			// continue in another order, and their effects have other numbers.
+		case keys[0] == "" || slices.ContainsFunc(keys, func(k string) bool { return k != keys[0] }) || kind == "post" && len(keys) > 1 && !s.retried[path]:
+			s.Errorf("the requests %s have the keys %q (retry: %v)", path, keys, s.retried[path])
+		}
 	}
 }
 
 // schedule checks that each scheduled time has become one run.
-func (s *engineStormTest) schedule() {
+func (s *engineTest) schedule() {
 	s.must("schedule", "pause", "tick")
-	rows, err := s.judge.engine.Schedules(s.Context())
+	rows, err := s.engine.Schedules(s.Context())
 	if err != nil || len(rows) != 1 {
 		s.Fatal(rows, err)
 	}

@@ -31,7 +31,7 @@ import (
 func TestEvalKill(t *testing.T) {
 	t.Parallel()
 	show := func(seed uint64) string { return killedEval(rand.New(rand.NewPCG(seed, 3))) }
-	randtest.Run(t, "internal/cli", 24, show, func(t *testing.T, seed uint64) {
+	randtest.Run(t, "internal/cli", 10, show, func(t *testing.T, seed uint64) {
 		random := rand.New(rand.NewPCG(seed, 3))
 		program := killedEval(random)
 		s := &evalServer{T: t, attempts: map[string]bool{}}
@@ -43,7 +43,7 @@ func TestEvalKill(t *testing.T) {
 		}
 
 		dir := s.project(program)
-		for kills := 0; s.killOnce(dir, random, kills < 6); kills++ {
+		for kills := 0; s.killOnce(dir, random, kills < 2); kills++ {
 		}
 		if diff := cmp.Diff(want, s.result(dir)); diff != "" {
 			t.Errorf("results (-whole +killed):\n%s\n%s", diff, program)

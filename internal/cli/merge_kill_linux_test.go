@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-// TestMergeKilled kills `merge submit`, `merge run` and `work merge` at random moments. Every value
-// of the branch must pass, each change must land once, or have failed with a reason, and the user's
-// checkout must be unchanged. CONCERTO_MERGE_KILLS sets the number of rounds.
+// TestMergeKilled kills `merge submit`, `merge run` and `work merge` at their calls of git. Every
+// value of the branch must pass, each change must land once, or have failed with a reason, and the
+// user's checkout must be unchanged. CONCERTO_MERGE_KILLS sets the number of rounds.
 func TestMergeKilled(t *testing.T) {
-	r, rounds := newKilledRepository(t, "CONCERTO_MERGE_KILLS", 6)
+	r, rounds := newKilledRepository(t, "CONCERTO_MERGE_KILLS", 2)
 	m := &mergeKiller{killedRepository: r, want: map[string]string{}}
 	m.write("Concerto.toml", "[project]\nname = \"p\"\nentry = \"main.conc\"\n[workspace]\ngate = [[\"sh\", \"gate.sh\"]]\n[merge.main]\nbatch = 4\n")
 	m.write("gate.sh", "for f in bad*; do test ! -e $f || exit 1; done\necho tested > cache.o\n")

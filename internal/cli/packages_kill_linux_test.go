@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-// TestPackagesKilled kills `add`, `update`, `vendor`, `remove` and a run with a cold cache at
-// random moments. Afterwards the manifest and the lock file match, the cache contains no partial
+// TestPackagesKilled kills `add`, `update`, `vendor`, `remove` and a run with a cold cache at their
+// calls of git. Afterwards the manifest and the lock file match, the cache contains no partial
 // package, and the same command succeeds. CONCERTO_PACKAGE_KILLS sets the number of rounds.
 func TestPackagesKilled(t *testing.T) {
-	r, rounds := newKilledRepository(t, "CONCERTO_PACKAGE_KILLS", 4)
+	r, rounds := newKilledRepository(t, "CONCERTO_PACKAGE_KILLS", 3)
 	text, fmt2 := filepath.Join(t.TempDir(), "text"), filepath.Join(t.TempDir(), "fmt2")
 	publishPackage(r, fmt2, "", "v1.0.0")
 	publishPackage(r, text, "[dependencies]\nfmt2 = { git = \"file://"+fmt2+"\", tag = \"v1.0.0\" }\n", "v1.0.0", "v1.1.0")

@@ -9,13 +9,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
 // writing is a program that writes to every kind of store with every operation, in rounds. When all
@@ -97,18 +94,13 @@ func programs(t *testing.T, texts map[string]string) string {
 	return dir
 }
 
-// TestKill repeatedly starts a program that writes to one file, and kills it with SIGKILL at a
-// random moment. Everything that the program acknowledged must then be in the file.
+// TestKill repeatedly starts a program that writes to one file, and kills it with SIGKILL a little
+// after one of its lines, in the middle of a round. Everything that the program acknowledged must
+// then be in the file.
 // CONCERTO_KILL_ROUNDS is the number of repetitions; `make kill` uses 200.
 func TestKill(t *testing.T) {
 	t.Parallel()
-	rounds := 8
-	if randtest.Raced {
-		rounds = 4
-	}
-	if s := os.Getenv("CONCERTO_KILL_ROUNDS"); s != "" {
-		rounds, _ = strconv.Atoi(s)
-	}
+	rounds, random := killsOf(t, "CONCERTO_KILL_ROUNDS", 20), rand.New(rand.NewPCG(1, 1))
 	dir := programs(t, map[string]string{"write.conc": writing, "check.conc": checking})
 	acknowledged, err := os.Create(filepath.Join(dir, "acknowledged"))
 	if err != nil {
@@ -117,7 +109,7 @@ func TestKill(t *testing.T) {
 	defer acknowledged.Close()
 	all, early := 0, 0
 	for round := range rounds {
-		lines, err := killed(dir, round%4, time.Duration(rand.IntN(40_000))*time.Microsecond)
+		lines, err := killed(dir, round%4, time.Duration(random.IntN(10_000))*time.Microsecond)
 		if err != nil {
 			t.Fatalf("round %d: %v", round, err)
 		}

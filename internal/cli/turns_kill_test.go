@@ -7,10 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -24,17 +26,17 @@ import (
 )
 
 // turnKills is the number of kills of a run of a turnStorm. CONCERTO_TURN_KILLS sets another one.
-const turnKills = 8
+const turnKills = 4
 
 // TestTurnsKill runs programs whose exchanges have several turns: because of a gate, a result that
-// does not fit its schema, or a limit of the host's plan. It kills the durable run at random
-// moments and resumes it until it ends. The host must have received each prompt and each answer
-// once, the ledger must contain each decision once, and the output must be that of a run without
-// kills. A third of the runs also loses keepers; there no exchange may succeed whose gates have not
-// passed.
+// does not fit its schema, or a limit of the host's plan. It kills the durable run when its
+// hosts receive messages and when it prints, and resumes it until it ends. The host must have
+// received each prompt and each answer once, the ledger must contain each decision once, and the
+// output must be that of a run without kills. Every second program also loses keepers; there no
+// exchange may succeed whose gates have not passed.
 func TestTurnsKill(t *testing.T) {
 	var kills, keepers atomic.Int64
-	randtest.Run(t, "internal/cli", 12, func(seed uint64) string { return newTurnStorm(seed).source() }, func(t *testing.T, seed uint64) {
+	randtest.Run(t, "internal/cli", 5, func(seed uint64) string { return newTurnStorm(seed).source() }, func(t *testing.T, seed uint64) {
 		w := newTurnStorm(seed)
 		killed, lost := w.run(t)
 		kills.Add(int64(killed))
@@ -257,12 +259,12 @@ func (w *turnStorm) source() string {
 }
 
 // files returns the program with its manifest, the gate, and what the hosts read.
-func (w *turnStorm) files() map[string]string {
+func (w *turnStorm) files(url string) map[string]string {
 	manifest := "[project]\nname = \"turns\"\n"
 	var failing []string
 	for host := range 2 {
-		manifest += fmt.Sprintf("[hosts.turns%[1]d]\ncommand = \"stormhost\"\nargs = [\"turns%[1]d\"]\ninit = true\n"+
-			"gate = [[\"sh\", \"gate.sh\"]]\nschema_repairs = %[2]d\non_plan_limit = \"wait\"\n", host, turnRepairs)
+		manifest += fmt.Sprintf("[hosts.turns%[1]d]\ncommand = \"stormhost\"\nargs = [\"turns%[1]d\", %[3]q]\ninit = true\n"+
+			"gate = [[\"sh\", \"gate.sh\"]]\nschema_repairs = %[2]d\non_plan_limit = \"wait\"\n", host, turnRepairs, url)
 	}
 	for i := range w.Jobs {
 		failing = append(failing, w.Jobs[i].failing(false)...)
@@ -383,74 +385,59 @@ const turnReset = 300 * time.Millisecond
 // run runs the program without kills, and then with kills, and compares both. It returns how often
 // it has killed the run and its keeper.
 func (w *turnStorm) run(t *testing.T) (kills, keepers int) {
-	most := turnKills
-	if n, err := strconv.Atoi(os.Getenv("CONCERTO_TURN_KILLS")); err == nil {
-		most = n
-	}
 	whole := w.start(t, 0)
-	whole.finish()
 	whole.check(w)
-	s := w.start(t, most)
-	s.lossy = w.random.IntN(3) == 0
-	s.finish()
+	s := w.start(t, killsOf(t, "CONCERTO_TURN_KILLS", turnKills))
 	if s.keepers > 0 {
-		s.awaitHosts()
 		s.checkLossy(w)
 		return s.kills, s.keepers
 	}
 	s.check(w)
 	if got, want := s.visible(), whole.visible(); !slices.Equal(got, want) {
-		s.Errorf("seed %d: output after %d kills:\n%s\nwant:\n%s", w.seed, s.kills, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		s.bad("the output is\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	return s.kills, s.keepers
 }
 
 // turnRun is a run of a turnStorm.
-type turnRun struct{ *stormed }
-
-func (w *turnStorm) start(t *testing.T, kills int) *turnRun {
-	s := &turnRun{&stormed{T: t, seed: w.seed, random: w.random, most: kills, stride: 3 << 10, dir: programs(t, w.files())}}
-	t.Cleanup(func() {
-		if t.Failed() {
-			_ = command(s.dir, "runs", "rm", "job").Run() // otherwise the run's keeper would never exit
-			s.awaitHosts()
-		}
-		if err := leftovers(s.dir); err != nil {
-			t.Errorf("seed %d, after %d kills, %d of keepers: %v", s.seed, s.kills, s.keepers, err)
-		}
-	})
-	return s
+type turnRun struct {
+	*testing.T
+	*killer
+	dir     string
+	keepers int // kills of keepers
 }
 
-// finish runs the program until it ends.
-func (s *turnRun) finish() {
+func (s *turnRun) bad(format string, args ...any) {
 	s.Helper()
+	s.Errorf("seed %d, after %d kills: %s", s.seed, s.kills, fmt.Sprintf(format, args...))
+}
+
+// start runs the program until it ends. Every second program loses keepers.
+func (w *turnStorm) start(t *testing.T, kills int) *turnRun {
+	s := &turnRun{T: t, killer: newKiller(w.seed, 5, kills)}
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		s.at("%s", body)
+	}))
+	t.Cleanup(server.Close)
+	s.dir = programs(t, w.files(server.URL))
+	if w.seed%2 == 1 {
+		s.before = func(random *rand.Rand) bool { return killKeeper(s.dir, random, &s.keepers) }
+	}
+	t.Cleanup(func() { noneLeft(t, s.dir, s.keepers > 0) })
+	var printed []storedLine
 	for args := []string{"run", "--journal", "job", "--emit", "ndjson"}; ; {
-		c := command(s.dir, args...)
-		c.Env = append(c.Environ(), fmt.Sprintf("%s=%d", segmentBytes, stormSegment))
-		var errs bytes.Buffer
-		c.Stderr = &errs
-		if err := c.Start(); err != nil {
-			s.Fatal(err)
-		}
-		ended, killed := make(chan struct{}), make(chan struct{})
-		go func() {
-			defer close(killed)
-			if s.kills < s.most && s.waitToKill(ended) {
-				s.kill(c.Process, ended)
-			}
-		}()
-		err := c.Wait()
-		close(ended)
-		<-killed
+		err := s.killer.start(t, s.dir, args, func(l storedLine) {
+			printed = append(printed, l)
+			s.at("line %s %s", l.Channel, l.Payload)
+		})
 		if err == nil {
-			return
+			checkStored(t, s.dir, printed)
+			return s
 		}
-		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != -1 {
-			log, _ := os.ReadFile(filepath.Join(s.dir, "job", "keeper.log"))
-			s.Fatalf("seed %d, after %d kills: %v: %s\nthe end of the journal:\n%s\nthe keeper's log:\n%s", s.seed, s.kills, err, errs.Bytes(), lastLines(journalOf(s.dir)), lastLines(log))
+		if !errors.Is(err, errKilled) {
+			s.Fatalf("seed %d, after %d kills: %v\nthe end of the journal:\n%s", s.seed, s.kills, err, lastLines(journalOf(s.dir)))
 		}
-		s.kills++
 		if bytes.Contains(journalOf(s.dir), []byte("\n")) {
 			args = []string{"runs", "resume", "job"}
 		}

@@ -9,11 +9,12 @@ import (
 	"testing"
 )
 
-// TestWorkKilled kills `work open`, `work commit` and `work rm` at random moments. The next command
-// must find a workspace that is complete, or none, and the user's checkout must be unchanged.
+// TestWorkKilled kills `work open`, `work commit` and `work rm` at their calls of git. The next
+// command must find a workspace that is complete, or none, and the user's checkout must be
+// unchanged.
 // CONCERTO_WORK_KILLS sets the number of kills.
 func TestWorkKilled(t *testing.T) {
-	r, kills := newKilledRepository(t, "CONCERTO_WORK_KILLS", 20)
+	r, kills := newKilledRepository(t, "CONCERTO_WORK_KILLS", 6)
 	git := r.git
 	r.write("Concerto.toml", "[project]\nname = \"p\"\nentry = \"main.conc\"\n[workspace]\nsetup = [[\"touch\", \"setup.done\"]]\n")
 	r.write(".gitignore", ".concerto/\nsetup.done\n")

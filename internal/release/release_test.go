@@ -332,6 +332,9 @@ func TestSBOM(t *testing.T) {
 // TestReproducible builds the release again: in another directory, with another umask, home, time
 // zone and locale.
 func TestReproducible(t *testing.T) {
+	if !randtest.Night() {
+		t.Skip("make night and make release-check build a release twice")
+	}
 	c := built(t)
 	out, err := exec.Command("go", "env", "GOCACHE").Output()
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/agents/modelserver"
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/models"
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
 // TestResponsesRequest checks the members of a request of the Responses API.
@@ -416,6 +417,7 @@ func TestCallsBeyondLimit(t *testing.T) {
 // TestHostileResponses checks that a stream that does not conform to the API is an error or read in
 // the only way that it can be meant.
 func TestHostileResponses(t *testing.T) {
+	randtest.RacedElsewhere(t)
 	done := func(index, x string) string {
 		return `{"type":"response.output_item.done","output_index":` + index + `,"item":` + x + `}`
 	}

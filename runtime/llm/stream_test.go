@@ -10,6 +10,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/agents/modelserver"
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
 // open opens a stream. next returns its next piece, and end closes it.
@@ -168,6 +169,7 @@ func TestHTMLStream(t *testing.T) {
 // limit on its size. If the program reads slowly, the provider must wait, and the unread text must
 // not use much memory.
 func TestEndlessStream(t *testing.T) {
+	randtest.RacedElsewhere(t)
 	for _, provider := range []string{"openai", "ollama"} { // one of each framing
 		s, conn := server(t, provider, modelserver.Reply{Text: strings.Repeat("x", 100_000), StreamEnd: modelserver.StreamEnd{Endless: true}})
 		c, _ := client(t, conn)
@@ -258,6 +260,7 @@ func TestFirstTokenInTime(t *testing.T) {
 
 // TestBigReply checks that a reply of ten megabytes is read completely.
 func TestBigReply(t *testing.T) {
+	randtest.RacedElsewhere(t)
 	eachRemote(t, func(t *testing.T, provider string) {
 		_, conn := server(t, provider, modelserver.Reply{Big: 10 << 20, Repeat: true})
 		c, _ := client(t, conn)

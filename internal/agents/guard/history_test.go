@@ -15,6 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostpolicy"
 	"github.com/concerto-lang/concerto/internal/record/audit"
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
 // past is a call of a generated history.
@@ -261,6 +262,7 @@ func TestSuggest(t *testing.T) {
 // TestSuggestions checks generated histories: each suggested rule repeats the answers of the
 // person, and allows nothing that was denied.
 func TestSuggestions(t *testing.T) {
+	randtest.InOneGoroutine(t)
 	r := rand.New(rand.NewPCG(7, 7))
 	found := 0
 	for range 150 {

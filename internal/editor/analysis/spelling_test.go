@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/sema"
 )
@@ -96,6 +97,7 @@ func TestFreshNames(t *testing.T) {
 // that spell the name, and one that reads all declarations. The results are equal, also if the
 // check reused bodies.
 func TestSpelledReferences(t *testing.T) {
+	randtest.InOneGoroutine(t)
 	for name, archive := range map[string]string{"mixed": mixed, "examples": examplesAsModules(t)} {
 		t.Run(name, func(t *testing.T) {
 			dir := writeTree(t, archive)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/decision"
 	"github.com/concerto-lang/concerto/internal/record/audit"
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
 // kinds is a part of the adapters' tables.
@@ -576,6 +577,7 @@ func bypasses(t *testing.T) (w *world, sessions []string) {
 
 // TestBypasses checks that exactly the planted bypasses among 10,000 calls are listed.
 func TestBypasses(t *testing.T) {
+	randtest.InOneGoroutine(t)
 	w, sessions := bypasses(t)
 	w.write(t)
 	began := time.Now()
@@ -592,6 +594,7 @@ func TestBypasses(t *testing.T) {
 // TestDamagedTranscripts checks that each damaged line is reported, and that the bypasses in the
 // other lines are listed.
 func TestDamagedTranscripts(t *testing.T) {
+	randtest.InOneGoroutine(t)
 	w, sessions := bypasses(t)
 	names := slices.Sorted(maps.Keys(w.files))
 	giant := 0

@@ -387,3 +387,43 @@ func TestTooLong(t *testing.T) {
 		t.Errorf("sequence number of the next event = %d, want 1", last)
 	}
 }
+
+func open(t testing.TB, file string, o spool.Options) *spool.Spool {
+	t.Helper()
+	s, err := spool.Open(context.Background(), file, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func output(text string) spool.Event {
+	return spool.Event{Type: protocol.RunOutput, Data: protocol.Output{Stream: "stdout", Text: text}}
+}
+
+func textOf(t interface {
+	Helper()
+	Fatal(...any)
+}, e protocol.Envelope) string {
+	t.Helper()
+	out, err := protocol.Decode[protocol.Output](&e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Text
+}
+
+func next(t testing.TB, s *spool.Spool, run string, after int64, n int) (all []protocol.Envelope) {
+	t.Helper()
+	for {
+		some, err := s.Next(context.Background(), run, after, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(some) == 0 {
+			return all
+		}
+		all, after = append(all, some...), some[len(some)-1].Seq
+	}
+}

@@ -3,11 +3,11 @@ package sqlite_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
 	"testing"
 
 	"github.com/concerto-lang/concerto/internal/testkit/testproc"
@@ -16,41 +16,23 @@ import (
 	"github.com/concerto-lang/concerto/relay/store/sqlite"
 )
 
-// killed is the environment variable that makes this program write to a file until it is killed.
-// Its value is the file.
+// killed is the environment variable that makes this program append events to a file until it is
+// killed. Its value is the file. The program prints the number of each event after its commit.
 const killed = "RELAY_STORE_KILLED"
 
-// rounds is the environment variable with the number of kills in TestKill.
-const rounds = "RELAY_KILL_ROUNDS"
-
 func init() {
-	if file := os.Getenv(killed); file != "" {
-		writeOn(file)
+	file, ctx := os.Getenv(killed), context.Background()
+	if file == "" {
+		return
 	}
-}
-
-func event(gen, seq int64) store.Incoming {
-	return store.Incoming{MachineID: "host_a", Gen: gen, At: 1, Envelope: &protocol.Envelope{Type: protocol.RunOutput, TS: "2025-01-01T00:00:00Z", RunID: "run_a", Seq: seq,
-		Data: json.RawMessage(fmt.Sprintf(`{"stream":"stdout","text":"%d"}`, seq))}}
-}
-
-// writeOn appends events after the last stored one, and prints the number of each event after its
-// commit. It does not return.
-func writeOn(file string) {
-	ctx := context.Background()
 	s, err := sqlite.Open(ctx, file)
 	if err != nil {
 		panic(err)
 	}
-	if _, err := s.AddMachine(ctx, store.Machine{ID: "host_a"}); err != nil {
-		panic(err)
-	}
-	gen, err := s.TakeOver(ctx, store.Takeover{Machine: "host_a", At: 1})
-	if err != nil {
-		panic(err)
-	}
-	have, err := s.Prefixes(ctx, "host_a", []string{"run_a"})
-	if err != nil {
+	_, err = s.AddMachine(ctx, store.Machine{ID: "host_a"})
+	gen, err2 := s.TakeOver(ctx, store.Takeover{Machine: "host_a", At: 1})
+	have, err3 := s.Prefixes(ctx, "host_a", []string{"run_a"})
+	if err := errors.Join(err, err2, err3); err != nil {
 		panic(err)
 	}
 	w := s.NewWriter(nil)
@@ -64,38 +46,34 @@ func writeOn(file string) {
 	}
 }
 
-// TestKill kills the program at random moments. All acknowledged events must be stored once, and
-// the next program must be able to continue.
+func event(gen, seq int64) store.Incoming {
+	return store.Incoming{MachineID: "host_a", Gen: gen, At: 1, Envelope: &protocol.Envelope{Type: protocol.RunOutput, TS: "2025-01-01T00:00:00Z", RunID: "run_a", Seq: seq,
+		Data: json.RawMessage(fmt.Sprintf(`{"stream":"stdout","text":"%d"}`, seq))}}
+}
+
+// TestKill kills the program 20 times. All acknowledged events must be stored once, and the next
+// program must be able to continue.
 func TestKill(t *testing.T) {
-	n := 5
-	if text := os.Getenv(rounds); text != "" {
-		var err error
-		if n, err = strconv.Atoi(text); err != nil {
+	file := filepath.Join(t.TempDir(), "relay.db")
+	random := rand.New(rand.NewPCG(3, 4))
+	for range 20 {
+		acked, err := testproc.RunAndKill(killed+"="+file, 1+random.IntN(80))
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	file := filepath.Join(t.TempDir(), "relay.db")
-	dice := rand.New(rand.NewPCG(3, 4))
-	for round := range n {
-		acked, err := testproc.RunAndKill(killed+"="+file, 1+dice.IntN(400))
+		s, err := sqlite.Open(t.Context(), file)
 		if err != nil {
-			t.Fatalf("round %d: %v", round, err)
+			t.Fatal(err)
 		}
-		s, err := sqlite.Open(context.Background(), file)
-		if err != nil {
-			t.Fatalf("round %d: %v", round, err)
-		}
-		all, err := s.Events(context.Background(), "run_a", max(acked-300, 0), 100_000)
-		if err != nil {
-			t.Fatalf("round %d: %v", round, err)
+		after := max(acked-300, 0)
+		all, err := s.Events(t.Context(), "run_a", after, 100_000)
+		if err != nil || after+int64(len(all)) < acked {
+			t.Fatalf("last acknowledged event = %d, stored events = %d after %d (error %v)", acked, len(all), after, err)
 		}
 		for i, e := range all {
-			if want := max(acked-300, 0) + int64(i) + 1; e.Seq != want || string(e.Data) != fmt.Sprintf(`{"stream":"stdout","text":"%d"}`, want) {
-				t.Fatalf("round %d: sequence number = %d, want %d with its text", round, e.Seq, want)
+			if want := after + int64(i) + 1; e.Seq != want || string(e.Data) != fmt.Sprintf(`{"stream":"stdout","text":"%d"}`, want) {
+				t.Fatalf("sequence number = %d, want %d with its text", e.Seq, want)
 			}
-		}
-		if last := all[len(all)-1].Seq; last < acked {
-			t.Fatalf("round %d: last acknowledged event = %d, last stored event = %d", round, acked, last)
 		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)

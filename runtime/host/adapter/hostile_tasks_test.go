@@ -2,6 +2,8 @@ package adapter
 
 import (
 	"fmt"
+
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 	"slices"
 	"strings"
 	"testing"
@@ -89,6 +91,7 @@ func TestHostileTasks(t *testing.T) {
 // TestManyTasks checks that the time for 10,000 tasks, threads and calls is about proportional to
 // their number, and that nothing of them remains after the next exchange has begun.
 func TestManyTasks(t *testing.T) {
+	randtest.InOneGoroutine(t)
 	const n = 10_000
 	t.Run("claude-code", func(t *testing.T) {
 		c := newClaude(Config{Host: "H", Seed: "s"})

@@ -11,10 +11,10 @@ import (
 // TestClone checks that hostds started from a copy of a machine's state are refused with a reason,
 // and that the original hostd continues.
 func TestClone(t *testing.T) {
+	t.Parallel()
 	s := newSystem(t, nil, nil)
-	a := startApp(t, s.apps.URL(), login(t, s.apps.URL(), "ann", "correct horse battery"))
-	w := &work{s: s, a: a, inputs: map[string][]string{}}
-	w.begin()
+	w := newWork(s, false)
+	a := w.a
 	kill(s.hostd)
 	files, err := filepath.Glob(s.path("state/spool.db*"))
 	if err != nil || len(files) == 0 {

@@ -115,14 +115,14 @@ func (a *app) lastSeq(run string) (last int64) {
 // writes with 503, and still serve reads. When there is space again, it must continue without
 // losing anything.
 func TestServerDiskFull(t *testing.T) {
+	t.Parallel()
 	if !ownMounts(t) {
 		return
 	}
 	s := newSystem(t, nil, nil, func(s *system) { s.db = mount(t, s.path("db"), "8m").path + "/relay.db" })
 	d := disk{t, s.path("db")}
-	a := startApp(t, s.apps.URL(), login(t, s.apps.URL(), "ann", "correct horse battery"))
-	w := &work{s: s, a: a, inputs: map[string][]string{}}
-	w.begin()
+	w := newWork(s, false)
+	a := w.a
 	w.input()
 	d.fill()
 	s.expectLog("could not store events")
@@ -159,14 +159,14 @@ func TestServerDiskFull(t *testing.T) {
 // TestHostDiskFull fills the disk of hostd. The run must wait, and hostd must log the full disk.
 // When there is space again, the run must continue without losing anything.
 func TestHostDiskFull(t *testing.T) {
+	t.Parallel()
 	if !ownMounts(t) {
 		return
 	}
 	s := newSystem(t, nil, nil, func(s *system) { s.logDir = mount(t, s.path("state"), "8m").path })
 	d := disk{t, s.path("state")}
-	a := startApp(t, s.apps.URL(), login(t, s.apps.URL(), "ann", "correct horse battery"))
-	w := &work{s: s, a: a, inputs: map[string][]string{}}
-	w.begin()
+	w := newWork(s, false)
+	a := w.a
 	w.input()
 	d.fill()
 	s.expectLog("could not write the spool: the disk is full; waiting for space")

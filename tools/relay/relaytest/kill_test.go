@@ -3,6 +3,7 @@
 package relaytest
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -15,47 +16,33 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// rounds returns the number of kills. It is the value of RELAY_KILL_ROUNDS, or a small default.
-func rounds(t *testing.T) int {
+// rounds returns the number of kills: the value of RELAY_KILL_ROUNDS, or that of a usual run.
+func rounds(t *testing.T, usual int) int {
 	t.Helper()
-	n := 8
-	if text := os.Getenv("RELAY_KILL_ROUNDS"); text != "" {
-		var err error
-		if n, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
+	n, err := strconv.Atoi(cmp.Or(os.Getenv("RELAY_KILL_ROUNDS"), strconv.Itoa(usual)))
+	if err != nil {
+		t.Fatal(err)
 	}
 	return n
 }
 
-// long reports whether the test may take long.
-func long() bool { return os.Getenv("RELAY_KILL_ROUNDS") != "" }
-
-// TestKill kills the server, hostd, PTY holders and connections at random while a run writes output
-// and receives inputs. The app must receive every event of each run's log once and in order. Each
-// input must reach the run once or not at all, as its state reports.
+// TestKill kills the server, hostd, PTY holders and connections while a run writes output and
+// receives inputs, each after a number of events. The app must receive every event of each run's
+// log once and in order. Each input must reach the run once or not at all, as its state reports.
 func TestKill(t *testing.T) {
-	s := newSystem(t, nil, nil)
-	a := startApp(t, s.apps.URL(), login(t, s.apps.URL(), "ann", "correct horse battery"))
-	seed := uint64(os.Getpid())
-	if text := os.Getenv("RELAY_KILL_SEED"); text != "" {
-		seed, _ = strconv.ParseUint(text, 10, 64)
-	}
-	t.Logf("RELAY_KILL_SEED=%d", seed)
-	chance := rand.New(rand.NewPCG(seed, 0))
-	w := &work{s: s, a: a, inputs: map[string][]string{}}
-	w.begin()
-	done := map[string]int{}
-	for range rounds(t) {
+	t.Parallel()
+	w := newWork(newSystem(t, nil, nil), false)
+	chance, done := rand.New(rand.NewPCG(1, 0)), map[string]int{}
+	for range rounds(t, 20) {
 		for range chance.IntN(4) {
 			w.input()
 		}
-		a.grows(w.run, chance.IntN(40))
+		w.a.grows(w.run, chance.IntN(40))
 		what := []string{"server", "server", "hostd", "hostd", "hostd", "shim", "cut", "both"}[chance.IntN(8)]
 		done[what]++
 		w.input()
 		w.fail(what)
-		a.grows(w.run, 5)
+		w.a.grows(w.run, 5)
 	}
 	w.finish()
 	w.check()
@@ -72,6 +59,14 @@ type work struct {
 	inputs map[string][]string // ids of the inputs by run
 	lost   map[string]bool     // runs whose PTY holder was killed
 	states map[string]int
+}
+
+// newWork starts an app and a run. lossy is set if the networks lose frames.
+func newWork(s *system, lossy bool) *work {
+	w := &work{s: s, a: startApp(s.t, s.apps.URL(), login(s.t, s.apps.URL(), "ann", "correct horse battery")), inputs: map[string][]string{}, lost: map[string]bool{}}
+	w.a.lossy = lossy
+	w.begin()
+	return w
 }
 
 func (w *work) begin() {
@@ -115,9 +110,6 @@ func (w *work) fail(what string) {
 			}
 		}
 		w.ended()
-		if w.lost == nil {
-			w.lost = map[string]bool{}
-		}
 		w.lost[w.run] = true
 		w.begin()
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/concerto-lang/concerto/internal/testkit/faultproxy"
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
 // TestLossy connects a machine and an app over networks that drop, duplicate, delay and swap
@@ -26,8 +27,8 @@ func TestLossy(t *testing.T) {
 		"half open":        {faultproxy.Odds{faultproxy.HalfOpen: 100}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if name == "half open" && !long() {
-				t.Skip("a half-open connection is detected after 45 s: set RELAY_KILL_ROUNDS to test it")
+			if name == "half open" && !randtest.Night() {
+				t.Skip("a half-open connection is detected after 45 s: make night tests it")
 			}
 			t.Parallel()
 			var over atomic.Bool
@@ -40,20 +41,16 @@ func TestLossy(t *testing.T) {
 					return plan(f)
 				}
 			}
-			s := newSystem(t, lossy(1), lossy(2))
-			a := startApp(t, s.apps.URL(), login(t, s.apps.URL(), "ann", "correct horse battery"))
-			a.lossy = true
-			w := &work{s: s, a: a, inputs: map[string][]string{}}
-			w.begin()
+			w := newWork(newSystem(t, lossy(1), lossy(2)), true)
 			chance := rand.New(rand.NewPCG(3, 0))
 			for range 20 {
 				w.input()
-				a.grows(w.run, 5+chance.IntN(20))
+				w.a.grows(w.run, 5+chance.IntN(20))
 			}
 			// Each connection sends a command once. A dropped one is sent by the next connection,
 			// which loses nothing.
 			over.Store(true)
-			s.machine.CutAll()
+			w.s.machine.CutAll()
 			w.finish()
 			w.check()
 			t.Log(fmt.Sprint(w.states))
