@@ -11,9 +11,10 @@ import (
 
 // Flags of the search for violations: go test ./internal/sim -run TestSeeds -first 1 -seeds 1000000.
 var (
-	first = flag.Uint64("first", 1, "first seed of TestSeeds")
-	seeds = flag.Uint64("seeds", 1000, "number of seeds of TestSeeds")
-	keep  = flag.String("keep", "", "directory for the schedules with violations, shrunk")
+	first  = flag.Uint64("first", 1, "first seed of TestSeeds")
+	seeds  = flag.Uint64("seeds", 1000, "number of seeds of TestSeeds")
+	shrink = flag.Bool("shrink", true, "search for the shortest schedule of a violation")
+	keep   = flag.String("keep", "", "directory for the schedules with violations, shrunk")
 )
 
 // perProgram is the number of seeds for each generated program.
@@ -58,7 +59,10 @@ func TestSeeds(t *testing.T) {
 // report reports a violation with its shortest schedule.
 func report(t *testing.T, s *Schedule, r *Result, base string, seed uint64) {
 	t.Helper()
-	small, got := s.Shrink(t, base, r)
+	small, got := s, r
+	if *shrink {
+		small, got = s.Shrink(t, base, r)
+	}
 	text := small.Text(got)
 	t.Errorf("seed %d: %s\n%s", seed, strings.Join(r.Problems, "\n"), text)
 	if *keep != "" {

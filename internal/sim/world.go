@@ -3,11 +3,13 @@ package sim
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -323,6 +325,12 @@ func waiting(s *engine.Suspended) (text string) {
 // startOne runs one process of the program.
 func (w *world) startOne(ctx context.Context, p *process) error {
 	defer p.cancel(nil)
+	defer func() {
+		if x := recover(); x != nil { // its goroutines would remain in the bubble
+			text, _ := json.MarshalIndent(&Schedule{Work: w.schedule.Work, Order: w.schedule.Order, People: w.schedule.People, Faults: w.faults}, "", "  ")
+			panic(fmt.Sprintf("the program panics: %v\n%s\n%s\n%s", x, debug.Stack(), w.story(), text))
+		}
+	}()
 	late := time.AfterFunc(maxTime-time.Since(w.began), func() { p.cancel(errTooLate) })
 	defer late.Stop()
 	w.mu.Lock()
