@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// Flags of the search for violations: go test ./internal/sim -run TestSeeds -first 1 -seeds 1000000.
+// Flags of the search for violations: go test ./internal/sim -run TestSeeds -first 1 -seeds
+// 1000000.
 var (
 	first  = flag.Uint64("first", 1, "first seed of TestSeeds")
 	seeds  = flag.Uint64("seeds", 1000, "number of seeds of TestSeeds")
@@ -23,8 +24,8 @@ const perProgram = 8
 // again is the number of seeds of which one is run twice.
 const again = 20
 
-// TestSeeds runs the schedules of seeds. No invariant may be violated. A part of them runs twice and
-// must have the same trace.
+// TestSeeds runs the schedules of seeds. No invariant may be violated. A part of them runs twice
+// and must have the same trace.
 func TestSeeds(t *testing.T) {
 	base := filepath.Join(t.TempDir(), "w1")
 	var w *Workload
