@@ -69,7 +69,7 @@ var kinds = map[string]kind{
 	"number": {1, "", `match await emit<Int>("number", "NAME") { Ok(v) => "${v}", Err(e) => "failed: ${e.message}" }`, is("7")},
 	"model":  {3, "", `match Model.execute("NAME") { Ok(r) => r.text, Err(e) => "failed: ${e.message}" }`, replied},
 	"race":   {2, "", `race ({ time::sleep(MS); "late" }, { await emit<String>("ask", "NAME").unwrap_or("failed") })`, lateOrAnswered},
-	"cancel": {1, "async fn NAME_other() -> String { time::sleep(3600000); await emit<String>(\"ask\", \"never\").unwrap_or(\"\") }", `let t = NAME_other();
+	"cancel": {1, "async fn NAME_other() -> String { time::sleep(3600000); await emit<String>(\"ask\", \"NAME, never\").unwrap_or(\"\") }", `let t = NAME_other();
     time::sleep(MS);
     t.cancel();
     "cancelled"`, is("cancelled")},
