@@ -1,14 +1,70 @@
 package memory
 
 import (
+	"context"
 	"errors"
+	"sync"
 	"testing"
+	"time"
 
+	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/journal/journaltest"
 )
 
 // errCut is the error of a transaction whose outcome the Writer does not know.
 var errCut = errors.New("the connection was closed")
+
+// TestSession checks the guarantees of stores for the runs of workers.
+func TestSession(t *testing.T) {
+	journaltest.Test(t, func(t *testing.T) *journaltest.Store {
+		s := &Store{}
+		var mu sync.Mutex
+		var current *Session
+		var fails []bool // for each of the next groups, whether it is stored
+		send := func(_ context.Context, what, _ string, do func()) error {
+			mu.Lock()
+			if what != "flush" || len(fails) == 0 {
+				mu.Unlock()
+				do()
+				return nil
+			}
+			stored := fails[0]
+			fails = fails[1:]
+			mu.Unlock()
+			if stored {
+				do()
+			}
+			return errCut
+		}
+		session := func() *Session {
+			mu.Lock()
+			x := current
+			mu.Unlock()
+			if x == nil {
+				var err error
+				if x, err = s.NewSession(t.Context(), nil, time.Hour, Connection{Send: send}); err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = x.Close(context.Background()) })
+				mu.Lock()
+				current = x
+				mu.Unlock()
+			}
+			return x
+		}
+		session()
+		return &journaltest.Store{Run: func(id string) journal.Run { return session().Run(id) }, IsWhole: true, Expire: func(id string) {
+			s.Expire(id)
+			mu.Lock()
+			defer mu.Unlock()
+			current = nil
+		}, FailCommit: func(stored bool) {
+			mu.Lock()
+			defer mu.Unlock()
+			fails = append(fails, stored)
+		}}
+	})
+}
 
 // TestStore checks the guarantees of stores.
 func TestStore(t *testing.T) {
