@@ -28,7 +28,7 @@ import (
 
 // Config configures a worker.
 type Config struct {
-	Engine     *postgres.Engine
+	Engine     Engine
 	Row        postgres.WorkerRow
 	Lease      time.Duration
 	Drain      time.Duration // how long effects in progress may continue when the worker ends
@@ -83,7 +83,7 @@ var errDrained = errors.New("the worker is stopping")
 // worker is a running worker.
 type worker struct {
 	Config
-	session *postgres.Session
+	session Session
 
 	mu      sync.Mutex
 	live    int
@@ -118,11 +118,10 @@ func Run(ctx context.Context, kill <-chan struct{}, c Config) error {
 // removes the earlier registration.
 func (w *worker) join(ctx context.Context, first bool) error {
 	for {
-		s, err := w.Engine.NewSession(ctx, w.Row, w.Lease)
+		s, err := w.Engine.NewSession(ctx, w.Row, w.Lease, func(run string, err error) {
+			w.Log(Event{Kind: Retry, Run: run, Text: fmt.Sprintf("could not write to the engine: %v; retrying", err)})
+		})
 		if err == nil {
-			s.OnRetry = func(run string, err error) {
-				w.Log(Event{Kind: Retry, Run: run, Text: fmt.Sprintf("could not write to the engine: %v; retrying", err)})
-			}
 			if !first {
 				_ = w.session.Close(ctx) // its lease has expired: the row has no meaning
 			}
@@ -258,7 +257,7 @@ func (w *worker) claim(ctx context.Context, kill <-chan struct{}) (int, error) {
 }
 
 // execute executes a claimed run until it ends, waits or must leave the worker.
-func (w *worker) execute(ctx context.Context, kill <-chan struct{}, session *postgres.Session, c *postgres.Claimed) error {
+func (w *worker) execute(ctx context.Context, kill <-chan struct{}, session Session, c *postgres.Claimed) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(session.Ended(), func() { cancel(postgres.ErrLost) })()
@@ -374,7 +373,7 @@ func stop(run journal.Run, c *postgres.Claimed, dir string) error {
 
 // finish logs how the execution of a run has ended. A run that this worker cannot execute is
 // released with the reason, and another worker may try.
-func (w *worker) finish(session *postgres.Session, c *postgres.Claimed, err error) {
+func (w *worker) finish(session Session, c *postgres.Claimed, err error) {
 	log := func(kind, text string) { w.Log(Event{kind, c.Run, c.Epoch, text}) }
 	suspended, isSuspended := errors.AsType[*engine.Suspended](err)
 	if isSuspended {
@@ -424,7 +423,7 @@ const retryAfter = 5 * time.Second
 
 // refuse releases a run that this worker cannot execute. A damaged run becomes damaged. If the
 // reason lasts as long as the worker, the worker does not claim the run again.
-func (w *worker) refuse(session *postgres.Session, c *postgres.Claimed, why error) {
+func (w *worker) refuse(session Session, c *postgres.Claimed, why error) {
 	var err error
 	switch {
 	case errors.As(why, new(*journal.DamagedError)) || errors.As(why, new(*postgres.MissingError)):

@@ -101,7 +101,7 @@ func (b *bench) start(change func(*Config)) *started {
 	w := &started{b: b, leave: cancel, kill: make(chan struct{}), ended: make(chan struct{}), more: make(chan struct{})}
 	here := localowner.Here()
 	c := Config{
-		Engine: b.engine, Lease: time.Minute, MaxCrashes: 5, State: filepath.Join(b.dir, "state"), Dir: b.dir,
+		Engine: On(b.engine), Lease: time.Minute, MaxCrashes: 5, State: filepath.Join(b.dir, "state"), Dir: b.dir,
 		Row: postgres.WorkerRow{Machine: here.Machine, Boot: here.Boot + here.PIDNS, PID: os.Getpid(), Version: "test", VMVersion: tape.VMVersion, Queues: []string{"default"}, Concurrency: 10},
 		Options: func(_ *engine.Program, _ string, start json.RawMessage) (engine.Options, error) {
 			s, err := submission.Decode(start)
