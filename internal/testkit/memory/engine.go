@@ -30,6 +30,7 @@ type row struct {
 	progress    int64 // number of the last effect
 	wakeAt      *time.Time
 	refusal     string
+	groups      int // number of stored groups
 }
 
 // direct is the owner of the runs of a process that is no worker. It has no lease.
@@ -97,30 +98,41 @@ func (s *Store) State(id string) (state string, exit *int, err error) {
 	return c.state, c.exit, nil
 }
 
-// Questions returns the open questions of a run.
-func (s *Store) Questions(id string) []journal.Question {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.runs[id].questions)
+// Info describes a run.
+type Info struct {
+	State, Queue, Key    string
+	Owner, Refusal       string
+	Epoch                int64
+	Records              uint64
+	Lines, Answers       int
+	Questions            []journal.Question
+	IsLeased             bool      // the lease of its owner has not expired
+	WakeAt               time.Time // zero if it does not wait for a time
+	Crashes              int
+	TransactionsOfOwners int // number of groups that its owners have stored
 }
 
-// Refusal returns why the last worker has not executed a run.
-func (s *Store) Refusal(id string) string {
+// Info describes a run that exists.
+func (s *Store) Info(id string) Info {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.runs[id].refusal
-}
-
-// Owned returns the keys of the runs of a queue that have an owner.
-func (s *Store) Owned(queue string) (keys []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, c := range s.runs {
-		if c.queue == queue && c.owner != "" {
-			keys = append(keys, c.key)
-		}
+	c := s.runs[id]
+	x := Info{State: c.state, Queue: c.queue, Key: c.key, Owner: c.owner, Refusal: c.refusal, Epoch: c.epoch, Records: c.at.S, Lines: len(c.out), Answers: len(c.answers),
+		Questions: slices.Clone(c.questions), IsLeased: s.isOwned(c), Crashes: c.crashes, TransactionsOfOwners: c.groups}
+	if c.wakeAt != nil {
+		x.WakeAt = *c.wakeAt
 	}
-	return keys
+	return x
+}
+
+// Lease returns until when the lease of a worker lasts; zero if there is no such worker.
+func (s *Store) Lease(worker string) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w := s.workers[worker]; w != nil {
+		return w.until
+	}
+	return time.Time{}
 }
 
 // isOwned reports whether a run has an owner that may write. The caller holds mu.

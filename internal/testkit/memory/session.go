@@ -36,7 +36,7 @@ type Session struct {
 	// the lease after the last renewal was sent.
 	sendUntil atomic.Pointer[time.Time]
 	draining  atomic.Bool
-	clock     atomic.Pointer[reading]
+	offset    atomic.Int64    // difference of the store's clock to this machine's, in milliseconds
 	lost      context.Context // ends when the lease is lost or the session is closed
 	lose      context.CancelCauseFunc
 	running   sync.WaitGroup
@@ -45,9 +45,6 @@ type Session struct {
 	watched map[string]chan struct{}
 	woken   chan struct{}
 }
-
-// reading is a reading of the store's clock.
-type reading struct{ store, here time.Time }
 
 // errNotRenewed means that nothing may be sent before the lease is renewed.
 var errNotRenewed = errors.New("the lease could not be renewed in time; waiting for the engine")
@@ -105,6 +102,9 @@ func (x *Session) Ended() context.Context { return x.lost }
 // Drain makes the session claim nothing more from its next renewal on.
 func (x *Session) Drain() { x.draining.Store(true) }
 
+// Abandon ends the session, as if its lease were lost, because its process has crashed.
+func (x *Session) Abandon() { x.lose(ErrLost) }
+
 // Woken returns a channel that receives a value when the session may be able to claim a run.
 func (x *Session) Woken() <-chan struct{} { return x.woken }
 
@@ -151,17 +151,21 @@ func (x *Session) renewOnce() error {
 	case errors.Is(result, ErrLost):
 		x.lose(ErrLost)
 	default:
-		x.clock.Store(&reading{now, sent.Add(time.Since(sent) / 2)})
+		x.offset.Store(now.Sub(x.wall()).Milliseconds())
 		x.extend(sent)
 	}
 	return result
 }
 
-// now returns the time of the store in Unix milliseconds: that of the last renewal, and what the
-// monotonic clock has measured since.
-func (x *Session) now() int64 {
-	r := x.clock.Load()
-	return r.store.Add(time.Since(r.here)).UnixMilli()
+// now returns the time of the store in Unix milliseconds, as of the last renewal of the lease.
+func (x *Session) now() int64 { return x.wall().UnixMilli() + x.offset.Load() }
+
+// wall returns the time of the machine.
+func (x *Session) wall() time.Time {
+	if x.Clock == nil {
+		return time.Now()
+	}
+	return x.Clock()
 }
 
 // context returns a context for sending something for a run. It ends before another worker can own

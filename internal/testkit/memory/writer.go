@@ -234,6 +234,7 @@ func (c *content) add(g *group) {
 		c.progress, c.crashes = g.progress, 0
 	}
 	c.at = g.upTo
+	c.groups++
 }
 
 // At returns the position after the last appended record, and the size of the journal up to there.
