@@ -250,7 +250,7 @@ func (x *link) send(ctx context.Context, what, run string, do func()) error {
 	lost := x.f.lost[name]
 	x.f.mu.Unlock()
 	switch what {
-	case "poll", "claim", "state", "read", "part", "out", "open", "running", "read stop", "read answers", "ledger", "watch":
+	case "poll", "claim", "owned", "state", "read", "part", "out", "open", "running", "read stop", "read answers", "ledger", "watch":
 	default:
 		if !x.f.gate.passAs(x.process, "receives "+name) {
 			return journal.ErrFenced
@@ -291,6 +291,14 @@ type session struct {
 func (s *session) Claim(n, maxCrashes int, refused []string) (all []postgres.Claimed, err error) {
 	claimed, err := s.Session.Claim(n, maxCrashes, refused)
 	for _, c := range claimed {
+		all = append(all, postgres.Claimed(c))
+	}
+	return all, err
+}
+
+func (s *session) Owned(except []string) (all []postgres.Claimed, err error) {
+	owned, err := s.Session.Owned(except)
+	for _, c := range owned {
 		all = append(all, postgres.Claimed(c))
 	}
 	return all, err

@@ -91,7 +91,8 @@ func (s *EngineSchedule) compile(t *testing.T) {
 		var text strings.Builder
 		for line := range strings.Lines(r.Work.Text()) { // stores and hosts belong to one machine
 			if !slices.ContainsFunc([]string{"hashmap ", "queue ", "host "}, func(p string) bool { return strings.HasPrefix(line, p) }) {
-				text.WriteString(line)
+				// The clocks of machines are equal only up to the time that a message takes.
+				text.WriteString(strings.Replace(line, "- from >= ", "- from + 20 >= ", 1))
 			}
 		}
 		manifest, _, _ := strings.Cut(r.Work.manifest(), "[hosts")

@@ -24,6 +24,7 @@ type Session interface {
 	Woken() <-chan struct{}
 	Drain()
 	Claim(n, maxCrashes int, refused []string) ([]postgres.Claimed, error)
+	Owned(except []string) ([]postgres.Claimed, error)
 	Claimed(c *postgres.Claimed) journal.Run
 	Refuse(c *postgres.Claimed, reason string, delay time.Duration) error
 	Damaged(c *postgres.Claimed, reason string) error

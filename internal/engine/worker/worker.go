@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -85,9 +86,11 @@ type worker struct {
 	Config
 	session Session
 
+	unsure time.Time // until when the engine may still execute a claim whose response was lost
+
 	mu      sync.Mutex
-	live    int
-	refused []string // runs that this worker cannot execute
+	live    map[string]bool // runs that the worker executes
+	refused []string        // runs that this worker cannot execute
 
 	ended   chan struct{} // receives a value when a run has ended
 	running sync.WaitGroup
@@ -97,7 +100,7 @@ type worker struct {
 // everything for which a run still waits. The error is that of connecting or of the engine's
 // schema.
 func Run(ctx context.Context, kill <-chan struct{}, c Config) error {
-	w := &worker{Config: c, ended: make(chan struct{}, 1)}
+	w := &worker{Config: c, live: map[string]bool{}, ended: make(chan struct{}, 1)}
 	for first := true; ; first = false {
 		if err := w.join(ctx, first); err != nil {
 			return err
@@ -205,7 +208,7 @@ func (w *worker) serve(parent context.Context, kill <-chan struct{}) (over bool)
 func (w *worker) executing() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.live
+	return len(w.live)
 }
 
 // fireSchedules submits the runs whose scheduled times have come.
@@ -218,13 +221,7 @@ func (w *worker) fireSchedules(ctx context.Context) {
 // claim claims runs up to the worker's capacity and begins to execute them. It returns their
 // number.
 func (w *worker) claim(ctx context.Context, kill <-chan struct{}) (int, error) {
-	w.mu.Lock()
-	free, refused := w.Row.Concurrency-w.live, slices.Clone(w.refused)
-	w.mu.Unlock()
-	if free <= 0 {
-		return 0, nil
-	}
-	all, err := w.session.Claim(free, w.MaxCrashes, refused)
+	all, err := w.claimable()
 	if err != nil {
 		return 0, err
 	}
@@ -234,7 +231,7 @@ func (w *worker) claim(ctx context.Context, kill <-chan struct{}) (int, error) {
 			continue
 		}
 		w.mu.Lock()
-		w.live++
+		w.live[c.Run] = true
 		w.mu.Unlock()
 		text := "claimed"
 		if c.TakenOver {
@@ -245,7 +242,7 @@ func (w *worker) claim(ctx context.Context, kill <-chan struct{}) (int, error) {
 		w.running.Go(func() {
 			w.finish(session, &c, w.execute(ctx, kill, session, &c))
 			w.mu.Lock()
-			w.live--
+			delete(w.live, c.Run)
 			w.mu.Unlock()
 			select {
 			case w.ended <- struct{}{}:
@@ -254,6 +251,33 @@ func (w *worker) claim(ctx context.Context, kill <-chan struct{}) (int, error) {
 		})
 	}
 	return len(all), nil
+}
+
+// claimable returns the runs that the worker has claimed and does not execute. If the response to a
+// claim is lost, the engine may have executed it, now or a moment later.
+func (w *worker) claimable() (all []postgres.Claimed, err error) {
+	w.mu.Lock()
+	free, executing, refused := w.Row.Concurrency-len(w.live), slices.Collect(maps.Keys(w.live)), slices.Clone(w.refused)
+	w.mu.Unlock()
+	if free <= 0 {
+		return nil, nil
+	}
+	if time.Now().Before(w.unsure) {
+		if all, err = w.session.Owned(executing); err != nil {
+			return nil, err
+		}
+	}
+	if free <= len(all) {
+		return all, nil
+	}
+	more, err := w.session.Claim(free-len(all), w.MaxCrashes, refused)
+	if err != nil {
+		w.unsure = time.Now().Add(w.Lease)
+		if len(all) == 0 {
+			return nil, err
+		}
+	}
+	return append(all, more...), nil
 }
 
 // execute executes a claimed run until it ends, waits or must leave the worker.
@@ -330,7 +354,7 @@ const parkWhenFull = 100 * time.Millisecond
 func (w *worker) parkAfter() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.live >= w.Row.Concurrency {
+	if len(w.live) >= w.Row.Concurrency {
 		return parkWhenFull
 	}
 	return durable.ParkAfter

@@ -227,21 +227,27 @@ func (s *Store) claim(id string, n, maxCrashes int, refused []string) (all []Cla
 		if !crashed && !c.stop && s.isAtLimit(c) {
 			continue
 		}
-		x := Claimed{Run: c.id, TakenOver: crashed, Begun: c.at.S > 0, Stop: c.stop, Program: c.program, IR: c.ir, Start: c.start}
 		if crashed {
 			c.crashes++
 		}
-		if x.Held = crashed && c.crashes >= maxCrashes; x.Held {
+		held := crashed && c.crashes >= maxCrashes
+		if held {
 			c.state, c.owner = "held", ""
 		} else {
 			c.epoch++
 			c.state, c.owner, c.wakeAt, c.refusal = "running", id, nil, ""
 			n--
 		}
-		x.Epoch = c.epoch
+		x := c.claimed()
+		x.Held, x.TakenOver = held, crashed
 		all = append(all, x)
 	}
 	return all
+}
+
+// claimed returns the run as its owner receives it.
+func (c *content) claimed() Claimed {
+	return Claimed{Run: c.id, Epoch: c.epoch, Begun: c.at.S > 0, Stop: c.stop, Program: c.program, IR: c.ir, Start: c.start}
 }
 
 // isClaimable reports whether a worker may claim a run now, except for the limits of its queue.

@@ -151,7 +151,7 @@ func (x *Session) renewOnce() error {
 	case errors.Is(result, ErrLost):
 		x.lose(ErrLost)
 	default:
-		x.offset.Store(now.Sub(x.wall()).Milliseconds())
+		x.offset.Store(now.Sub(x.wall().Add(-time.Since(sent) / 2)).Milliseconds())
 		x.extend(sent)
 	}
 	return result
@@ -229,6 +229,23 @@ func (x *Session) Claim(n, maxCrashes int, refused []string) (all []Claimed, err
 	ctx, cancel := context.WithTimeout(x.lost, requestTimeout)
 	defer cancel()
 	err = x.send(ctx, "claim", "", func() { all = x.store.claim(x.id, n, maxCrashes, refused) })
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// Owned returns the runs of which the session is the owner, except for some.
+func (x *Session) Owned(except []string) (all []Claimed, err error) {
+	ctx, cancel := context.WithTimeout(x.lost, requestTimeout)
+	defer cancel()
+	err = x.send(ctx, "owned", "", func() {
+		for _, c := range x.store.inOrder() {
+			if c.owner == x.id && !slices.Contains(except, c.id) {
+				all = append(all, c.claimed())
+			}
+		}
+	})
 	if err != nil {
 		return nil, err
 	}

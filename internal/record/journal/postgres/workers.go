@@ -87,6 +87,16 @@ func (e *Engine) Claim(ctx context.Context, worker string, n, maxCrashes int, re
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[Claimed])
 }
 
+// runsOf returns the runs of a worker, except for some, as Claim returns them.
+func (e *Engine) runsOf(ctx context.Context, worker string, except []string) ([]Claimed, error) {
+	rows, err := e.pool.Query(ctx, `SELECT id::text, epoch, false, false, s > 0, stop, program, ir, start FROM concerto.runs
+		WHERE owner = $1 AND id <> ALL($2) ORDER BY priority DESC, ready_at, id`, worker, list(except))
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[Claimed])
+}
+
 // State returns the state of a run, and its exit code if it has ended.
 func (e *Engine) State(ctx context.Context, run string) (state string, exit *int, err error) {
 	err = e.pool.QueryRow(ctx, `SELECT state, exit FROM concerto.runs WHERE id = $1`, run).Scan(&state, &exit)
