@@ -122,8 +122,8 @@ func (h *hostProcess) readLine() (string, bool) {
 	return text, true
 }
 
-// say writes a line.
-func (h *hostProcess) say(format string, args ...any) bool {
+// send writes a line.
+func (h *hostProcess) send(format string, args ...any) bool {
 	if !h.w.gate.pass(h.process, "writes a line") {
 		return false
 	}
@@ -150,7 +150,7 @@ func (h *hostProcess) run() {
 		}
 		switch m.Type {
 		case "init":
-			ok = h.say(`{"type":"init_ack","capabilities":["cancel"]}`)
+			ok = h.send(`{"type":"init_ack","capabilities":["cancel"]}`)
 		case "prompt":
 			ok = h.work(m.Text)
 		}
@@ -162,7 +162,7 @@ func (h *hostProcess) run() {
 
 // work performs a prompt.
 func (h *hostProcess) work(prompt string) bool {
-	if !h.say(`{"type":"progress","message":"%s begins"}`, prompt) {
+	if !h.send(`{"type":"progress","message":"%s begins"}`, prompt) {
 		return false
 	}
 	got := []string{h.ask("question", prompt), ""}
@@ -182,13 +182,13 @@ func (h *hostProcess) work(prompt string) bool {
 	h.results[prompt] = result
 	h.w.note(h.name, "has the result %q", result)
 	h.w.mu.Unlock()
-	return h.say(`{"type":"result","text":%q}`, result)
+	return h.send(`{"type":"result","text":%q}`, result)
 }
 
 // ask sends a request and returns the answer, or "" if there is none.
 func (h *hostProcess) ask(typ, prompt string) string {
 	member := map[string]string{"question": "question", "approval": "description"}[typ]
-	if !h.say(`{"type":%q,"id":"%s","%s":"%s %s"}`, typ, typ[:1], member, typ, prompt) {
+	if !h.send(`{"type":%q,"id":"%s","%s":"%s %s"}`, typ, typ[:1], member, typ, prompt) {
 		return ""
 	}
 	for {
@@ -207,7 +207,7 @@ func (h *hostProcess) ask(typ, prompt string) string {
 			return m.Value
 		}
 		if m.Type == "cancel" {
-			h.say(`{"type":"error","message":"cancelled"}`)
+			h.send(`{"type":"error","message":"cancelled"}`)
 			return ""
 		}
 	}
