@@ -380,7 +380,7 @@ func (s *EngineSchedule) Play(t *testing.T, base string) (r *Result) {
 		f := &fleet{world: w, plan: s, store: &memory.Store{}, newest: map[int]*workerProcess{}, byProcess: map[*process]*workerProcess{}, sessions: map[string]string{}, lost: map[string]bool{}, retries: map[string]map[string]int{}, ended: make(chan struct{})}
 		w.disk = simdisk.New(simdisk.Options{Seed: s.Order, Scratch: filepath.Join(base, "scratch")})
 		defer w.disk.Close()
-		w.gate.reached, w.gate.idle = f.reached, w.tell
+		w.gate.reached, w.gate.idle = f.reached, w.notify
 		worlds.Store(base, w)
 		defer worlds.Delete(base)
 		f.submit()
