@@ -186,11 +186,7 @@ func (x *workerProcess) crash(at string) {
 // NewSession registers the worker in the store.
 func (x *workerProcess) NewSession(ctx context.Context, row postgres.WorkerRow, lease time.Duration, onRetry func(string, error)) (worker.Session, error) {
 	l := &link{workerProcess: x}
-	s, err := x.f.store.NewSession(ctx, row.Queues, lease, memory.Connection{Send: l.send, Notify: x.notify, OnRetry: onRetry, Clock: func() time.Time {
-		x.f.mu.Lock()
-		defer x.f.mu.Unlock()
-		return time.Now().Add(x.skew)
-	}})
+	s, err := x.f.store.NewSession(ctx, row.Queues, lease, memory.Connection{Send: l.send, Notify: x.notify, OnRetry: onRetry})
 	if err != nil {
 		return nil, err
 	}

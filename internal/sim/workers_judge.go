@@ -84,7 +84,15 @@ func (a *acts) Perform(ctx context.Context, q effect.Request) (effect.Result, er
 		}
 		f.mu.Unlock()
 	}
-	return a.Performer.Perform(ctx, q)
+	r, err := a.Performer.Perform(ctx, q)
+	if now, ok := r.(*effect.Time); ok {
+		a.x.f.mu.Lock()
+		defer a.x.f.mu.Unlock()
+		wrong := *now
+		wrong.Unix += a.x.skew.Milliseconds()
+		return &wrong, err
+	}
+	return r, err
 }
 
 // Start starts an effect that waits. It changes nothing outside.

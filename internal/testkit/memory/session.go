@@ -11,14 +11,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
-// Connection is how a worker reaches the store, and its clock.
+// Connection is how a worker reaches the store.
 type Connection struct {
 	// Send sends a statement. It may call do once, and fail although do was called. nil calls do.
 	Send func(ctx context.Context, what, run string, do func()) error
 	// Notify passes on a notification about a run. It must not block. nil calls deliver.
 	Notify func(run string, deliver func())
-	// Clock is the wall clock of the machine. nil means that of the store.
-	Clock func() time.Time
 	// OnRetry, if not nil, makes writers repeat a write after an error of the connection, until the
 	// lease is lost. It receives the first error of each write.
 	OnRetry func(run string, err error)
@@ -36,6 +34,7 @@ type Session struct {
 	// the lease after the last renewal was sent.
 	sendUntil atomic.Pointer[time.Time]
 	draining  atomic.Bool
+	clock     journal.Clock
 	offset    atomic.Int64    // difference of the store's clock to this machine's, in milliseconds
 	lost      context.Context // ends when the lease is lost or the session is closed
 	lose      context.CancelCauseFunc
@@ -151,21 +150,10 @@ func (x *Session) renewOnce() error {
 	case errors.Is(result, ErrLost):
 		x.lose(ErrLost)
 	default:
-		x.offset.Store(now.Sub(x.wall().Add(-time.Since(sent) / 2)).Milliseconds())
+		x.clock.Set(sent, now)
 		x.extend(sent)
 	}
 	return result
-}
-
-// now returns the time of the store in Unix milliseconds, as of the last renewal of the lease.
-func (x *Session) now() int64 { return x.wall().UnixMilli() + x.offset.Load() }
-
-// wall returns the time of the machine.
-func (x *Session) wall() time.Time {
-	if x.Clock == nil {
-		return time.Now()
-	}
-	return x.Clock()
 }
 
 // context returns a context for sending something for a run. It ends before another worker can own

@@ -55,7 +55,7 @@ func (g *group) isEmpty() bool {
 // output.
 func newWriter(r *run, epoch int64, h *journal.History, out int, o journal.Options) *writer {
 	if o.Now == nil && r.session != nil {
-		o.Now = r.session.now
+		o.Now = r.session.clock.Now
 	}
 	w := &writer{run: r, epoch: epoch, options: o, chain: journal.NewChain(h, o.Now), writing: make(chan struct{}, 1)}
 	w.buffer.after = position{w.chain.At(), out}

@@ -26,7 +26,7 @@ type Session struct {
 	// monotonic clock: four fifths of the lease after the last renewal was sent.
 	sendUntil atomic.Pointer[time.Time]
 	draining  atomic.Bool
-	offset    atomic.Int64 // difference of the database's clock to this machine's, in milliseconds
+	clock     journal.Clock
 
 	// OnRetry, if not nil, makes writers repeat a write after an error of the connection, until the
 	// lease is lost. It receives the first error of each write.
@@ -99,12 +99,12 @@ func (s *Session) renewOnce() error {
 	sent := time.Now()
 	ctx, cancel := context.WithTimeout(s.lost, s.lease/3)
 	defer cancel()
-	offset, err := s.engine.Renew(ctx, s.id, s.lease, s.draining.Load(), s.names)
+	now, err := s.engine.Renew(ctx, s.id, s.lease, s.draining.Load(), s.names)
 	switch {
 	case errors.Is(err, ErrLost):
 		s.lose(ErrLost)
 	case err == nil:
-		s.offset.Store(offset.Milliseconds())
+		s.clock.Set(sent, now)
 		s.extend(sent)
 	}
 	return err
@@ -178,9 +178,6 @@ func (s *Session) Claimed(c *Claimed) journal.Run {
 	r.claimed.Store(c.Epoch)
 	return r
 }
-
-// now returns the time of the database in Unix milliseconds, as of the last renewal of the lease.
-func (s *Session) now() int64 { return time.Now().UnixMilli() + s.offset.Load() }
 
 // Refuse releases a run that the session has claimed and cannot execute, or has released at this
 // epoch. reason is shown as the reason why the run does not progress. Workers can claim the run

@@ -45,7 +45,7 @@ type writer struct {
 // the end of the journal, and output the number of lines of output.
 func newWriter(r *run, epoch int64, h *journal.History, at position, output int64, o journal.Options) *writer {
 	if o.Now == nil {
-		o.Now = r.session.now
+		o.Now = r.session.clock.Now
 	}
 	w := &writer{run: r, options: o, chain: journal.NewChain(h, o.Now), output: output, late: make(chan struct{}, 1), ended: make(chan struct{})}
 	if h != nil {
