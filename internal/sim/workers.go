@@ -81,24 +81,27 @@ const (
 
 var errCut = errors.New("the simulated connection is broken")
 
-// run starts processes of one machine until all runs have ended.
+// runMachine starts processes of one machine until all runs have ended.
 func (f *fleet) runMachine(machine int) {
 	for n := 1; n <= maxStarts; n++ {
-		x := f.startWorker(machine, n)
+		p := f.start(fmt.Sprintf("w%d#%d", machine, n))
+		f.gate.pass(p, "starts")
+		x := f.startWorker(p, machine)
 		ctx, cancel := context.WithCancel(context.Background())
 		x.drain = cancel
 		exited := make(chan struct{})
 		f.processes.Go(func() {
 			defer close(exited)
 			err := worker.Run(ctx, x.kill, x.config())
-			f.mu.Lock()
-			defer f.mu.Unlock()
-			if !x.dead.Load() {
-				f.note(x.name, "exits: %v", err)
+			if f.gate.pass(p, "exits") {
+				f.mu.Lock()
+				defer f.mu.Unlock()
+				f.note(p.name, "exits: %v", err)
 			}
 		})
 		select {
 		case <-f.ended:
+			f.gate.pass(p, "ends")
 			cancel()
 			select {
 			case <-exited:
@@ -117,9 +120,8 @@ func (f *fleet) runMachine(machine int) {
 	}
 }
 
-// startWorker creates a process of a machine.
-func (f *fleet) startWorker(machine, n int) *workerProcess {
-	p := f.start(fmt.Sprintf("w%d#%d", machine, n))
+// startWorker makes a process a worker.
+func (f *fleet) startWorker(p *process, machine int) *workerProcess {
 	x := &workerProcess{process: p, f: f, machine: machine, epochs: map[string]int64{}, kill: make(chan struct{}), died: make(chan struct{})}
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -210,7 +210,9 @@ func (x *workerProcess) suffer(a Fault) {
 	until := time.Now().Add(a.For)
 	switch a.Kind {
 	case Pause:
-		x.paused = until
+		if until.After(x.paused) {
+			x.paused = until
+		}
 	case Cut:
 		x.cut, x.how = until, cutKind(a.N)
 	case Jump:

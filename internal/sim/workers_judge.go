@@ -124,6 +124,9 @@ func (f *fleet) judge() {
 			f.fail("J11", "%s is %s: %s", id, x.State, x.Refusal)
 		} else {
 			f.judgeOutput(out)
+			f.problems = slices.DeleteFunc(f.problems, func(text string) bool { // a clock has changed while the program used it
+				return strings.Contains(text, `is "woke early"`) && slices.ContainsFunc(f.faults, func(a Fault) bool { return a.Kind == Jump })
+			})
 		}
 		if verified != nil {
 			f.fail("J17", "`concerto runs verify %s` fails: %v", id, verified)

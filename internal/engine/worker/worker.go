@@ -105,10 +105,10 @@ func Run(ctx context.Context, kill <-chan struct{}, c Config) error {
 		if err := w.join(ctx, first); err != nil {
 			return err
 		}
-		if ctx.Err() != nil && !first { // it was drained before it could register again
+		if ctx.Err() != nil && !first && w.session.Ended().Err() != nil { // it was drained before it could register again
 			return nil
 		}
-		if over := w.serve(ctx, kill); over {
+		if ctx.Err() != nil && !first || w.serve(ctx, kill) {
 			closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.Lease)
 			defer cancel()
 			return w.session.Close(closing)
@@ -118,7 +118,7 @@ func Run(ctx context.Context, kill <-chan struct{}, c Config) error {
 }
 
 // join registers the worker. If the worker was registered before, it retries until ctx ends, and
-// removes the earlier registration.
+// removes the earlier registration. It may register although ctx has ended since.
 func (w *worker) join(ctx context.Context, first bool) error {
 	for {
 		s, err := w.Engine.NewSession(ctx, w.Row, w.Lease, func(run string, err error) {
