@@ -223,6 +223,9 @@ func (x *link) send(ctx context.Context, what, run string, do func()) error {
 	if x.dead.Load() {
 		return journal.ErrFenced // which is final
 	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	if what == "read answer" { // the program reads answers with a lock for which its goroutines wait
 		if x.isCut() {
 			return errCut

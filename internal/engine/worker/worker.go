@@ -169,7 +169,7 @@ func (w *worker) serve(parent context.Context, kill <-chan struct{}) (over bool)
 			}
 		}
 	})
-	for {
+	for parent.Err() == nil {
 		before := w.executing()
 		claimed, err := w.claim(ctx, kill)
 		if err != nil && w.session.Ended().Err() == nil {
@@ -192,9 +192,6 @@ func (w *worker) serve(parent context.Context, kill <-chan struct{}) (over bool)
 		}
 		select {
 		case <-parent.Done():
-			w.session.Drain()
-			w.Log(Event{Kind: Drain, Text: fmt.Sprintf("releasing %d runs", live)})
-			return true
 		case <-w.session.Ended().Done():
 			return false
 		case <-woken:
@@ -202,6 +199,9 @@ func (w *worker) serve(parent context.Context, kill <-chan struct{}) (over bool)
 		case <-again:
 		}
 	}
+	w.session.Drain()
+	w.Log(Event{Kind: Drain, Text: fmt.Sprintf("releasing %d runs", w.executing())})
+	return true
 }
 
 // executing returns the number of runs that the worker executes.
