@@ -258,6 +258,10 @@ func (m *VM) arrival() (completion, bool) {
 		}
 		m.discardSamples()
 	}
+	if m.suspended() { // the next process receives what has arrived
+		m.ending.fatal = ErrSuspended
+		return completion{}, false
+	}
 	c := m.requests.arrived[0]
 	m.requests.arrived[0] = completion{}
 	m.requests.arrived = m.requests.arrived[1:]

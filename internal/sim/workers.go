@@ -16,6 +16,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/engine/submission"
 	"github.com/concerto-lang/concerto/internal/engine/worker"
 	"github.com/concerto-lang/concerto/internal/record/journal"
@@ -160,7 +161,7 @@ func (x *workerProcess) options(_ *engine.Program, run string, start json.RawMes
 	x.parts, x.f.byProcess[part] = append(x.parts, part), x
 	acts := func(next effect.Performer) effect.Performer { return &acts{next, x, run, x.epochs[run]} }
 	o := engine.Options{Args: s.Args, Inputs: s.Inputs, Environ: []string{"SERVER=http://" + x.f.host}, Models: engine.Models{Function: x.f.reply(part)}}
-	o.SetSeams(&engine.Seams{Owner: part.owner(x.f.world), Outer: x.f.outer(part), Layer: func(next effect.Performer) effect.Performer { return x.f.layer(part)(acts(next)) }})
+	o.SetSeams(&engine.Seams{Owner: part.owner(x.f.world), Outer: x.f.outer(part), World: func(d durable.World) durable.World { return &outside{d, x.f.world, part} }, Layer: func(next effect.Performer) effect.Performer { return x.f.layer(part)(acts(next)) }})
 	return o, nil
 }
 

@@ -193,7 +193,9 @@ func (w *worker) serve(parent context.Context, kill <-chan struct{}) (over bool)
 		select {
 		case <-parent.Done():
 		case <-w.session.Ended().Done():
-			return false
+			if parent.Err() == nil {
+				return false
+			}
 		case <-woken:
 		case <-w.ended:
 		case <-again:
