@@ -128,7 +128,7 @@ func (w *worker) join(ctx context.Context, first bool) error {
 			if !first {
 				_ = w.session.Close(ctx) // its lease has expired: the row has no meaning
 			}
-			w.session = s
+			w.session, w.unsure = s, time.Time{}
 			break
 		}
 		if first {
