@@ -311,6 +311,11 @@ func (s *session) Claimed(c *postgres.Claimed) journal.Run {
 	return &watchedRun{Run: s.Session.Claimed(&own), x: s.x}
 }
 
+func (s *session) Release(c *postgres.Claimed) error {
+	own := memory.Claimed(*c)
+	return s.Session.Release(&own)
+}
+
 func (s *session) Refuse(c *postgres.Claimed, reason string, delay time.Duration) error {
 	own := memory.Claimed(*c)
 	return s.Session.Refuse(&own, "ready", reason, delay)

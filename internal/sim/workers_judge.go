@@ -32,7 +32,7 @@ func (f *fleet) judged(x *link, what string, do func()) {
 	if what == "renew" && x.session != "" && !time.Now().Before(until) && f.store.Lease(x.session).After(until) {
 		f.fail("J13", "%s has renewed a lease that had expired", x.name)
 	}
-	ended, owned, keys := 0, 0, map[string]int{}
+	ended, owned, keys, mine := 0, 0, map[string]int{}, 0
 	for i := range after {
 		a, b := &before[i], &after[i]
 		id := f.plan.Runs[i].id(i)
@@ -48,6 +48,9 @@ func (f *fleet) judged(x *link, what string, do func()) {
 		if len(b.Questions) != len(a.Questions) {
 			f.wake()
 		}
+		if x.session != "" && b.Owner == x.session {
+			mine++
+		}
 		if isEnd(b.State) {
 			ended++
 		}
@@ -58,6 +61,9 @@ func (f *fleet) judged(x *link, what string, do func()) {
 		if keys[b.Key] > 1 || owned > 2 {
 			f.fail("J14", "%d runs of the queue are in progress, %d of them with the key %s", owned, keys[b.Key], b.Key)
 		}
+	}
+	if mine > concurrency {
+		f.fail("J14", "%s executes %d runs", x.name, mine)
 	}
 	if ended == len(after) {
 		f.end()

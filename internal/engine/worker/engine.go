@@ -26,6 +26,7 @@ type Session interface {
 	Claim(n, maxCrashes int, refused []string) ([]postgres.Claimed, error)
 	Owned(except []string) ([]postgres.Claimed, error)
 	Claimed(c *postgres.Claimed) journal.Run
+	Release(c *postgres.Claimed) error
 	Refuse(c *postgres.Claimed, reason string, delay time.Duration) error
 	Damaged(c *postgres.Claimed, reason string) error
 	Close(ctx context.Context) error

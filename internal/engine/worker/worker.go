@@ -409,8 +409,10 @@ func (w *worker) finish(session Session, c *postgres.Claimed, err error) {
 	case errors.Is(err, journal.ErrFenced) || errors.Is(err, postgres.ErrLost) || session.Ended().Err() != nil && isSuspended:
 		log(Fenced, fenceText(c.Run, err))
 	case isSuspended && err == nil:
+		w.released(c, session.Release(c)) // an answer may have arrived
 		log(Park, "waits for answers or a time")
 	case errors.Is(err, errDrained):
+		w.released(c, session.Release(c))
 		log(Handover, "released for another worker")
 	case err == nil || w.hasEnded(c.Run):
 		_ = os.RemoveAll(w.runDir(c.Run)) // what remains is not used again
@@ -462,6 +464,11 @@ func (w *worker) refuse(session Session, c *postgres.Claimed, why error) {
 	default:
 		err = session.Refuse(c, why.Error(), retryAfter)
 	}
+	w.released(c, err)
+}
+
+// released logs an error of releasing a run.
+func (w *worker) released(c *postgres.Claimed, err error) {
 	if err != nil && !errors.Is(err, journal.ErrFenced) {
 		w.Log(Event{Refused, c.Run, c.Epoch, fmt.Sprintf("could not release the run: %v", err)})
 	}

@@ -34,7 +34,7 @@ func TestWorker(t *testing.T) {
 		test func(*testing.T, *bench)
 	}{
 		{"end", testEnd}, {"chain", testChain}, {"park", testPark}, {"handover", testHandover}, {"takeover", testTakeover}, {"stop", testStop}, {"lost", testLost}, {"refused", testRefused},
-		{"damaged", testDamaged}, {"cut", testCut}, {"lost claim", testLostClaim},
+		{"damaged", testDamaged}, {"cut", testCut}, {"lost claim", testLostClaim}, {"other output", testOtherOutput},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			url := pgtest.Make(t, server, fmt.Sprint("worker", i))
@@ -447,6 +447,50 @@ func testLostClaim(t *testing.T, b *bench) {
 		t.Fatalf("the worker has claimed %d times, error %v; want a claim after the lost one", claims.Load(), w.failed)
 	}
 	b.want("r", "finished", 0, "hello")
+}
+
+// testOtherOutput changes a line of output by hand, so that the replay of the run differs. Another
+// worker does not receive the run before the first one has marked it as damaged.
+func testOtherOutput(t *testing.T, b *bench) {
+	b.submit("r", asks)
+	p := pgtest.StartProxy(t, b.url)
+	through, err := postgres.Connect(t.Context(), p.URL, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(through.Close)
+	w := b.start(func(c *Config) { c.Engine = On(through) })
+	w.wait(Park, "r")
+	reached, continues := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	p.SetPlan(func(request bool, data []byte) pgtest.Action {
+		if request && bytes.Contains(data, []byte("SELECT state, exit")) { // the run's execution has ended
+			once.Do(func() {
+				close(reached)
+				<-continues
+			})
+		}
+		return pgtest.Forward
+	})
+	pgtest.Do(t, b.url, "UPDATE concerto.output SET line = replace(line, 'asks', 'other')")
+	if err := b.engine.Run("r").PutAnswer("q2", journal.Answer{Value: json.RawMessage(`"yes"`), By: "ada", At: 1}); err != nil {
+		t.Fatal(err)
+	}
+	<-reached
+	other := b.start(func(c *Config) { c.UntilIdle = true })
+	<-other.ended
+	for _, e := range other.events {
+		if e.Run == "r" {
+			t.Errorf("another worker has received the run: %+v", e)
+		}
+	}
+	close(continues)
+	w.wait(Refused, "r")
+	w.leave()
+	<-w.ended
+	if state, _, err := b.engine.State(t.Context(), "r"); state != "damaged" || err != nil {
+		t.Errorf("state %s, error %v; want damaged", state, err)
+	}
 }
 
 // cut ends all connections to the database.

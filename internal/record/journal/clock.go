@@ -31,5 +31,10 @@ func (c *Clock) Set(sent, store time.Time) {
 	}
 }
 
-// Now returns the time in Unix milliseconds. Set must have been called.
-func (c *Clock) Now() int64 { return c.last.Load().now().UnixMilli() }
+// Now returns the time in Unix milliseconds. Before Set, it is the time of this machine.
+func (c *Clock) Now() int64 {
+	if r := c.last.Load(); r != nil {
+		return r.now().UnixMilli()
+	}
+	return time.Now().UnixMilli()
+}

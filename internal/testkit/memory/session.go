@@ -242,9 +242,15 @@ func (x *Session) Owned(except []string) (all []Claimed, err error) {
 
 // Claimed returns a run that the session has claimed. Its first Create or Open uses this claim.
 func (x *Session) Claimed(c *Claimed) journal.Run {
-	r := &run{store: x.store, id: c.Run, session: x, isNew: !c.Begun}
+	r := &run{store: x.store, id: c.Run, session: x, isNew: !c.Begun, isLent: true}
 	r.claimed.Store(c.Epoch)
 	return r
+}
+
+// Release makes a run that the session has claimed ready. It changes nothing if the run has ended,
+// waits or has another owner.
+func (x *Session) Release(c *Claimed) error {
+	return (&run{store: x.store, id: c.Run, session: x}).leave(c.Epoch, "ready", nil, nil)
 }
 
 // Refuse releases a run that the session has claimed and cannot execute. Workers can claim the run

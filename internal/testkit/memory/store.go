@@ -125,6 +125,7 @@ type run struct {
 	// it.
 	claimed atomic.Int64
 	isNew   bool // the claimed run has no records
+	isLent  bool // a worker has claimed the run, and releases it itself
 }
 
 // Name returns the id of the run.

@@ -172,11 +172,18 @@ func (s *Session) Owned(except []string) ([]Claimed, error) {
 	return s.engine.runsOf(ctx, s.id, except)
 }
 
-// Claimed returns a run that the session has claimed. Its first Create or Open uses this claim.
+// Claimed returns a run that the session has claimed. Its first Create or Open uses this claim. If
+// it neither ends nor waits, the session owns it until Release, Refuse or Damaged.
 func (s *Session) Claimed(c *Claimed) journal.Run {
-	r := &run{engine: s.engine, session: s, id: c.Run, isNew: !c.Begun}
+	r := &run{engine: s.engine, session: s, id: c.Run, isNew: !c.Begun, isLent: true}
 	r.claimed.Store(c.Epoch)
 	return r
+}
+
+// Release makes a run that the session has claimed ready for any worker. It changes nothing if the
+// run has ended, waits or has another owner.
+func (s *Session) Release(c *Claimed) error {
+	return (&run{engine: s.engine, session: s, id: c.Run}).leave(c.Epoch, "ready", nil, nil)
 }
 
 // Refuse releases a run that the session has claimed and cannot execute, or has released at this

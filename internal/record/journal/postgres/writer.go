@@ -289,6 +289,9 @@ func (w *writer) Close() error {
 		return w.run.continueAs(w.store.epoch, w.successor)
 	}
 	state, wake, code := w.state()
+	if state == "ready" {
+		return w.run.release(w.store.epoch)
+	}
 	return w.run.leave(w.store.epoch, state, wake, code)
 }
 
