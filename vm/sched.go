@@ -265,13 +265,13 @@ func (m *VM) arrival() (completion, bool) {
 	c := m.requests.arrived[0]
 	m.requests.arrived[0] = completion{}
 	m.requests.arrived = m.requests.arrived[1:]
-	return c, m.consume(&c, nil)
+	return c, consume(m, &c, nil)
 }
 
 // consume reports a completion that the program is about to receive. It returns false if the
 // program must not receive it: the journal of a run that is being suspended lacks the end of a
 // request that was cancelled, so the program cannot continue after that end.
-func (m *VM) consume(c *completion, at *Moment) bool {
+func consume(m *VM, c *completion, at *Moment) bool {
 	m.recordConsumed(c, at)
 	if c.do == nil && c.err != nil && !isProgramError(c.err) && m.suspended() {
 		m.ending.fatal = ErrSuspended
@@ -409,7 +409,7 @@ func (m *VM) poll(t *task, at Moment) {
 			continue
 		}
 		m.requests.arrived = slices.Delete(m.requests.arrived, i, i+1) // first, because the rest may suspend the run
-		if !m.consume(&c, &at) {
+		if !consume(m, &c, &at) {
 			panic(suspending{})
 		}
 		m.handleCompletion(c)

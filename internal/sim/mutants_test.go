@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// mutant is a fault of the product that the tests of this package must find. It replaces a text that
-// occurs once.
+// mutant is a fault of the product that the tests of this package must find. It replaces a text
+// that occurs once.
 type mutant struct{ name, file, old, new string }
 
 // mutants are faults that the world of one machine finds.

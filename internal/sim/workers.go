@@ -41,14 +41,23 @@ type fleet struct {
 	plan  *EngineSchedule
 	store *memory.Store
 
-	newest    map[int]*workerProcess // by machine
+	workers workerTable
+	told    told
+	running sync.WaitGroup // processes
+	ended   chan struct{}  // closed when all runs have ended
+	over    bool           // ended is closed
+}
+
+// workerTable contains the processes of workers.
+type workerTable struct {
 	byProcess map[*process]*workerProcess
 	sessions  map[string]string // names of processes by the ids of their sessions
-	lost      map[string]bool   // names of statements whose responses are lost
-	retries   map[string]map[string]int
-	ended     chan struct{} // closed when all runs have ended
-	over      bool          // ended is closed
-	processes sync.WaitGroup
+}
+
+// told contains what workers and people have not learned, and what people have decided.
+type told struct {
+	lost    map[string]bool           // names of statements whose responses are lost
+	retries map[string]map[string]int // decisions to perform an effect again, by run and question
 }
 
 // workerProcess is a process of `concerto worker`. A process that has crashed or is paused does
@@ -56,7 +65,7 @@ type fleet struct {
 type workerProcess struct {
 	*process
 	f       *fleet
-	machine int
+	machine int              // its number
 	epochs  map[string]int64 // those at which it has claimed runs
 	parts   []*process       // the executions of its runs
 	all     []*memory.Session
@@ -91,7 +100,7 @@ func (f *fleet) runMachine(machine int) {
 		ctx, cancel := context.WithCancel(context.Background())
 		x.drain = cancel
 		exited := make(chan struct{})
-		f.processes.Go(func() {
+		f.running.Go(func() {
 			defer close(exited)
 			err := worker.Run(ctx, x.kill, x.config())
 			if f.gate.pass(p, "exits") {
@@ -126,7 +135,7 @@ func (f *fleet) startWorker(p *process, machine int) *workerProcess {
 	x := &workerProcess{process: p, f: f, machine: machine, epochs: map[string]int64{}, kill: make(chan struct{}), died: make(chan struct{})}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.newest[machine], f.byProcess[p] = x, x
+	f.workers.byProcess[p] = x
 	f.note(p.name, "starts")
 	return x
 }
@@ -158,7 +167,7 @@ func (x *workerProcess) options(_ *engine.Program, run string, start json.RawMes
 	x.f.mu.Lock()
 	defer x.f.mu.Unlock()
 	part.dead.Store(x.dead.Load())
-	x.parts, x.f.byProcess[part] = append(x.parts, part), x
+	x.parts, x.f.workers.byProcess[part] = append(x.parts, part), x
 	acts := func(next effect.Performer) effect.Performer { return &acts{next, x, run, x.epochs[run]} }
 	o := engine.Options{Args: s.Args, Inputs: s.Inputs, Environ: []string{"SERVER=http://" + x.f.host}, Models: engine.Models{Function: x.f.reply(part)}}
 	o.SetSeams(&engine.Seams{Owner: part.owner(x.f.world), Outer: x.f.outer(part), World: func(d durable.World) durable.World { return &outside{d, x.f.world, part} }, Layer: func(next effect.Performer) effect.Performer { return x.f.layer(part)(acts(next)) }})
@@ -195,7 +204,7 @@ func (x *workerProcess) NewSession(ctx context.Context, row postgres.WorkerRow, 
 	}
 	x.f.mu.Lock()
 	defer x.f.mu.Unlock()
-	l.session, x.f.sessions[s.ID()] = s.ID(), x.name
+	l.session, x.f.workers.sessions[s.ID()] = s.ID(), x.name
 	x.all = append(x.all, s)
 	if x.dead.Load() {
 		s.Abandon()
@@ -249,7 +258,7 @@ func (x *link) send(ctx context.Context, what, run string, do func()) error {
 	}
 	x.f.judged(x, what, do)
 	x.f.mu.Lock()
-	lost := x.f.lost[name]
+	lost := x.f.told.lost[name]
 	x.f.mu.Unlock()
 	switch what {
 	case "poll", "claim", "owned", "state", "read", "part", "out", "open", "running", "read stop", "read answers", "ledger", "watch":
@@ -326,8 +335,8 @@ func (s *session) Damaged(c *postgres.Claimed, reason string) error {
 	return s.Session.Refuse(&own, "damaged", reason, 0)
 }
 
-// watchedRun is a run whose process looks for answers when no other goroutine continues. It finds
-// one answer in each look, because the goroutines that two answers let continue would run at the
+// watchedRun is a run whose process reads answers when no other goroutine continues. It finds
+// one answer in each reading, because the goroutines that two answers let continue would run at the
 // same time.
 type watchedRun struct {
 	journal.Run
@@ -341,7 +350,7 @@ type watchedRun struct {
 func (r *watchedRun) Watch(ctx context.Context, changed func()) {
 	r.Run.Watch(ctx, func() {
 		for more := true; more && ctx.Err() == nil; {
-			if !r.x.f.gate.pass(r.x.process, "looks for answers to "+r.Name()) {
+			if !r.x.f.gate.pass(r.x.process, "reads answers to "+r.Name()) {
 				return
 			}
 			r.set(true)
@@ -384,7 +393,7 @@ func (s *EngineSchedule) Play(t *testing.T, base string) (r *Result) {
 	defer late.Stop()
 	synctest.Test(t, func(*testing.T) {
 		w := &world{schedule: &Schedule{Order: s.Order, People: s.People}, base: base, host: name, gate: newGate(s.Order), began: time.Now(), noticed: make(chan struct{}, 1), answered: make(chan struct{}, 1), stirred: make(chan struct{}, 1), models: map[string][]string{}}
-		f := &fleet{world: w, plan: s, store: &memory.Store{}, newest: map[int]*workerProcess{}, byProcess: map[*process]*workerProcess{}, sessions: map[string]string{}, lost: map[string]bool{}, retries: map[string]map[string]int{}, ended: make(chan struct{})}
+		f := &fleet{world: w, plan: s, store: &memory.Store{}, workers: workerTable{map[*process]*workerProcess{}, map[string]string{}}, told: told{map[string]bool{}, map[string]map[string]int{}}, ended: make(chan struct{})}
 		w.disk = simdisk.New(simdisk.Options{Seed: s.Order, Scratch: filepath.Join(base, "scratch")})
 		defer w.disk.Close()
 		w.gate.reached, w.gate.idle = f.reached, w.notify
@@ -434,7 +443,7 @@ func (f *fleet) work() {
 		all.Go(func() { f.runMachine(machine) })
 	}
 	all.Wait()
-	f.processes.Wait()
+	f.running.Wait()
 }
 
 // end lets the workers end. The caller has locked f.mu.

@@ -168,7 +168,7 @@ func (f Fault) appliesTo(p *process, x *workerProcess) bool {
 // reached is called when a call continues. It lets the faults of the call happen.
 func (f *fleet) reached(p *process, name string) (delay time.Duration, again bool) {
 	f.mu.Lock()
-	x := f.byProcess[p]
+	x := f.workers.byProcess[p]
 	f.mu.Unlock()
 	for _, a := range f.plan.at(name, len(f.faults)) {
 		if !a.appliesTo(p, x) || slices.Contains(f.faults, a) {
@@ -228,7 +228,7 @@ func (f *fleet) lose(p *process, name string) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.lost[name] = true
+	f.told.lost[name] = true
 }
 
 // text returns the fault in words.

@@ -37,12 +37,12 @@ func (f *fleet) judged(x *link, what string, do func()) {
 		a, b := &before[i], &after[i]
 		id := f.plan.Runs[i].id(i)
 		if b.TransactionsOfOwners != a.TransactionsOfOwners && a.Owner != x.session {
-			f.fail("J13", "%s has changed %s, which %s owns", x.name, id, f.sessions[a.Owner])
+			f.fail("J13", "%s has changed %s, which %s owns", x.name, id, f.workers.sessions[a.Owner])
 		}
 		if b.Epoch != a.Epoch {
 			x.epochs[id] = b.Epoch
 			if a.Owner != "" && a.IsLeased {
-				f.fail("J13", "%s has claimed %s, whose owner %s has a lease", x.name, id, f.sessions[a.Owner])
+				f.fail("J13", "%s has claimed %s, whose owner %s has a lease", x.name, id, f.workers.sessions[a.Owner])
 			}
 		}
 		if len(b.Questions) != len(a.Questions) {
@@ -86,7 +86,7 @@ func (a *acts) Perform(ctx context.Context, q effect.Request) (effect.Result, er
 		now := f.store.Info(a.run)
 		f.mu.Lock()
 		if now.Epoch != a.epoch && time.Since(a.x.paused) > 2*time.Millisecond {
-			f.fail("J13", "%s begins %s of %s at epoch %d, although %s owns the run at epoch %d", a.x.name, describe(ctx, q), a.run, a.epoch, f.sessions[now.Owner], now.Epoch)
+			f.fail("J13", "%s begins %s of %s at epoch %d, although %s owns the run at epoch %d", a.x.name, describe(ctx, q), a.run, a.epoch, f.workers.sessions[now.Owner], now.Epoch)
 		}
 		f.mu.Unlock()
 	}
@@ -125,7 +125,7 @@ func (f *fleet) judge() {
 			_, ok := r.Work.block(name)
 			return !ok
 		})
-		f.people.retries = f.retries[id]
+		f.people.retries = f.told.retries[id]
 		if x.State != "finished" {
 			f.fail("J11", "%s is %s: %s", id, x.State, x.Refusal)
 		} else {
@@ -201,10 +201,10 @@ func (f *fleet) answer(who, run string, q *journal.Question) {
 	f.mu.Lock()
 	f.people.sent[r.Text] = id
 	if r.Text == "retry" {
-		if f.retries[run] == nil {
-			f.retries[run] = map[string]int{}
+		if f.told.retries[run] == nil {
+			f.told.retries[run] = map[string]int{}
 		}
-		f.retries[run][q.ID]++
+		f.told.retries[run][q.ID]++
 	}
 	f.mu.Unlock()
 	p := f.start(who)
@@ -266,7 +266,7 @@ func (r *clientRun) PutAnswer(id string, a journal.Answer) error {
 	err := r.Run.PutAnswer(id, a)
 	r.f.mu.Lock()
 	defer r.f.mu.Unlock()
-	if r.f.lost[name] {
+	if r.f.told.lost[name] {
 		return errCut
 	}
 	return err

@@ -24,8 +24,8 @@ type Ledger interface {
 
 // decisions contains the run's ledgers.
 type decisions struct {
-	// deciding contains a value while a decision is recorded, which may wait for the store. It is no
-	// mutex: the virtual time of a test does not advance while a goroutine waits for one.
+	// deciding contains a value while a decision is recorded, which may wait for the store. It is
+	// no mutex: the virtual time of a test does not advance while a goroutine waits for one.
 	deciding chan struct{}
 	ledgers  []Ledger // the first is the ledger in the run's directory
 }

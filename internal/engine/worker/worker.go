@@ -86,7 +86,7 @@ type worker struct {
 	Config
 	session Session
 
-	unsure time.Time // until when the engine may still execute a claim whose response was lost
+	unsure time.Time // until when the engine may execute a claim whose response was lost; zero if none was
 
 	mu      sync.Mutex
 	live    map[string]bool // runs that the worker executes
@@ -264,9 +264,13 @@ func (w *worker) claimable() (all []postgres.Claimed, err error) {
 	if free <= 0 {
 		return nil, nil
 	}
-	if time.Now().Before(w.unsure) {
+	if !w.unsure.IsZero() {
+		over := time.Now().After(w.unsure)
 		if all, err = w.session.Owned(executing); err != nil {
 			return nil, err
+		}
+		if over {
+			w.unsure = time.Time{}
 		}
 	}
 	if free <= len(all) {

@@ -10,8 +10,8 @@ import (
 // change at any moment. A Clock is safe for concurrent use.
 type Clock struct{ last atomic.Pointer[reading] }
 
-// reading is an answer of the store. here is when it was given, on this machine's clock, and may be
-// wrong by at most off.
+// reading is an answer of the store. here is when it was given, on this machine's clock, and may
+// be wrong by at most off.
 type reading struct {
 	store, here time.Time
 	off         time.Duration
@@ -20,8 +20,8 @@ type reading struct {
 func (r *reading) now() time.Time { return r.store.Add(time.Since(r.here)) }
 
 // Set sets the time to the answer to a request, which was sent at a result of time.Now. The store
-// has given the answer at an unknown moment since then. So an answer that takes longer than the last
-// one does not replace it, unless the two contradict each other.
+// has given the answer at an unknown moment since then. So an answer that takes longer than the
+// last one does not replace it, unless the two contradict each other.
 func (c *Clock) Set(sent, store time.Time) {
 	off := time.Since(sent) / 2
 	r := &reading{store, sent.Add(off), off}

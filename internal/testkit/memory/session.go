@@ -289,7 +289,7 @@ func (x *Session) deliver(run string) {
 	}
 }
 
-// poll looks for answers and requests to stop at an interval, because notifications may be lost.
+// poll reads answers and requests to stop at an interval, because notifications may be lost.
 func (x *Session) poll() {
 	for {
 		select {

@@ -24,8 +24,8 @@ type run struct {
 	// it.
 	claimed atomic.Int64
 	isNew   bool // the claimed run has no records
-	// isLent means that a worker has claimed the run, and decides itself what becomes of it if it has
-	// not ended and does not wait: another worker could claim it before the reason is stored.
+	// isLent means that a worker has claimed the run, and decides itself what becomes of it if it
+	// has not ended and does not wait: another worker could claim it before the reason is stored.
 	isLent bool
 }
 
