@@ -84,3 +84,59 @@ func TestStore(t *testing.T) {
 		return &journaltest.Store{Run: s.Run, IsWhole: true, Expire: s.Expire, FailCommit: fail}
 	})
 }
+
+// TestWorkers checks how workers claim runs.
+func TestWorkers(t *testing.T) {
+	journaltest.Workers(t, func(t *testing.T) *journaltest.Engine {
+		s := &Store{}
+		return &journaltest.Engine{
+			Submit: func(id, queue, key string, priority int) {
+				s.Submit(Submitted{ID: id, Program: "main.conc", IR: []byte("{}"), Start: []byte("{}"), Queue: queue, Key: key, Priority: priority})
+			},
+			Limit: func(queue string, concurrency, perKey int) {
+				s.SetQueue(queue, Queue{Concurrency: concurrency, PerKey: perKey})
+			},
+			Worker: func() journaltest.Worker { return newWorker(t, s) },
+			State:  func(id string) string { return s.Info(id).State },
+		}
+	})
+}
+
+func newWorker(t *testing.T, s *Store) journaltest.Worker {
+	x, err := s.NewSession(t.Context(), []string{"a", "b"}, time.Hour, Connection{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = x.Close(context.Background()) })
+	claims := map[string]*Claimed{}
+	return journaltest.Worker{
+		Claim: func(n int) (all []journaltest.Claim) {
+			claimed, err := x.Claim(n, 2, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range claimed {
+				claims[c.Run] = &c
+				all = append(all, journaltest.Claim{Run: c.Run, Held: c.Held, TakenOver: c.TakenOver})
+			}
+			return all
+		},
+		Open: func(id string) journal.Run { return x.Claimed(claims[id]) },
+		Refuse: func(id string, delay time.Duration) {
+			if err := x.Refuse(claims[id], "ready", "refused", delay); err != nil {
+				t.Error(err)
+			}
+		},
+		Release: func(id string) {
+			if err := x.Release(claims[id]); err != nil {
+				t.Error(err)
+			}
+		},
+		Renew: func() bool { return x.renewOnce() == nil },
+		Expire: func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.workers[x.id].until = time.Now()
+		},
+	}
+}
