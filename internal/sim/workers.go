@@ -42,20 +42,20 @@ type fleet struct {
 	store *memory.Store
 
 	workers workerTable
-	told    told
-	running sync.WaitGroup // processes
-	ended   chan struct{}  // closed when all runs have ended
-	over    bool           // ended is closed
+	calls   statements
+	ended   chan struct{} // closed when all runs have ended
+	over    bool          // ended is closed
 }
 
 // workerTable contains the processes of workers.
 type workerTable struct {
+	running   sync.WaitGroup
 	byProcess map[*process]*workerProcess
 	sessions  map[string]string // names of processes by the ids of their sessions
 }
 
-// told contains what workers and people have not learned, and what people have decided.
-type told struct {
+// statements contains what is remembered of statements and answers.
+type statements struct {
 	lost    map[string]bool           // names of statements whose responses are lost
 	retries map[string]map[string]int // decisions to perform an effect again, by run and question
 }
@@ -100,7 +100,7 @@ func (f *fleet) runMachine(machine int) {
 		ctx, cancel := context.WithCancel(context.Background())
 		x.drain = cancel
 		exited := make(chan struct{})
-		f.running.Go(func() {
+		f.workers.running.Go(func() {
 			defer close(exited)
 			err := worker.Run(ctx, x.kill, x.config())
 			if f.gate.pass(p, "exits") {
@@ -258,7 +258,7 @@ func (x *link) send(ctx context.Context, what, run string, do func()) error {
 	}
 	x.f.judged(x, what, do)
 	x.f.mu.Lock()
-	lost := x.f.told.lost[name]
+	lost := x.f.calls.lost[name]
 	x.f.mu.Unlock()
 	switch what {
 	case "poll", "claim", "owned", "state", "read", "part", "out", "open", "running", "read stop", "read answers", "ledger", "watch":
@@ -393,7 +393,7 @@ func (s *EngineSchedule) Play(t *testing.T, base string) (r *Result) {
 	defer late.Stop()
 	synctest.Test(t, func(*testing.T) {
 		w := &world{schedule: &Schedule{Order: s.Order, People: s.People}, base: base, host: name, gate: newGate(s.Order), began: time.Now(), noticed: make(chan struct{}, 1), answered: make(chan struct{}, 1), stirred: make(chan struct{}, 1), models: map[string][]string{}}
-		f := &fleet{world: w, plan: s, store: &memory.Store{}, workers: workerTable{map[*process]*workerProcess{}, map[string]string{}}, told: told{map[string]bool{}, map[string]map[string]int{}}, ended: make(chan struct{})}
+		f := &fleet{world: w, plan: s, store: &memory.Store{}, workers: workerTable{byProcess: map[*process]*workerProcess{}, sessions: map[string]string{}}, calls: statements{map[string]bool{}, map[string]map[string]int{}}, ended: make(chan struct{})}
 		w.disk = simdisk.New(simdisk.Options{Seed: s.Order, Scratch: filepath.Join(base, "scratch")})
 		defer w.disk.Close()
 		w.gate.reached, w.gate.idle = f.reached, w.notify
@@ -443,7 +443,7 @@ func (f *fleet) work() {
 		all.Go(func() { f.runMachine(machine) })
 	}
 	all.Wait()
-	f.running.Wait()
+	f.workers.running.Wait()
 }
 
 // end lets the workers end. The caller has locked f.mu.

@@ -228,7 +228,7 @@ func (f *fleet) lose(p *process, name string) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.told.lost[name] = true
+	f.calls.lost[name] = true
 }
 
 // text returns the fault in words.

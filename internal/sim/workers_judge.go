@@ -125,7 +125,7 @@ func (f *fleet) judge() {
 			_, ok := r.Work.block(name)
 			return !ok
 		})
-		f.people.retries = f.told.retries[id]
+		f.people.retries = f.calls.retries[id]
 		if x.State != "finished" {
 			f.fail("J11", "%s is %s: %s", id, x.State, x.Refusal)
 		} else {
@@ -201,10 +201,10 @@ func (f *fleet) answer(who, run string, q *journal.Question) {
 	f.mu.Lock()
 	f.people.sent[r.Text] = id
 	if r.Text == "retry" {
-		if f.told.retries[run] == nil {
-			f.told.retries[run] = map[string]int{}
+		if f.calls.retries[run] == nil {
+			f.calls.retries[run] = map[string]int{}
 		}
-		f.told.retries[run][q.ID]++
+		f.calls.retries[run][q.ID]++
 	}
 	f.mu.Unlock()
 	p := f.start(who)
@@ -266,7 +266,7 @@ func (r *clientRun) PutAnswer(id string, a journal.Answer) error {
 	err := r.Run.PutAnswer(id, a)
 	r.f.mu.Lock()
 	defer r.f.mu.Unlock()
-	if r.f.told.lost[name] {
+	if r.f.calls.lost[name] {
 		return errCut
 	}
 	return err

@@ -53,7 +53,7 @@ func Workers(t *testing.T, open func(t *testing.T) *Engine) {
 	}
 }
 
-// wantClaims claims runs and compares them. A run that was taken over ends with "!", and a held one
+// wantClaims claims runs and compares them. A run of a dead worker ends with "!", and a held one
 // with "?".
 func wantClaims(t *testing.T, w Worker, n int, want string) {
 	t.Helper()
