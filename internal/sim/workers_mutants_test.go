@@ -19,7 +19,6 @@ var workerMutants = []mutant{
 	{"an answer is not removed", "internal/engine/durable/answers.go", "i.run.c.Writer.ConsumeAnswer(id)", "_ = id"},
 	{"the end of a question is not stored", "internal/engine/durable/answers.go", "i.run.c.Writer.(journal.QuestionWriter).EndQuestion(id)", "_ = id"},
 	{"answers are read before the question is stored", "internal/engine/durable/answers.go", "if w.run.flushJournal(journal.Synced) != nil || ", "if "},
-	{"the previous process has always exited", "internal/engine/durable.go", "config.Alone = hasExited(last)", "config.Alone = true"},
 	{"the key of an effect differs in each process", "internal/engine/durable/recorder.go", "return fmt.Sprintf(\"%s-%d\", r.c.ID, e)", "return fmt.Sprintf(\"%s-%d-%p\", r.c.ID, e, r)"},
 }
 
