@@ -14,11 +14,8 @@ var workerMutants = []mutant{
 	{"a group whose response was lost is stored twice", "internal/testkit/memory/writer.go", "case c.at == g.upTo && g.upTo != g.after:\n\t\treturn nil\n\tcase c.at != g.after:", "case c.at != g.after && c.at != g.upTo:"},
 	{"a worker claims more runs than it may execute", "internal/engine/worker/worker.go", "free, executing, refused := w.Row.Concurrency-len(w.live),", "free, executing, refused := w.Row.Concurrency,"},
 	{"a claim whose response was lost is not looked for", "internal/engine/worker/worker.go", "if !w.unsure.IsZero() {", "if false {"},
-	{"a run that can continue is not released", "internal/engine/worker/worker.go", "w.released(c, session.Release(c)) // an answer may have arrived", ""},
 	{"a worker that has lost its lease does not register again", "internal/engine/worker/worker.go", "if parent.Err() == nil {\n\t\t\t\treturn false\n\t\t\t}", "if parent.Err() == nil {\n\t\t\t\tcontinue\n\t\t\t}"},
 	{"an answer is not removed", "internal/engine/durable/answers.go", "i.run.c.Writer.ConsumeAnswer(id)", "_ = id"},
-	{"the end of a question is not stored", "internal/engine/durable/answers.go", "i.run.c.Writer.(journal.QuestionWriter).EndQuestion(id)", "_ = id"},
-	{"answers are read before the question is stored", "internal/engine/durable/answers.go", "if w.run.flushJournal(journal.Synced) != nil || ", "if "},
 	{"the key of an effect differs in each process", "internal/engine/durable/recorder.go", "return fmt.Sprintf(\"%s-%d\", r.c.ID, e)", "return fmt.Sprintf(\"%s-%d-%p\", r.c.ID, e, r)"},
 }
 
