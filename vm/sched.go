@@ -258,11 +258,30 @@ func (m *VM) arrival() (completion, bool) {
 		}
 		m.discardSamples()
 	}
+	if m.suspended() { // the next process receives what has arrived
+		m.ending.fatal = ErrSuspended
+		return completion{}, false
+	}
 	c := m.requests.arrived[0]
 	m.requests.arrived[0] = completion{}
 	m.requests.arrived = m.requests.arrived[1:]
-	m.recordConsumed(&c, nil)
-	return c, true
+	return c, consume(m, &c, nil)
+}
+
+// consume reports a completion that the program is about to receive. It returns false if the
+// program must not receive it: the journal of a run that is being suspended lacks the end of a
+// request that was cancelled, so the program cannot continue after that end.
+func consume(m *VM, c *completion, at *Moment) bool {
+	m.recordConsumed(c, at)
+	if c.do == nil && c.err != nil && !isProgramError(c.err) && m.suspended() {
+		m.ending.fatal = ErrSuspended
+		if f := m.requests.pending[c.seq]; f.release != nil {
+			f.release()
+		}
+		delete(m.requests.pending, c.seq)
+		return false
+	}
+	return true
 }
 
 // guarded resumes t. If a native or an accessor panics with a *value.Fault, the program receives
@@ -390,7 +409,9 @@ func (m *VM) poll(t *task, at Moment) {
 			continue
 		}
 		m.requests.arrived = slices.Delete(m.requests.arrived, i, i+1) // first, because the rest may suspend the run
-		m.recordConsumed(&c, &at)
+		if !consume(m, &c, &at) {
+			panic(suspending{})
+		}
 		m.handleCompletion(c)
 		at = m.journaled.now
 	}

@@ -118,6 +118,7 @@ func (w *world) judge(ctx context.Context, err error) {
 	}
 	w.judgeRequests()
 	values := w.judgeOutput(out)
+	w.judgePrinted(out)
 	if recordsErr != nil {
 		invariant, text, _ := strings.Cut(recordsErr.Error(), ": ")
 		w.fail(invariant, "%s", text)
@@ -189,7 +190,6 @@ func (w *world) judgeOutput(out []string) map[string]string {
 			w.problems = append(w.problems, fmt.Sprintf("%s: the value of %s is %q", wrong, b.Name, value))
 		}
 	}
-	w.judgePrinted(out)
 	return values
 }
 

@@ -9,9 +9,12 @@ import (
 	"testing"
 )
 
-// mutants are faults of the product that the tests of this package must find. Each replaces a text
+// mutant is a fault of the product that the tests of this package must find. It replaces a text
 // that occurs once.
-var mutants = []struct{ name, file, old, new string }{
+type mutant struct{ name, file, old, new string }
+
+// mutants are faults that the world of one machine finds.
+var mutants = []mutant{
 	{"no flush before an effect of class once", "internal/engine/durable/world.go", "case effect.ClassOnce:\n\t\treturn journal.Synced, true", "case effect.ClassOnce:\n\t\treturn journal.Written, false"},
 	{"an effect of class once begins before its record is synced", "internal/engine/durable/world.go", "case effect.ClassOnce:\n\t\treturn journal.Synced, true", "case effect.ClassOnce:\n\t\treturn journal.Written, true"},
 	{"a change of a file begins before its record is synced", "internal/engine/durable/world.go", "if w.run.c.Every && ", "if false && "},
@@ -58,11 +61,16 @@ var mutants = []struct{ name, file, old, new string }{
 // TestMutants plants each fault and runs the tests, of which one must fail. Without
 // CONCERTO_SIM_MUTANTS it only checks that the faults can be planted.
 func TestMutants(t *testing.T) {
+	plant(t, mutants, "^Test(Replay|EveryFault|Seeds)$", "6000")
+}
+
+// plant plants each fault and runs tests with a number of seeds.
+func plant(t *testing.T, all []mutant, tests, seeds string) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range mutants {
+	for _, m := range all {
 		t.Run(m.name, func(t *testing.T) {
 			path := filepath.Join(root, m.file)
 			text, err := os.ReadFile(path)
@@ -87,7 +95,7 @@ func TestMutants(t *testing.T) {
 			if err := os.WriteFile(overlay, list, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			out, err := exec.Command("go", "test", "-vet=off", "-overlay", overlay, "-failfast", "-run", "^Test(Replay|EveryFault|Seeds)$", ".", "-seeds", "6000", "-shrink=false").CombinedOutput()
+			out, err := exec.Command("go", "test", "-vet=off", "-overlay", overlay, "-failfast", "-run", tests, ".", "-seeds", seeds, "-shrink=false").CombinedOutput()
 			switch {
 			case err == nil:
 				t.Error("the tests have not found the fault")

@@ -155,9 +155,11 @@ func (cmd *workerCommand) work(parent context.Context) error {
 	}
 	ctx, signals := interrupt.Catch(parent)
 	defer signals.Stop()
-	if c.Engine, err = locate.Engine(ctx, cmd.console, locate.Worker); err != nil {
+	e, err := locate.Engine(ctx, cmd.console, locate.Worker)
+	if err != nil {
 		return err
 	}
+	c.Engine = worker.On(e)
 	if err := os.MkdirAll(c.State, 0o700); err != nil {
 		return console.Usage("name another directory with --state", "create %s: %v", c.State, console.Cause(err))
 	}

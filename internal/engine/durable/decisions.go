@@ -2,7 +2,6 @@ package durable
 
 import (
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/record/journal"
@@ -25,14 +24,16 @@ type Ledger interface {
 
 // decisions contains the run's ledgers.
 type decisions struct {
-	deciding sync.Mutex
+	// deciding contains a value while a decision is recorded, which may wait for the store. It is
+	// no mutex: the virtual time of a test does not advance while a goroutine waits for one.
+	deciding chan struct{}
 	ledgers  []Ledger // the first is the ledger in the run's directory
 }
 
 // RecordDecisions sets the ledgers in which the run records its decisions. The first is the ledger
 // in the run's directory. An error of a ledger suspends the run.
 func (r *Run) RecordDecisions(all ...Ledger) vm.Decisions {
-	r.ledgers = all
+	r.ledgers, r.deciding = all, make(chan struct{}, 1)
 	return decider{r}
 }
 
@@ -64,8 +65,8 @@ func (r decider) Decided(d *vm.Decision) error {
 	if r.c.Trial {
 		return nil
 	}
-	r.deciding.Lock()
-	defer r.deciding.Unlock()
+	r.deciding <- struct{}{}
+	defer func() { <-r.deciding }()
 	for _, l := range r.ledgers {
 		if err := l.Decided(d); err != nil {
 			r.Suspend(err)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,7 +29,7 @@ import (
 
 // Config configures a worker.
 type Config struct {
-	Engine     *postgres.Engine
+	Engine     Engine
 	Row        postgres.WorkerRow
 	Lease      time.Duration
 	Drain      time.Duration // how long effects in progress may continue when the worker ends
@@ -83,11 +84,13 @@ var errDrained = errors.New("the worker is stopping")
 // worker is a running worker.
 type worker struct {
 	Config
-	session *postgres.Session
+	session Session
+
+	unsure time.Time // until when the engine may execute a claim whose response was lost; zero if none was
 
 	mu      sync.Mutex
-	live    int
-	refused []string // runs that this worker cannot execute
+	live    map[string]bool // runs that the worker executes
+	refused []string        // runs that this worker cannot execute
 
 	ended   chan struct{} // receives a value when a run has ended
 	running sync.WaitGroup
@@ -97,15 +100,15 @@ type worker struct {
 // everything for which a run still waits. The error is that of connecting or of the engine's
 // schema.
 func Run(ctx context.Context, kill <-chan struct{}, c Config) error {
-	w := &worker{Config: c, ended: make(chan struct{}, 1)}
+	w := &worker{Config: c, live: map[string]bool{}, ended: make(chan struct{}, 1)}
 	for first := true; ; first = false {
 		if err := w.join(ctx, first); err != nil {
 			return err
 		}
-		if ctx.Err() != nil && !first { // it was drained before it could register again
+		if ctx.Err() != nil && !first && w.session.Ended().Err() != nil { // it was drained before it could register again
 			return nil
 		}
-		if over := w.serve(ctx, kill); over {
+		if ctx.Err() != nil && !first || w.serve(ctx, kill) {
 			closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.Lease)
 			defer cancel()
 			return w.session.Close(closing)
@@ -115,18 +118,17 @@ func Run(ctx context.Context, kill <-chan struct{}, c Config) error {
 }
 
 // join registers the worker. If the worker was registered before, it retries until ctx ends, and
-// removes the earlier registration.
+// removes the earlier registration. It may register although ctx has ended since.
 func (w *worker) join(ctx context.Context, first bool) error {
 	for {
-		s, err := w.Engine.NewSession(ctx, w.Row, w.Lease)
+		s, err := w.Engine.NewSession(ctx, w.Row, w.Lease, func(run string, err error) {
+			w.Log(Event{Kind: Retry, Run: run, Text: fmt.Sprintf("could not write to the engine: %v; retrying", err)})
+		})
 		if err == nil {
-			s.OnRetry = func(run string, err error) {
-				w.Log(Event{Kind: Retry, Run: run, Text: fmt.Sprintf("could not write to the engine: %v; retrying", err)})
-			}
 			if !first {
 				_ = w.session.Close(ctx) // its lease has expired: the row has no meaning
 			}
-			w.session = s
+			w.session, w.unsure = s, time.Time{}
 			break
 		}
 		if first {
@@ -167,7 +169,7 @@ func (w *worker) serve(parent context.Context, kill <-chan struct{}) (over bool)
 			}
 		}
 	})
-	for {
+	for parent.Err() == nil {
 		before := w.executing()
 		claimed, err := w.claim(ctx, kill)
 		if err != nil && w.session.Ended().Err() == nil {
@@ -190,23 +192,25 @@ func (w *worker) serve(parent context.Context, kill <-chan struct{}) (over bool)
 		}
 		select {
 		case <-parent.Done():
-			w.session.Drain()
-			w.Log(Event{Kind: Drain, Text: fmt.Sprintf("releasing %d runs", live)})
-			return true
 		case <-w.session.Ended().Done():
-			return false
+			if parent.Err() == nil {
+				return false
+			}
 		case <-woken:
 		case <-w.ended:
 		case <-again:
 		}
 	}
+	w.session.Drain()
+	w.Log(Event{Kind: Drain, Text: fmt.Sprintf("releasing %d runs", w.executing())})
+	return true
 }
 
 // executing returns the number of runs that the worker executes.
 func (w *worker) executing() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.live
+	return len(w.live)
 }
 
 // fireSchedules submits the runs whose scheduled times have come.
@@ -219,13 +223,7 @@ func (w *worker) fireSchedules(ctx context.Context) {
 // claim claims runs up to the worker's capacity and begins to execute them. It returns their
 // number.
 func (w *worker) claim(ctx context.Context, kill <-chan struct{}) (int, error) {
-	w.mu.Lock()
-	free, refused := w.Row.Concurrency-w.live, slices.Clone(w.refused)
-	w.mu.Unlock()
-	if free <= 0 {
-		return 0, nil
-	}
-	all, err := w.session.Claim(free, w.MaxCrashes, refused)
+	all, err := w.claimable()
 	if err != nil {
 		return 0, err
 	}
@@ -235,7 +233,7 @@ func (w *worker) claim(ctx context.Context, kill <-chan struct{}) (int, error) {
 			continue
 		}
 		w.mu.Lock()
-		w.live++
+		w.live[c.Run] = true
 		w.mu.Unlock()
 		text := "claimed"
 		if c.TakenOver {
@@ -246,7 +244,7 @@ func (w *worker) claim(ctx context.Context, kill <-chan struct{}) (int, error) {
 		w.running.Go(func() {
 			w.finish(session, &c, w.execute(ctx, kill, session, &c))
 			w.mu.Lock()
-			w.live--
+			delete(w.live, c.Run)
 			w.mu.Unlock()
 			select {
 			case w.ended <- struct{}{}:
@@ -257,8 +255,39 @@ func (w *worker) claim(ctx context.Context, kill <-chan struct{}) (int, error) {
 	return len(all), nil
 }
 
+// claimable returns the runs that the worker has claimed and does not execute. If the response to a
+// claim is lost, the engine may have executed it, now or a moment later.
+func (w *worker) claimable() (all []postgres.Claimed, err error) {
+	w.mu.Lock()
+	free, executing, refused := w.Row.Concurrency-len(w.live), slices.Collect(maps.Keys(w.live)), slices.Clone(w.refused)
+	w.mu.Unlock()
+	if free <= 0 {
+		return nil, nil
+	}
+	if !w.unsure.IsZero() {
+		over := time.Now().After(w.unsure)
+		if all, err = w.session.Owned(executing); err != nil {
+			return nil, err
+		}
+		if over {
+			w.unsure = time.Time{}
+		}
+	}
+	if free <= len(all) {
+		return all, nil
+	}
+	more, err := w.session.Claim(free-len(all), w.MaxCrashes, refused)
+	if err != nil {
+		w.unsure = time.Now().Add(w.Lease)
+		if len(all) == 0 {
+			return nil, err
+		}
+	}
+	return append(all, more...), nil
+}
+
 // execute executes a claimed run until it ends, waits or must leave the worker.
-func (w *worker) execute(ctx context.Context, kill <-chan struct{}, session *postgres.Session, c *postgres.Claimed) error {
+func (w *worker) execute(ctx context.Context, kill <-chan struct{}, session Session, c *postgres.Claimed) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(session.Ended(), func() { cancel(postgres.ErrLost) })()
@@ -331,7 +360,7 @@ const parkWhenFull = 100 * time.Millisecond
 func (w *worker) parkAfter() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.live >= w.Row.Concurrency {
+	if len(w.live) >= w.Row.Concurrency {
 		return parkWhenFull
 	}
 	return durable.ParkAfter
@@ -374,7 +403,7 @@ func stop(run journal.Run, c *postgres.Claimed, dir string) error {
 
 // finish logs how the execution of a run has ended. A run that this worker cannot execute is
 // released with the reason, and another worker may try.
-func (w *worker) finish(session *postgres.Session, c *postgres.Claimed, err error) {
+func (w *worker) finish(session Session, c *postgres.Claimed, err error) {
 	log := func(kind, text string) { w.Log(Event{kind, c.Run, c.Epoch, text}) }
 	suspended, isSuspended := errors.AsType[*engine.Suspended](err)
 	if isSuspended {
@@ -384,8 +413,10 @@ func (w *worker) finish(session *postgres.Session, c *postgres.Claimed, err erro
 	case errors.Is(err, journal.ErrFenced) || errors.Is(err, postgres.ErrLost) || session.Ended().Err() != nil && isSuspended:
 		log(Fenced, fenceText(c.Run, err))
 	case isSuspended && err == nil:
+		w.released(c, session.Release(c)) // an answer may have arrived
 		log(Park, "waits for answers or a time")
 	case errors.Is(err, errDrained):
+		w.released(c, session.Release(c))
 		log(Handover, "released for another worker")
 	case err == nil || w.hasEnded(c.Run):
 		_ = os.RemoveAll(w.runDir(c.Run)) // what remains is not used again
@@ -424,7 +455,7 @@ const retryAfter = 5 * time.Second
 
 // refuse releases a run that this worker cannot execute. A damaged run becomes damaged. If the
 // reason lasts as long as the worker, the worker does not claim the run again.
-func (w *worker) refuse(session *postgres.Session, c *postgres.Claimed, why error) {
+func (w *worker) refuse(session Session, c *postgres.Claimed, why error) {
 	var err error
 	switch {
 	case errors.As(why, new(*journal.DamagedError)) || errors.As(why, new(*postgres.MissingError)):
@@ -437,6 +468,11 @@ func (w *worker) refuse(session *postgres.Session, c *postgres.Claimed, why erro
 	default:
 		err = session.Refuse(c, why.Error(), retryAfter)
 	}
+	w.released(c, err)
+}
+
+// released logs an error of releasing a run.
+func (w *worker) released(c *postgres.Claimed, err error) {
 	if err != nil && !errors.Is(err, journal.ErrFenced) {
 		w.Log(Event{Refused, c.Run, c.Epoch, fmt.Sprintf("could not release the run: %v", err)})
 	}

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,7 +34,7 @@ func TestWorker(t *testing.T) {
 		test func(*testing.T, *bench)
 	}{
 		{"end", testEnd}, {"chain", testChain}, {"park", testPark}, {"handover", testHandover}, {"takeover", testTakeover}, {"stop", testStop}, {"lost", testLost}, {"refused", testRefused},
-		{"damaged", testDamaged}, {"cut", testCut},
+		{"damaged", testDamaged}, {"cut", testCut}, {"lost claim", testLostClaim}, {"other output", testOtherOutput},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			url := pgtest.Make(t, server, fmt.Sprint("worker", i))
@@ -101,7 +103,7 @@ func (b *bench) start(change func(*Config)) *started {
 	w := &started{b: b, leave: cancel, kill: make(chan struct{}), ended: make(chan struct{}), more: make(chan struct{})}
 	here := localowner.Here()
 	c := Config{
-		Engine: b.engine, Lease: time.Minute, MaxCrashes: 5, State: filepath.Join(b.dir, "state"), Dir: b.dir,
+		Engine: On(b.engine), Lease: time.Minute, MaxCrashes: 5, State: filepath.Join(b.dir, "state"), Dir: b.dir,
 		Row: postgres.WorkerRow{Machine: here.Machine, Boot: here.Boot + here.PIDNS, PID: os.Getpid(), Version: "test", VMVersion: tape.VMVersion, Queues: []string{"default"}, Concurrency: 10},
 		Options: func(_ *engine.Program, _ string, start json.RawMessage) (engine.Options, error) {
 			s, err := submission.Decode(start)
@@ -346,11 +348,11 @@ func testLost(t *testing.T, b *bench) {
 
 // TestParkAfter checks that a full worker releases waiting runs earlier.
 func TestParkAfter(t *testing.T) {
-	w := worker{Config: Config{Row: postgres.WorkerRow{Concurrency: 2}}, live: 1}
+	w := worker{Config: Config{Row: postgres.WorkerRow{Concurrency: 2}}, live: map[string]bool{"a": true}}
 	if got := w.parkAfter(); got != durable.ParkAfter {
 		t.Errorf("with a free place: %v, want %v", got, durable.ParkAfter)
 	}
-	w.live = 2
+	w.live["b"] = true
 	if got := w.parkAfter(); got != parkWhenFull {
 		t.Errorf("without a free place: %v, want %v", got, parkWhenFull)
 	}
@@ -420,6 +422,75 @@ func testCut(t *testing.T, b *bench) {
 		want = append(want, fmt.Sprintf("line %d.", i+1))
 	}
 	b.want("r", "finished", 0, append(want, `"ask"`, "done")...)
+}
+
+// testLostClaim loses the response to a claim: the worker executes the run that the engine has
+// assigned to it.
+func testLostClaim(t *testing.T, b *bench) {
+	b.submit("r", `fn main() { println("hello"); }`)
+	p := pgtest.StartProxy(t, b.url)
+	var claims atomic.Int64
+	p.SetPlan(func(request bool, data []byte) pgtest.Action {
+		if request && bytes.Contains(data, []byte("concerto.claim(")) && claims.Add(1) == 1 {
+			return pgtest.CutResponse
+		}
+		return pgtest.Forward
+	})
+	through, err := postgres.Connect(t.Context(), p.URL, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(through.Close)
+	w := b.start(func(c *Config) { c.Engine, c.UntilIdle = On(through), true })
+	<-w.ended
+	if w.failed != nil || claims.Load() < 2 {
+		t.Fatalf("the worker has claimed %d times, error %v; want a claim after the lost one", claims.Load(), w.failed)
+	}
+	b.want("r", "finished", 0, "hello")
+}
+
+// testOtherOutput changes a line of output by hand, so that the replay of the run differs. Another
+// worker does not receive the run before the first one has marked it as damaged.
+func testOtherOutput(t *testing.T, b *bench) {
+	b.submit("r", asks)
+	p := pgtest.StartProxy(t, b.url)
+	through, err := postgres.Connect(t.Context(), p.URL, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(through.Close)
+	w := b.start(func(c *Config) { c.Engine = On(through) })
+	w.wait(Park, "r")
+	reached, continues := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	p.SetPlan(func(request bool, data []byte) pgtest.Action {
+		if request && bytes.Contains(data, []byte("SELECT state, exit")) { // the run's execution has ended
+			once.Do(func() {
+				close(reached)
+				<-continues
+			})
+		}
+		return pgtest.Forward
+	})
+	pgtest.Do(t, b.url, "UPDATE concerto.output SET line = replace(line, 'asks', 'other')")
+	if err := b.engine.Run("r").PutAnswer("q2", journal.Answer{Value: json.RawMessage(`"yes"`), By: "ada", At: 1}); err != nil {
+		t.Fatal(err)
+	}
+	<-reached
+	other := b.start(func(c *Config) { c.UntilIdle = true })
+	<-other.ended
+	for _, e := range other.events {
+		if e.Run == "r" {
+			t.Errorf("another worker has received the run: %+v", e)
+		}
+	}
+	close(continues)
+	w.wait(Refused, "r")
+	w.leave()
+	<-w.ended
+	if state, _, err := b.engine.State(t.Context(), "r"); state != "damaged" || err != nil {
+		t.Errorf("state %s, error %v; want damaged", state, err)
+	}
 }
 
 // cut ends all connections to the database.

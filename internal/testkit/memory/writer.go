@@ -2,7 +2,9 @@ package memory
 
 import (
 	"bytes"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/text/hexsum"
@@ -11,11 +13,13 @@ import (
 // writer is a journal.Writer.
 type writer struct {
 	run     *run
-	epoch   uint64
+	epoch   int64
 	options journal.Options
 
-	writing sync.Mutex // held while groups are written
-	open    *group     // group whose write has failed, so that its outcome may be unknown; nil if there is none
+	// writing contains a value while groups are written. It is no sync.Mutex, because virtual time
+	// does not advance while a goroutine waits for one.
+	writing chan struct{}
+	open    *group // group whose write has failed, so that its outcome may be unknown; nil if there is none
 
 	mu      sync.Mutex
 	buffer  group
@@ -24,6 +28,8 @@ type writer struct {
 	written uint64 // number of the last written record
 	synced  uint64
 	broken  error // error of encoding a record; nil if there was none
+	last    *journal.Record
+	ledger  []string // lines of the ledger, including those in the buffer; nil if they were not read
 }
 
 // group is a set of additions that is stored completely or not at all.
@@ -33,15 +39,28 @@ type group struct {
 	out         []string
 	blobs       []journal.Blob
 	consumed    []string // ids of the questions whose answers are removed
+	progress    int64    // number of the last effect
+	asked       []journal.Question
+	closed      []string // ids of questions
+	ledgerFrom  int      // number of the first line of the ledger, from 1; 0 means no change
+	ledger      []string
+}
+
+// isEmpty reports whether the group adds nothing.
+func (g *group) isEmpty() bool {
+	return g.after == g.upTo && len(g.consumed)+len(g.asked)+len(g.closed) == 0 && g.ledgerFrom == 0
 }
 
 // newWriter returns a writer after a history. h is nil for a new run. out is the number of lines of
 // output.
-func newWriter(r *run, epoch uint64, h *journal.History, out int, o journal.Options) *writer {
-	w := &writer{run: r, epoch: epoch, options: o, chain: journal.NewChain(h, o.Now)}
+func newWriter(r *run, epoch int64, h *journal.History, out int, o journal.Options) *writer {
+	if o.Now == nil && r.session != nil {
+		o.Now = r.session.clock.Now
+	}
+	w := &writer{run: r, epoch: epoch, options: o, chain: journal.NewChain(h, o.Now), writing: make(chan struct{}, 1)}
 	w.buffer.after = position{w.chain.At(), out}
 	if h != nil {
-		w.size, w.written = h.Bytes, h.N
+		w.size, w.written, w.last = h.Bytes, h.N, h.Last()
 	}
 	return w
 }
@@ -60,6 +79,7 @@ func (w *writer) Append(r *journal.Record) uint64 {
 	if line, w.broken = w.chain.Append(nil, r, w.synced); w.broken == nil {
 		w.buffer.lines = append(w.buffer.lines, bytes.TrimSuffix(line, []byte("\n")))
 		w.size += int64(len(line))
+		w.buffer.progress, w.last = max(w.buffer.progress, r.Effect), r
 	}
 	return w.chain.At().S
 }
@@ -78,10 +98,60 @@ func (w *writer) ConsumeAnswer(id string) {
 	w.buffer.consumed = append(w.buffer.consumed, id)
 }
 
+// Ask adds an open question.
+func (w *writer) Ask(q journal.Question) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.buffer.asked = append(w.buffer.asked, q)
+}
+
+// EndQuestion removes an open question.
+func (w *writer) EndQuestion(id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.buffer.closed = append(w.buffer.closed, id)
+}
+
+// Ledger returns the lines of the ledger.
+func (w *writer) Ledger() ([]string, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ledger == nil {
+		if err := w.run.view("ledger", func(c *content) { w.ledger = slices.Clone(c.ledger) }); err != nil {
+			return nil, err
+		}
+	}
+	return slices.Clone(w.ledger), nil
+}
+
+// AppendLedger adds a line of the ledger.
+func (w *writer) AppendLedger(line string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ledger = append(w.ledger, line)
+	w.changeLedger(len(w.ledger))
+}
+
+// TruncateLedger removes the last lines of the ledger.
+func (w *writer) TruncateLedger(n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ledger = slices.Clone(w.ledger[:n]) // groups that are not stored share the lines
+	w.changeLedger(n + 1)
+}
+
+// changeLedger adds the lines from a number on to the next group. The caller holds mu.
+func (w *writer) changeLedger(from int) {
+	if b := &w.buffer; b.ledgerFrom == 0 || from < b.ledgerFrom {
+		b.ledgerFrom = from
+	}
+	w.buffer.ledger = w.ledger[w.buffer.ledgerFrom-1:]
+}
+
 // Flush writes the buffer. If an earlier Flush has failed, it first writes the same group again.
 func (w *writer) Flush(level journal.Level) (err error) {
-	w.writing.Lock()
-	defer w.writing.Unlock()
+	w.writing <- struct{}{}
+	defer func() { <-w.writing }()
 	for err == nil {
 		if w.open == nil {
 			w.open, err = w.takeBuffer()
@@ -89,7 +159,7 @@ func (w *writer) Flush(level journal.Level) (err error) {
 		if w.open == nil {
 			break
 		}
-		if err = w.run.store.transact(func() error { return w.commit(w.open) }); err == nil {
+		if err = w.run.transact("flush", func() error { return w.commit(w.open) }); err == nil {
 			w.markWritten(w.open)
 			w.open = nil
 		}
@@ -106,7 +176,7 @@ func (w *writer) takeBuffer() (*group, error) {
 	defer w.mu.Unlock()
 	g := w.buffer
 	g.upTo = position{w.chain.At(), g.after.out + len(g.out)}
-	if w.broken != nil || g.after == g.upTo && len(g.consumed) == 0 {
+	if w.broken != nil || g.isEmpty() {
 		return nil, w.broken
 	}
 	w.buffer = group{after: g.upTo}
@@ -117,7 +187,7 @@ func (w *writer) takeBuffer() (*group, error) {
 func (w *writer) commit(g *group) error {
 	c := w.run.store.runs[w.run.id]
 	switch {
-	case c.epoch != w.epoch:
+	case !w.owns(c):
 		return journal.ErrFenced
 	case c.at == g.upTo && g.upTo != g.after:
 		return nil
@@ -135,6 +205,9 @@ func (w *writer) commit(g *group) error {
 	return nil
 }
 
+// owns reports whether the writer is the owner of the run, whose content is c.
+func (w *writer) owns(c *content) bool { return c.epoch == w.epoch && c.owner != "" }
+
 // add adds a group to the content of a run.
 func (c *content) add(g *group) {
 	for _, b := range g.blobs {
@@ -148,7 +221,20 @@ func (c *content) add(g *group) {
 	for _, id := range g.consumed {
 		delete(c.answers, id)
 	}
+	if g.ledgerFrom > 0 {
+		c.ledger = append(slices.Clone(c.ledger[:min(g.ledgerFrom-1, len(c.ledger))]), g.ledger...)
+	}
+	for _, q := range g.asked {
+		if !slices.ContainsFunc(c.questions, func(x journal.Question) bool { return x.ID == q.ID }) {
+			c.questions = append(c.questions, q)
+		}
+	}
+	c.questions = slices.DeleteFunc(slices.Clone(c.questions), func(q journal.Question) bool { return slices.Contains(g.closed, q.ID) })
+	if g.progress > c.progress {
+		c.progress, c.crashes = g.progress, 0
+	}
 	c.at = g.upTo
+	c.groups++
 }
 
 // At returns the position after the last appended record, and the size of the journal up to there.
@@ -189,28 +275,46 @@ func (w *writer) markWritten(g *group) {
 	w.written = g.upTo.S
 }
 
-// put executes a transaction that changes the content, if the writer is the owner of the run.
-func (w *writer) put(change func(c *content)) error {
-	return w.run.store.transact(func() error {
+// PutProgram stores another program of the run.
+func (w *writer) PutProgram(_ string, program []byte) error {
+	return w.run.transact("program", func() error {
 		c := w.run.store.runs[w.run.id]
-		if c.epoch != w.epoch {
+		if !w.owns(c) {
 			return journal.ErrFenced
 		}
-		change(c)
+		c.programs[hexsum.SHA256(program)] = program
 		return nil
 	})
 }
 
-// PutProgram stores another program of the run.
-func (w *writer) PutProgram(_ string, program []byte) error {
-	return w.put(func(c *content) { c.programs[hexsum.SHA256(program)] = program })
+// Close ends the ownership of the run. The last record decides about its state: a run that has not
+// ended and does not wait becomes ready.
+func (w *writer) Close() error {
+	state, wake, code := w.state()
+	if state == "ready" && w.run.isLent {
+		return nil
+	}
+	return w.run.leave(w.epoch, state, wake, code)
 }
 
-// Close ends the ownership of the run.
-func (w *writer) Close() error {
-	return w.run.view(func(c *content) {
-		if c.epoch == w.epoch {
-			c.held = false
+// state returns the state of a run that its owner leaves. wake is the time of its first timer; nil
+// means none. code is its exit code; nil if it has not ended.
+func (w *writer) state() (state string, wake *time.Time, code *int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.last == nil:
+	case w.last.RecordKind == journal.KPark:
+		for _, x := range w.last.Waits {
+			if at := time.UnixMilli(x.Due); x.Due > 0 && (wake == nil || at.Before(*wake)) {
+				wake = &at
+			}
 		}
-	})
+		return "waiting", wake, nil
+	case w.last.RecordKind == journal.KFinish && *w.last.Code == 0:
+		return "finished", nil, w.last.Code
+	case w.last.RecordKind == journal.KFinish:
+		return "failed", nil, w.last.Code
+	}
+	return "ready", nil, nil
 }

@@ -473,6 +473,7 @@ func (m *model) suspend(t *rapid.T) {
 	o.w.Append(&journal.Record{RecordKind: journal.KDid, Effect: o.run.progress, Kind: "clock"})
 	stored := m.store(t, o, journal.Written)
 	must(t, o.w.Close())
+	must(t, o.worker.session.Release(&o.claim)) // changes nothing if a command has taken the run
 	m.drop(o)
 	if stored {
 		m.leave(o.run, "ready", 0)

@@ -27,7 +27,7 @@ func TestEngine(t *testing.T) {
 		{"not reachable", testNotReachable},
 		{"init", testInit}, {"roles", testRoles}, {"init races", testInitRacing}, {"init races on a server", testInitRacingServer}, {"upgrade", testUpgrade}, {"schema versions", testSchemaVersions},
 		{"cut connections", testCutConnections}, {"commit together", testCommitTogether}, {"commit cuts", testCommitCuts}, {"server crash", testServerCrash}, {"fenced", testFenced},
-		{"close", testClose}, {"session", testSession}, {"session renews", testSessionRenews}, {"store", testStore},
+		{"close", testClose}, {"session", testSession}, {"session renews", testSessionRenews}, {"store", testStore}, {"claims", testClaims},
 		{"claimable", testClaimable}, {"claim order", testClaimOrder}, {"claim hidden", testClaimHidden}, {"claim after a crash", testClaimCrash}, {"claims race", testClaimRacing}, {"lease", testLease},
 		{"model", testModel}, {"mutants", testModelMutants},
 		{"list", testList}, {"follow", testFollow}, {"why", testWhy}, {"manage", testManage},

@@ -24,6 +24,9 @@ type run struct {
 	// it.
 	claimed atomic.Int64
 	isNew   bool // the claimed run has no records
+	// isLent means that a worker has claimed the run, and decides itself what becomes of it if it
+	// has not ended and does not wait: another worker could claim it before the reason is stored.
+	isLent bool
 }
 
 // Run returns a run of the engine for a process that is no worker: it can read the run, answer its
@@ -176,6 +179,14 @@ func (r *run) leave(epoch int64, state string, wake *time.Time, code *int) error
 	return err
 }
 
+// release makes the run ready, unless it is lent.
+func (r *run) release(epoch int64) error {
+	if r.isLent {
+		return nil
+	}
+	return r.leave(epoch, "ready", nil, nil)
+}
+
 // continueAs ends the run as continued and submits its successor, in one transaction. A worker that
 // is not the owner changes nothing.
 func (r *run) continueAs(epoch int64, next *journal.Successor) error {
@@ -226,7 +237,7 @@ func (r *run) Open(h *journal.History, o journal.Options) (journal.Writer, *jour
 		h, err = r.Read()
 	}
 	if err != nil {
-		return nil, nil, errors.Join(err, r.leave(epoch, "ready", nil, nil))
+		return nil, nil, errors.Join(err, r.release(epoch))
 	}
 	return newWriter(r, epoch, h, at, output, o), h, nil
 }

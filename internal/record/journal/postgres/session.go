@@ -26,7 +26,7 @@ type Session struct {
 	// monotonic clock: four fifths of the lease after the last renewal was sent.
 	sendUntil atomic.Pointer[time.Time]
 	draining  atomic.Bool
-	offset    atomic.Int64 // difference of the database's clock to this machine's, in milliseconds
+	clock     journal.Clock
 
 	// OnRetry, if not nil, makes writers repeat a write after an error of the connection, until the
 	// lease is lost. It receives the first error of each write.
@@ -99,12 +99,12 @@ func (s *Session) renewOnce() error {
 	sent := time.Now()
 	ctx, cancel := context.WithTimeout(s.lost, s.lease/3)
 	defer cancel()
-	offset, err := s.engine.Renew(ctx, s.id, s.lease, s.draining.Load(), s.names)
+	now, err := s.engine.Renew(ctx, s.id, s.lease, s.draining.Load(), s.names)
 	switch {
 	case errors.Is(err, ErrLost):
 		s.lose(ErrLost)
 	case err == nil:
-		s.offset.Store(offset.Milliseconds())
+		s.clock.Set(sent, now)
 		s.extend(sent)
 	}
 	return err
@@ -164,15 +164,27 @@ func (s *Session) Claim(n, maxCrashes int, refused []string) ([]Claimed, error) 
 	return s.engine.Claim(ctx, s.id, n, maxCrashes, refused, s.names)
 }
 
-// Claimed returns a run that the session has claimed. Its first Create or Open uses this claim.
+// Owned returns the runs of which the session is the owner, except for some. If the response to a
+// claim is lost, it returns what was claimed.
+func (s *Session) Owned(except []string) ([]Claimed, error) {
+	ctx, cancel := context.WithTimeout(s.lost, requestTimeout)
+	defer cancel()
+	return s.engine.runsOf(ctx, s.id, except)
+}
+
+// Claimed returns a run that the session has claimed. Its first Create or Open uses this claim. If
+// it neither ends nor waits, the session owns it until Release, Refuse or Damaged.
 func (s *Session) Claimed(c *Claimed) journal.Run {
-	r := &run{engine: s.engine, session: s, id: c.Run, isNew: !c.Begun}
+	r := &run{engine: s.engine, session: s, id: c.Run, isNew: !c.Begun, isLent: true}
 	r.claimed.Store(c.Epoch)
 	return r
 }
 
-// now returns the time of the database in Unix milliseconds, as of the last renewal of the lease.
-func (s *Session) now() int64 { return time.Now().UnixMilli() + s.offset.Load() }
+// Release makes a run that the session has claimed ready for any worker. It changes nothing if the
+// run has ended, waits or has another owner.
+func (s *Session) Release(c *Claimed) error {
+	return (&run{engine: s.engine, session: s, id: c.Run}).leave(c.Epoch, "ready", nil, nil)
+}
 
 // Refuse releases a run that the session has claimed and cannot execute, or has released at this
 // epoch. reason is shown as the reason why the run does not progress. Workers can claim the run

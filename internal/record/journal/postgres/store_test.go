@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -68,4 +69,65 @@ func failNextGroup(p *pgtest.Proxy, stored bool) {
 		}
 		return pgtest.Cut
 	})
+}
+
+// testClaims checks how workers claim runs, as for every store of workers.
+func testClaims(t *testing.T) {
+	journaltest.Workers(t, func(t *testing.T) *journaltest.Engine {
+		e := prepared(t)
+		return &journaltest.Engine{
+			Submit: func(id, queue, key string, priority int) {
+				if _, err := e.Submit(t.Context(), []Submitted{{ID: id, Program: "main.conc", IR: []byte("{}"), Start: []byte("{}"), Queue: queue, Key: key, Priority: priority}}); err != nil {
+					t.Fatal(err)
+				}
+			},
+			Limit: func(queue string, concurrency, perKey int) {
+				e.mustDo(t, `INSERT INTO concerto.queues VALUES ($1, $2, $3, false)`, queue, concurrency, perKey)
+			},
+			Worker: func() journaltest.Worker { return e.claimer(t) },
+			State: func(id string) string {
+				state, _, err := e.State(t.Context(), id)
+				if err != nil {
+					t.Error(err)
+				}
+				return state
+			},
+		}
+	})
+}
+
+// claimer registers a worker.
+func (e *Engine) claimer(t *testing.T) journaltest.Worker {
+	s, err := e.NewSession(t.Context(), WorkerRow{Machine: "m1", PID: 1, Queues: []string{"a", "b"}, Concurrency: 9}, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close(context.Background()) })
+	claims := map[string]*Claimed{}
+	return journaltest.Worker{
+		Claim: func(n int) (all []journaltest.Claim) {
+			claimed, err := e.Claim(t.Context(), s.id, n, 2, nil, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range claimed {
+				claims[c.Run] = &c
+				all = append(all, journaltest.Claim{Run: c.Run, Held: c.Held, TakenOver: c.TakenOver})
+			}
+			return all
+		},
+		Open: func(id string) journal.Run { return s.Claimed(claims[id]) },
+		Refuse: func(id string, delay time.Duration) {
+			if err := s.Refuse(claims[id], "refused", delay); err != nil {
+				t.Error(err)
+			}
+		},
+		Release: func(id string) {
+			if err := s.Release(claims[id]); err != nil {
+				t.Error(err)
+			}
+		},
+		Renew:  func() bool { return s.renewOnce() == nil },
+		Expire: func() { e.mustDo(t, `UPDATE concerto.workers SET lease_until = clock_timestamp() WHERE id = $1`, s.id) },
+	}
 }

@@ -41,18 +41,16 @@ func (e *Engine) Register(ctx context.Context, w WorkerRow, lease time.Duration)
 var ErrLost = errors.New("the lease has expired")
 
 // Renew extends a worker's lease, for all its runs at once. draining is set from the moment at
-// which the worker claims nothing more. Renew returns the difference of the database's clock to
-// this machine's. The error is ErrLost if the lease had expired.
-func (e *Engine) Renew(ctx context.Context, worker string, lease time.Duration, draining bool, variables []string) (offset time.Duration, err error) {
-	var now time.Time
-	sent := time.Now()
+// which the worker claims nothing more. Renew returns the time of the database. The error is
+// ErrLost if the lease had expired.
+func (e *Engine) Renew(ctx context.Context, worker string, lease time.Duration, draining bool, variables []string) (now time.Time, err error) {
 	err = e.pool.QueryRow(ctx, `WITH renewed AS (UPDATE concerto.workers SET lease_until = clock_timestamp() + $2, renewed_at = clock_timestamp(), draining = $3, secrets = concerto.known_secrets($4)
 		WHERE id = $1 AND lease_until > clock_timestamp() RETURNING machine)
 		SELECT clock_timestamp() FROM renewed, LATERAL concerto.see(machine)`, worker, lease, draining, list(variables)).Scan(&now)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return 0, ErrLost
+		return now, ErrLost
 	}
-	return now.Sub(sent.Add(time.Since(sent) / 2)), err
+	return now, err
 }
 
 // Unregister removes a worker that executes no run. Runs that it still owns, because its lease was
@@ -81,6 +79,16 @@ type Claimed struct {
 // need secrets which are not in variables.
 func (e *Engine) Claim(ctx context.Context, worker string, n, maxCrashes int, refused, variables []string) ([]Claimed, error) {
 	rows, err := e.pool.Query(ctx, `SELECT * FROM concerto.claim($1, $2, $3, $4, $5)`, worker, n, maxCrashes, list(refused), list(variables))
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[Claimed])
+}
+
+// runsOf returns the runs of a worker, except for some, as Claim returns them.
+func (e *Engine) runsOf(ctx context.Context, worker string, except []string) ([]Claimed, error) {
+	rows, err := e.pool.Query(ctx, `SELECT id::text, epoch, false, false, s > 0, stop, program, ir, start FROM concerto.runs
+		WHERE owner = $1 AND id <> ALL($2) ORDER BY priority DESC, ready_at, id`, worker, list(except))
 	if err != nil {
 		return nil, err
 	}

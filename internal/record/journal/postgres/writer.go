@@ -45,7 +45,7 @@ type writer struct {
 // the end of the journal, and output the number of lines of output.
 func newWriter(r *run, epoch int64, h *journal.History, at position, output int64, o journal.Options) *writer {
 	if o.Now == nil {
-		o.Now = r.session.now
+		o.Now = r.session.clock.Now
 	}
 	w := &writer{run: r, options: o, chain: journal.NewChain(h, o.Now), output: output, late: make(chan struct{}, 1), ended: make(chan struct{})}
 	if h != nil {
@@ -289,6 +289,9 @@ func (w *writer) Close() error {
 		return w.run.continueAs(w.store.epoch, w.successor)
 	}
 	state, wake, code := w.state()
+	if state == "ready" {
+		return w.run.release(w.store.epoch)
+	}
 	return w.run.leave(w.store.epoch, state, wake, code)
 }
 
