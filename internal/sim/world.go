@@ -33,7 +33,6 @@ import (
 // world is everything outside of the processes of a run, and the judge's record of it.
 type world struct {
 	schedule *Schedule
-	isFleet  bool   // several machines run the programs
 	base     string // a real directory
 	host     string // the server's name in the network
 	gate     *gate
