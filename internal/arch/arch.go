@@ -244,7 +244,7 @@ var Policy = []Rule{
 	{Package: "runtime/terminalhost", Imports: "internal/process/procgroup internal/text/utf8cut"},
 	{Package: "runtime/mcpbridge", Imports: "internal/text/ndjson"},
 	{Package: "runtime/keeper/ring", Imports: ""},
-	{Package: "runtime/keeper", Imports: "internal/process/sandbox runtime/keeper/ring internal/process/lockfile internal/process/procgroup/nonblock internal/text/ndjson internal/process/procgroup internal/data/secret runtime/mcpbridge runtime/terminalhost internal/process/holder internal/process/userfile"},
+	{Package: "runtime/keeper", Imports: "internal/process/disk internal/process/sandbox runtime/keeper/ring internal/process/procgroup/nonblock internal/text/ndjson internal/process/procgroup internal/data/secret runtime/mcpbridge runtime/terminalhost internal/process/holder internal/process/lockfile"},
 	{Package: "runtime/host/jsonobject", Imports: "internal/data/value internal/text/jsonread"},
 	{Package: "runtime/host/adapter", Imports: "internal/data/decision internal/data/effect internal/data/hostmsg internal/data/schema internal/data/value internal/process/stderrlog internal/term/terminal internal/text/ndjson runtime/host/jsonobject internal/text/jsonwrite internal/text/jsonread"},
 	{Package: "runtime/host/continuity", Imports: "internal/data/effect internal/data/hostmsg internal/data/value internal/text/jsonwrite internal/text/ndjson internal/text/utf8cut runtime/host/adapter runtime/host/jsonobject"},

@@ -7,17 +7,14 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/process/disk"
 	"github.com/concerto-lang/concerto/internal/process/holder"
-	"github.com/concerto-lang/concerto/internal/process/lockfile"
 )
 
 // Options configures New.
@@ -31,11 +28,13 @@ type Options struct {
 	// how long the hosts wait for the next owner of the run; 0 means DefaultOrphan
 	Orphan  time.Duration
 	Secrets []Secret // secrets that must not appear in the keeper's files
+	System  System   // nil means the real one
 }
 
 // Client is the connection of a run to its keeper. It is safe for concurrent use.
 type Client struct {
-	opts Options
+	opts  Options
+	files disk.Files // in the directory of the run
 
 	mu          sync.Mutex
 	link        *link // nil before the first connection
@@ -52,10 +51,13 @@ func New(o Options) *Client {
 	if o.Args == nil {
 		o.Args = []string{"keeper"}
 	}
-	c := &Client{opts: o, secrets: slices.Clone(o.Secrets), lastNumbers: map[string]int64{}}
-	dirs, _ := os.ReadDir(filepath.Join(o.Dir, hostsDir))
-	for _, dir := range dirs {
-		if id, ok := parseID(dir.Name()); ok {
+	if o.System == nil {
+		o.System = system{}
+	}
+	c := &Client{opts: o, files: o.System.Files(o.Dir), secrets: slices.Clone(o.Secrets), lastNumbers: map[string]int64{}}
+	names, _ := c.files.List(hostsDir)
+	for _, name := range names {
+		if id, ok := parseID(name); ok {
 			c.lastNumbers[id.Host] = max(c.lastNumbers[id.Host], id.K)
 		}
 	}
@@ -99,8 +101,8 @@ func (c *Client) Attach() ([]Process, error) {
 	defer c.mu.Unlock()
 	l, w, err := c.attachLocked()
 	if errors.Is(err, ErrNone) {
-		sweepBridges(c.opts.Dir)
-		for _, e := range readEnds(c.opts.Dir) {
+		sweepBridges(c.files)
+		for _, e := range readEnds(c.files) {
 			w.Processes = append(w.Processes, e.Process)
 		}
 	}
@@ -113,11 +115,11 @@ func (c *Client) Attach() ([]Process, error) {
 
 // attachLocked implements Attach. The caller must hold mu.
 func (c *Client) attachLocked() (*link, welcome, error) {
-	a, err := readAddress(c.opts.Dir)
+	a, err := c.readAddress()
 	if err != nil {
 		return nil, welcome{}, err
 	}
-	conn, w, err := greetConn(c.opts.Dir, a, hello{Token: a.Token, Owner: c.opts.Owner})
+	conn, w, err := c.greetConn(a, hello{Token: a.Token, Owner: c.opts.Owner})
 	if err != nil {
 		return nil, w, err
 	}
@@ -132,8 +134,8 @@ func (c *Client) attachLocked() (*link, welcome, error) {
 }
 
 // readAddress reads the address of the keeper. It returns ErrNone if the keeper cannot be running.
-func readAddress(dir string) (a address, err error) {
-	text, err := os.ReadFile(filepath.Join(dir, addressFile))
+func (c *Client) readAddress() (a address, err error) {
+	text, err := c.files.Read(addressFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return a, ErrNone
 	}
@@ -141,9 +143,9 @@ func readAddress(dir string) (a address, err error) {
 		err = json.Unmarshal(text, &a)
 	}
 	if err != nil {
-		return a, fmt.Errorf("read %s: %w", filepath.Join(dir, addressFile), err)
+		return a, fmt.Errorf("read %s: %w", c.files.Path(addressFile), err)
 	}
-	if a.Boot != bootID() {
+	if a.Boot != c.opts.System.Boot() {
 		return a, ErrNone
 	}
 	return a, nil
@@ -167,12 +169,10 @@ func (c *Client) startKeeper() (*link, error) {
 	}
 }
 
-// launchKeeper starts the keeper process and returns when it accepts connections. The keeper
-// receives no environment except that in Options.
+// launchKeeper starts the keeper process and returns when it accepts connections.
 func launchKeeper(o *Options, c config) error {
-	cmd := &exec.Cmd{Path: o.Executable, Args: append([]string{"concerto"}, o.Args...), Env: append([]string{"GOMAXPROCS=2"}, o.Env...)}
 	var r ready
-	err := holder.Launch(cmd, filepath.Join(o.Dir, logFile), c, &r)
+	err := o.System.Launch(o, c, &r)
 	switch {
 	case err != nil:
 		return err
@@ -237,7 +237,7 @@ func (c *Client) Connect(id ID, from int64, longLine int, stderr func(line []byt
 	if l != nil {
 		return l.openData(l.registerConn(id, stderr), from, longLine)
 	}
-	for _, e := range readEnds(c.opts.Dir) {
+	for _, e := range readEnds(c.files) {
 		if e.ID == id {
 			return c.openEnded(e, from, longLine)
 		}
@@ -248,9 +248,10 @@ func (c *Client) Connect(id ID, from int64, longLine int, stderr func(line []byt
 // Processes returns the processes of the keeper of the run in dir. If the keeper has exited, it
 // returns the processes in the end records. It does not affect a connected client.
 func Processes(dir string) ([]Process, error) {
-	a, err := readAddress(dir)
+	c := New(Options{Dir: dir})
+	a, err := c.readAddress()
 	if err == nil {
-		conn, w, greeted := greetConn(dir, a, hello{Token: a.Token, Look: true})
+		conn, w, greeted := c.greetConn(a, hello{Token: a.Token, Look: true})
 		if err = greeted; err == nil {
 			return w.Processes, conn.Close()
 		}
@@ -259,7 +260,7 @@ func Processes(dir string) ([]Process, error) {
 		return nil, err
 	}
 	var all []Process
-	for _, e := range readEnds(dir) {
+	for _, e := range readEnds(c.files) {
 		all = append(all, e.Process)
 	}
 	return all, nil
@@ -312,7 +313,7 @@ func (c *Client) End() error {
 	<-l.Lost()
 	// wait until the keeper has written its end records
 	for end := time.Now().Add(grace); time.Now().Before(end); time.Sleep(pollInterval) {
-		if unlock, err := lockfile.Lock(filepath.Join(c.opts.Dir, lockFile)); err == nil {
+		if unlock, err := lock(c.files); err == nil {
 			return unlock()
 		}
 	}
