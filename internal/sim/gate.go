@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"maps"
@@ -11,10 +10,9 @@ import (
 	"sync/atomic"
 	"testing/synctest"
 	"time"
-)
 
-// errDead is the error of each call of a process that has crashed. No such call has an effect.
-var errDead = errors.New("the simulated process is dead")
+	"github.com/concerto-lang/concerto/internal/sim/simdisk"
+)
 
 // process is a simulated process. After a crash, no call of it has an effect. Its goroutines
 // continue to run until their next call, which fails: a call that never returned could hold a mutex
@@ -22,9 +20,17 @@ var errDead = errors.New("the simulated process is dead")
 type process struct {
 	name   string
 	id     int
+	world  *world
 	dead   atomic.Bool
+	view   *simdisk.View
 	cancel context.CancelCauseFunc // ends the program; nil for other processes
 }
+
+// IsDead reports whether the process has crashed.
+func (p *process) IsDead() bool { return p.dead.Load() }
+
+// Crash ends the process.
+func (p *process) Crash() { p.world.crash(p, "an operation of the disk") }
 
 // gate lets one call continue at a time, when all goroutines of the bubble wait.
 type gate struct {

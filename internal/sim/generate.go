@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/sim/simdisk"
 )
 
 // Workload is a program made of blocks, and how it is run.
@@ -189,11 +190,11 @@ func (w *Workload) policy(b Block) string {
 // outcomes returns the number of outcomes of a crash that can happen: without the sync of every
 // record, a power cut may repeat changes of files and stores (spec/26-durable.md, when data is
 // written).
-func (w *Workload) outcomes() outcome {
+func (w *Workload) outcomes() simdisk.Outcome {
 	if w.Sync == "every" {
-		return outcomeCount
+		return simdisk.Outcomes
 	}
-	return powerNone
+	return simdisk.PowerNone
 }
 
 // compile compiles the program, whose stores are below a directory.

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/sim/simdisk"
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 	"github.com/concerto-lang/concerto/runtime/host"
 )
@@ -50,7 +51,7 @@ type hostProcess struct {
 // Connect starts a host.
 func (t *transport) Connect(c *host.Config, _ host.Surroundings) (host.Conn, error) {
 	if t.parent.dead.Load() {
-		return nil, errDead
+		return nil, simdisk.ErrDead
 	}
 	w := t.w
 	w.hosts.mu.Lock()

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/concerto-lang/concerto/internal/sim/simdisk"
 )
 
 // is returns a check for one value, in which NAME stands for the block's name.
@@ -202,7 +204,7 @@ func (w *world) judgePrinted(out []string) {
 func (w *world) crashes() (n, cuts int) {
 	for _, f := range w.faults {
 		switch {
-		case f.Kind == Disk && f.How >= powerNone:
+		case f.Kind == Disk && f.How >= simdisk.PowerNone:
 			cuts++
 		case f.Kind == Disk || f.Kind == Crash || f.Kind == Suspend:
 			n++

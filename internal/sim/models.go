@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/sim/simdisk"
 	"github.com/concerto-lang/concerto/runtime/llm"
 )
 
@@ -12,7 +13,7 @@ import (
 func (w *world) reply(p *process) llm.Function {
 	return func(_ context.Context, r *llm.Request) (*effect.AgentReply, error) {
 		if p.dead.Load() {
-			return nil, errDead
+			return nil, simdisk.ErrDead
 		}
 		w.mu.Lock()
 		defer w.mu.Unlock()

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"time"
+
+	"github.com/concerto-lang/concerto/internal/sim/simdisk"
 )
 
 // Kind is a kind of fault.
@@ -21,18 +23,18 @@ const (
 
 // Fault is a fault that happens at the call with a name.
 type Fault struct {
-	At   string        `json:"at"`
-	Kind Kind          `json:"kind"`
-	N    int           `json:"n,omitempty"`   // for Disk: the number of operations until then
-	How  outcome       `json:"how,omitempty"` // for Disk
-	For  time.Duration `json:"for,omitempty"` // for Delay
+	At   string          `json:"at"`
+	Kind Kind            `json:"kind"`
+	N    int             `json:"n,omitempty"`   // for Disk: the number of operations until then
+	How  simdisk.Outcome `json:"how,omitempty"` // for Disk
+	For  time.Duration   `json:"for,omitempty"` // for Delay
 }
 
 // String returns the fault in words.
 func (f Fault) String() string {
 	switch f.Kind {
 	case Disk:
-		return fmt.Sprintf("%s at operation %d of the disk after %q", outcomeNames[f.How], f.N, f.At)
+		return fmt.Sprintf("%s at operation %d of the disk after %q", f.How, f.N, f.At)
 	case Delay:
 		return fmt.Sprintf("%q takes %s", f.At, f.For)
 	}
@@ -96,7 +98,7 @@ func (s *Schedule) random(name string) (Fault, bool) {
 	case n < 5:
 		f.Kind = Crash
 	case n < 12:
-		f.Kind, f.N, f.How = Disk, 1+r.IntN(12), outcome(r.IntN(int(s.Work.outcomes())))
+		f.Kind, f.N, f.How = Disk, 1+r.IntN(12), simdisk.Outcome(r.IntN(int(s.Work.outcomes())))
 	case n < 15:
 		f.Kind, f.For = Delay, []time.Duration{11 * time.Millisecond, 3079 * time.Millisecond, 50_023 * time.Millisecond}[r.IntN(3)]
 	case n < 18:

@@ -22,6 +22,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/runs"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
+	"github.com/concerto-lang/concerto/internal/sim/simdisk"
 	"github.com/concerto-lang/concerto/runtime/host"
 	"github.com/concerto-lang/concerto/runtime/world/emit"
 )
@@ -32,7 +33,7 @@ type world struct {
 	base     string // a real directory
 	host     string // the server's name in the network
 	gate     *gate
-	disk     *disk
+	disk     *simdisk.Disk
 	began    time.Time
 
 	mu       sync.Mutex
@@ -93,9 +94,11 @@ func (w *world) fail(invariant, format string, args ...any) {
 
 // start creates a process.
 func (w *world) start(name string) *process {
+	p := &process{name: name, world: w}
+	p.view = w.disk.View(p)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	p := &process{name: name, id: len(w.pids) + 1}
+	p.id = len(w.pids) + 1
 	w.pids = append(w.pids, p)
 	return p
 }
@@ -130,28 +133,15 @@ func (w *world) crash(p *process, at string) {
 	w.gate.release(p)
 	w.hosts.end(p)
 	if p.cancel != nil { // so that its goroutines end
-		p.cancel(errDead)
+		p.cancel(simdisk.ErrDead)
 	}
 }
 
-// dieAt lets the process die that performs an operation of the disk, and after a power cut all.
-func (w *world) dieAt(p *process, operation string, how outcome) {
-	w.crash(p, outcomeNames[how]+" at "+operation)
-	if how < powerNone {
-		return
-	}
-	w.mu.Lock()
-	all := slices.Clone(w.pids)
-	w.mu.Unlock()
-	for _, p := range all {
-		w.crash(p, "the power cut")
-	}
-}
-
-// changes notes an operation of the disk.
-func (w *world) changes(operation string) {
-	w.gate.note(operation)
-	if !strings.HasPrefix(operation, "program#") {
+// observe notes an operation of the disk.
+func (w *world) observe(by simdisk.Process, operation string) {
+	p := by.(*process)
+	w.gate.note(p.name + ": " + operation)
+	if !strings.HasPrefix(p.name, "program#") {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.stir = true
@@ -160,7 +150,7 @@ func (w *world) changes(operation string) {
 
 // run returns a stored run as a process uses it.
 func (w *world) run(p *process, name string) *rundir.Directory {
-	return rundir.On(&view{w.disk, p})
+	return rundir.On(p.view.At, filepath.Join(w.base, name))
 }
 
 const runName = "job"
@@ -179,7 +169,7 @@ func (w *world) reached(p *process, name string) (delay time.Duration, again boo
 		case Crash:
 			w.crash(p, name)
 		case Disk:
-			w.disk.arm(f.N, f.How)
+			w.disk.FaultAfter(f.N, f.How)
 		case Delay:
 			delay = f.For
 		case Lose:
@@ -213,7 +203,7 @@ func (w *world) options(p *process) engine.Options {
 		Output:  engine.Output{To: &printer{w, p}, Mode: emit.NDJSON, Synchronous: true},
 	}
 	o.Session.SessionID = "r_same"
-	o.SetSeams(&engine.Seams{Owner: p.owner(w), Outer: w.outer(p), Layer: w.layer(p), World: func(d durable.World) durable.World { return &outside{d, w, p} }, Transports: map[string]host.Transport{"stdio": &transport{w, p}}})
+	o.SetSeams(&engine.Seams{Owner: p.owner(w), Disk: p.view.At, VFS: p.view.VFS(), Outer: w.outer(p), Layer: w.layer(p), World: func(d durable.World) durable.World { return &outside{d, w, p} }, Transports: map[string]host.Transport{"stdio": &transport{w, p}}})
 	return o
 }
 
@@ -225,7 +215,7 @@ type printer struct {
 
 func (x *printer) Write(b []byte) (int, error) {
 	if x.p.dead.Load() {
-		return 0, errDead
+		return 0, simdisk.ErrDead
 	}
 	x.w.mu.Lock()
 	defer x.w.mu.Unlock()
@@ -371,17 +361,19 @@ func (s *Schedule) Play(t *testing.T, base string) (r *Result) {
 	t.Helper()
 	install()
 	work := filepath.Join(base, "work")
-	if err := errors.Join(os.RemoveAll(base), os.MkdirAll(work, 0o700), os.MkdirAll(filepath.Join(base, runName), 0o700)); err != nil {
+	if err := errors.Join(os.RemoveAll(base), os.MkdirAll(work, 0o700), os.MkdirAll(filepath.Join(base, "scratch"), 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	name := filepath.Base(base) + ".sim"
 	late := time.AfterFunc(stuckAfter, func() { s.reportStuck(base) })
 	defer late.Stop()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{schedule: s, base: base, host: name, gate: newGate(s.Order), disk: newDisk(filepath.Join(base, runName)), began: time.Now(), noticed: make(chan struct{}, 1), answered: make(chan struct{}, 1), stirred: make(chan struct{}, 1), models: map[string][]string{}}
+		w := &world{schedule: s, base: base, host: name, gate: newGate(s.Order), began: time.Now(), noticed: make(chan struct{}, 1), answered: make(chan struct{}, 1), stirred: make(chan struct{}, 1), models: map[string][]string{}}
 		w.gate.reached, w.gate.idle = w.reached, w.tell
-		w.disk.random = newRandom(s.Order)
-		w.disk.die, w.disk.note = w.dieAt, w.changes
+		w.disk = simdisk.New(simdisk.Options{Seed: s.Order, Scratch: filepath.Join(base, "scratch"), Observe: w.observe})
+		defer w.disk.Close()
+		w.disk.MkdirAll(base)
+		w.disk.MkdirAll(work)
 		worlds.Store(base, w)
 		worlds.Store(name, w)
 		defer worlds.Delete(base)
@@ -536,7 +528,7 @@ type outside struct {
 
 func (x *outside) FlushOutput(ctx context.Context) error {
 	if !x.w.gate.pass(x.p, "flushes its output") {
-		return errDead
+		return simdisk.ErrDead
 	}
 	return x.World.FlushOutput(ctx)
 }
@@ -553,7 +545,7 @@ type outerEffects struct{ effects }
 
 func (x *outerEffects) Perform(ctx context.Context, q effect.Request) (effect.Result, error) {
 	if !effect.Inline(q.Kind()) && !effect.IsNoWait(ctx) && !x.world.gate.pass(x.process, "requests "+describe(ctx, q)) {
-		return nil, errDead
+		return nil, simdisk.ErrDead
 	}
 	return x.Performer.Perform(ctx, q)
 }
@@ -601,22 +593,22 @@ func describe(ctx context.Context, q effect.Request) string {
 
 func (x *effects) Perform(ctx context.Context, q effect.Request) (effect.Result, error) {
 	if x.process.dead.Load() {
-		return nil, errDead
+		return nil, simdisk.ErrDead
 	}
 	if effect.Inline(q.Kind()) || effect.IsNoWait(ctx) {
 		r, err := x.Performer.Perform(ctx, q)
 		if x.process.dead.Load() {
-			return nil, errDead
+			return nil, simdisk.ErrDead
 		}
 		return r, err
 	}
 	name := describe(ctx, q)
 	if !x.world.gate.pass(x.process, "begins "+name) {
-		return nil, errDead
+		return nil, simdisk.ErrDead
 	}
 	r, err := x.Performer.Perform(ctx, q)
 	if !x.world.gate.pass(x.process, "ends "+name) {
-		return nil, errDead
+		return nil, simdisk.ErrDead
 	}
 	return r, err
 }
@@ -630,7 +622,7 @@ func (x *effects) Start(ctx context.Context, q effect.Request, done func(effect.
 	return s.Start(ctx, q, func(r effect.Result, err error) {
 		go func() {
 			if !x.world.gate.passAs(x.process, name) {
-				r, err = nil, errDead
+				r, err = nil, simdisk.ErrDead
 			}
 			done(r, err)
 		}()

@@ -69,6 +69,9 @@ type Options struct {
 	Failure Failure
 	// Scratch is a real directory for the memory that connections to a database share.
 	Scratch string
+	// Observe, if not nil, is called with the name of each operation and the process that performs it. It
+	// must not use the disk.
+	Observe func(p Process, operation string)
 }
 
 // Disk is a simulated disk. It is safe for concurrent use. Close must be called.
@@ -154,6 +157,13 @@ func (d *Disk) Died() string {
 	return d.died
 }
 
+// FaultAfter adds a fault at the n-th operation from now.
+func (d *Disk) FaultAfter(n int, o Outcome) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.options.Faults = append(d.options.Faults, Fault{len(d.operations) + n, o})
+}
+
 // StopFaults lets all later operations succeed.
 func (d *Disk) StopFaults() {
 	d.mu.Lock()
@@ -213,6 +223,9 @@ func (v *View) operate(name string, n need, do func()) error {
 		return ErrDead
 	}
 	d.operations = append(d.operations, name)
+	if d.options.Observe != nil {
+		d.options.Observe(v.process, name)
+	}
 	at := len(d.operations)
 	fault := slices.IndexFunc(d.options.Faults, func(f Fault) bool { return f.At == at })
 	if fault >= 0 {
