@@ -12,7 +12,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"maps"
 	"regexp"
 	"slices"
 	"sync/atomic"
@@ -80,8 +79,6 @@ type Config struct {
 	// system's clock.
 	Clock     *clock.PausableClock
 	Listeners Listeners
-	// Transports replaces transports to hosts, by their names.
-	Transports map[string]host.Transport
 	// Layers are wrapped around all performers. The first layer is the outermost.
 	Layers []effect.Layer
 	// Shared is shared with other runtimes; nil means that nothing is shared.
@@ -222,7 +219,6 @@ func New(c Config) *Runtime {
 	}
 	r.day = c.Bounds.Day.File
 	transports := host.WithFunctions(c.Listeners.Hosts)
-	maps.Copy(transports, c.Transports)
 	r.hosts = host.New(host.Options{Secrets: r.secrets, Configs: c.Hosts, Environ: c.Environ, Run: r.run, Stderr: r.log.Host, Log: r.log.Remark, MaxMemory: c.Bounds.MaxMemory, Keeper: c.Keeper, Clock: c.Clock, Trace: c.wire(environment.Lookup), Exports: c.Listeners.OnHostStart, Outside: c.Listeners.OnOutside, Ask: r.askApplication, Directories: workspace.Directories{Store: r.workspaces}, Budget: r.hostBudget(), Sandboxes: hostsandbox.Sandboxes{}, Transports: transports})
 	r.workspaces.OnRemove(r.hosts.LeaveWorkspace)
 	r.chance = random.New(c.Seed)

@@ -112,8 +112,6 @@ func Generate(seed uint64) *Workload {
 		}
 		w.Steps = append(w.Steps, step)
 	}
-	// Without a keeper, hosts end with their process, so such a program must not park.
-	w.Wait = w.Wait || slices.ContainsFunc(w.blocks(), func(b Block) bool { return b.Kind == "host" })
 	return w
 }
 
@@ -169,7 +167,7 @@ func (w *Workload) Text() string {
 
 // manifest returns the program's manifest.
 func (w *Workload) manifest() string {
-	text := "[connections.m]\nprovider = \"scripted\"\n[hosts.worker]\ncommand = \"worker\"\ninit = true\n"
+	text := "[connections.m]\nprovider = \"scripted\"\n[hosts.worker]\ncommand = \"/bin/sh\"\ninit = true\n"
 	if w.Unknown != "" {
 		text += fmt.Sprintf("[run.unknown]\nhttp = %q\n", w.Unknown)
 	}
