@@ -52,9 +52,10 @@ var kinds = map[string]kind{
 	"post":       {5, "", requesting(`http::post(url("NAME"), { n: 1 })`), sent},
 	"post-retry": {2, `@on_unknown("retry")`, requesting(`http::post(url("NAME"), { n: 1 })`), sent},
 	"post-fail":  {2, `@on_unknown("fail")`, requesting(`http::post(url("NAME"), { n: 1 })`), sent},
-	"count": {3, "", `counts.increment("NAME");
-    let n = counts.get("NAME").unwrap_or(0);
-    if n == 1 { "once" } else { "${n} times" }`, is("once")},
+	"count": {3, "", `match try { counts.increment("NAME") } {
+        Ok(n) => if n == 1 { "once" } else { "${n} times" },
+        Err(e) => "failed: ${e.message}",
+    }`, is("once")},
 	"file": {2, "", `fs::append_file("NAME.txt", "a")?;
     fs::append_file("NAME.txt", "b")?;
     fs::copy_file("NAME.txt", "NAME.copy")?;
@@ -72,8 +73,10 @@ var kinds = map[string]kind{
     time::sleep(MS);
     t.cancel();
     "cancelled"`, is("cancelled")},
-	"queue": {2, "", `let id = jobs.add("NAME", id: "NAME").unwrap_or("failed");
-    if let Some(i) = jobs.get(id) { "${i.value} ${i.attempts}" } else { "failed" }`, is("NAME 0")},
+	"queue": {2, "", `match try { let id = jobs.add("NAME", id: "NAME").unwrap_or("failed"); jobs.get(id) } {
+        Ok(x) => if let Some(i) = x { "${i.value} ${i.attempts}" } else { "failed" },
+        Err(e) => "failed: ${e.message}",
+    }`, is("NAME 0")},
 	"host": {3, "", `match listen Worker.execute("NAME") {
         "question" => |q: HostQuestion| await emit("ask", q.question).unwrap_or("none"),
         "approval" => |a: HostApproval| if let Ok(v) = await emit("host:approval", a.description) { v } else { "no" },

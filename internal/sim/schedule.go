@@ -19,6 +19,8 @@ const (
 	Delay   Kind = "delay"   // the call continues later
 	Lose    Kind = "lose"    // the message of a server is lost
 	Suspend Kind = "suspend" // the program receives SIGTERM
+	Full    Kind = "full"    // the disk is full for some operations
+	Broken  Kind = "broken"  // an operation of the disk fails
 )
 
 // Fault is a fault that happens at the call with a name.
@@ -35,6 +37,8 @@ func (f Fault) String() string {
 	switch f.Kind {
 	case Disk:
 		return fmt.Sprintf("%s at operation %d of the disk after %q", f.How, f.N, f.At)
+	case Full, Broken:
+		return fmt.Sprintf("the disk is %s at operation %d after %q", f.Kind, f.N, f.At)
 	case Delay:
 		return fmt.Sprintf("%q takes %s", f.At, f.For)
 	}
@@ -94,7 +98,7 @@ func (s *Schedule) random(name string) (Fault, bool) {
 	}
 	r := newRandom(x)
 	f := Fault{At: name}
-	switch n := r.IntN(20); {
+	switch n := r.IntN(22); {
 	case n < 5:
 		f.Kind = Crash
 	case n < 12:
@@ -103,6 +107,8 @@ func (s *Schedule) random(name string) (Fault, bool) {
 		f.Kind, f.For = Delay, []time.Duration{11 * time.Millisecond, 3079 * time.Millisecond, 50_023 * time.Millisecond}[r.IntN(3)]
 	case n < 18:
 		f.Kind = Lose
+	case n < 20:
+		f.Kind, f.N = []Kind{Full, Broken}[n-18], 1+r.IntN(12)
 	default:
 		f.Kind = Suspend
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -35,25 +36,27 @@ type world struct {
 	disk     *simdisk.Disk
 	began    time.Time
 
-	mu       sync.Mutex
-	program  *process // the newest process of the program
-	pids     []*process
-	faults   []Fault // those that have happened
-	log      []entry
-	problems []string
-	news     bool          // something was printed
-	arrived  bool          // an answer has arrived
-	noticed  chan struct{} // wakes the people
-	answered chan struct{} // wakes cron
-	stir     bool          // another process than the program has changed a file
-	stirred  chan struct{} // wakes the program
-	server   server
-	models   map[string][]string // replies by prompt
-	people   people
-	hosts    hosts
-	keepers  []*keeperProcess
-	sockets  sockets
-	printed  []string
+	mu      sync.Mutex
+	program *process // the newest process of the program
+	pids    []*process
+	// interrupted is the number of processes of the program that have ended while they worked.
+	interrupted int
+	faults      []Fault // those that have happened
+	log         []entry
+	problems    []string
+	news        bool          // something was printed
+	arrived     bool          // an answer has arrived
+	noticed     chan struct{} // wakes the people
+	answered    chan struct{} // wakes cron
+	stir        bool          // another process than the program has changed a file
+	stirred     chan struct{} // wakes the program
+	server      server
+	models      map[string][]string // replies by prompt
+	people      people
+	hosts       hosts
+	keepers     []*keeperProcess
+	sockets     sockets
+	printed     []string
 }
 
 // entry is an entry of the judge's log.
@@ -166,6 +169,16 @@ func (w *world) run(p *process, name string) *rundir.Directory {
 
 const runName = "job"
 
+// fullFor is the number of operations for which a full disk has no space.
+const fullFor = 9
+
+// hasFailed reports whether an error is one that the simulated disk has returned.
+func (w *world) hasFailed(err error) bool {
+	return slices.ContainsFunc(w.faults, func(f Fault) bool {
+		return f.Kind == Full && errors.Is(err, syscall.ENOSPC) || f.Kind == Broken && errors.Is(err, syscall.EIO)
+	})
+}
+
 // reached is called when a call continues. It lets the faults of the call happen.
 func (w *world) reached(p *process, name string) (delay time.Duration, again bool) {
 	for _, f := range w.schedule.at(name, len(w.faults)) {
@@ -181,6 +194,10 @@ func (w *world) reached(p *process, name string) (delay time.Duration, again boo
 			w.crash(p, name)
 		case Disk:
 			w.disk.FaultAfter(f.N, f.How)
+		case Full:
+			w.disk.FailAfter(f.N, fullFor, syscall.ENOSPC)
+		case Broken:
+			w.disk.FailAfter(f.N, 1, syscall.EIO)
 		case Delay:
 			delay = f.For
 		case Lose:
@@ -281,18 +298,22 @@ func (w *world) startAll(ctx context.Context) error {
 		w.gate.pass(p, "starts")
 		err := w.startOne(ctx, p)
 		if p.dead.Load() {
+			w.interrupted++
 			continue
 		}
 		w.mu.Lock()
 		s, ok := errors.AsType[*engine.Suspended](err)
 		w.note(p.name, "exits: %v%s", err, waiting(s))
+		ok = ok || w.hasFailed(err)
 		w.mu.Unlock()
 		w.end(p)
 		if !ok {
 			return err
 		}
-		if s.Why == nil {
+		if s != nil && s.Why == nil {
 			w.awaitDue()
+		} else {
+			w.interrupted++
 		}
 	}
 	return fmt.Errorf("J16: the run has not ended after %d processes or %s", maxStarts, maxTime)
@@ -322,7 +343,7 @@ func (w *world) startOne(ctx context.Context, p *process) error {
 		return w.schedule.Work.program.Run(ctx, w.options(p))
 	}
 	if err != nil {
-		if !p.dead.Load() {
+		if !p.dead.Load() && !w.hasFailed(err) {
 			err = fmt.Errorf("J17: a new process cannot open the run: %w", err)
 		}
 		return err
@@ -395,7 +416,8 @@ func (s *Schedule) Play(t *testing.T, base string) (r *Result) {
 		err := w.startAll(t.Context())
 		w.gate.pass(w.start("end"), "of the run")
 		closePeople()
-		w.judge(err)
+		w.disk.StopFaults()
+		w.judge(t.Context(), err)
 		close(stop)
 		closeServer()
 		w.endKeepers()
@@ -529,6 +551,8 @@ func (x *gatedWriter) TruncateOut(n int) error {
 	return x.Writer.(journal.OutTruncater).TruncateOut(n)
 }
 
+func (x *gatedWriter) PrepareEnd() error { return x.Writer.(journal.EndPreparer).PrepareEnd() }
+
 // outside is what a durable run uses of its runtime.
 type outside struct {
 	durable.World
@@ -637,10 +661,4 @@ func (x *effects) Start(ctx context.Context, q effect.Request, done func(effect.
 			done(r, err)
 		}()
 	})
-}
-
-// verify checks the stored run with the command `concerto runs verify`.
-func (w *world) verify(run journal.Run) error {
-	_, err := runs.Verify(run)
-	return err
 }

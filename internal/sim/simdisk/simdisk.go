@@ -164,6 +164,13 @@ func (d *Disk) FaultAfter(n int, o Outcome) {
 	d.options.Faults = append(d.options.Faults, Fault{len(d.operations) + n, o})
 }
 
+// FailAfter lets n operations fail, the first of them after some others.
+func (d *Disk) FailAfter(after, n int, err syscall.Errno) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.options.Failure = Failure{len(d.operations) + after, n, err}
+}
+
 // StopFaults lets all later operations succeed.
 func (d *Disk) StopFaults() {
 	d.mu.Lock()

@@ -1,0 +1,85 @@
+package sim
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// exhaustive returns the workloads whose schedules with one fault are all tried: each kind of block,
+// alone and concurrent with another of its kind.
+func exhaustive() map[string]*Workload {
+	all := map[string]*Workload{}
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		ms := 0
+		if strings.Contains(kinds[kind].text, "MS") {
+			ms = 20_000
+		}
+		a, b, c := Block{"b1", kind, ms}, Block{"b2", kind, ms}, Block{"b3", "ask", 0}
+		all[kind] = &Workload{Steps: [][]Block{{a}, {c}}, Sync: "output", Wait: kind == "host"}
+		all[kind+", concurrent"] = &Workload{Steps: [][]Block{{a, b}}, Sync: "every", Wait: kind == "host"}
+	}
+	return all
+}
+
+// TestEveryFault runs each workload with each fault: at each operation of the disk, every outcome of
+// a crash; at each call, every other kind of fault.
+func TestEveryFault(t *testing.T) {
+	base := filepath.Join(t.TempDir(), "w1")
+	works, total := exhaustive(), 0
+	for _, name := range slices.Sorted(maps.Keys(works)) {
+		t.Run(name, func(t *testing.T) {
+			w := works[name]
+			w.compile(t, base)
+			straight := (&Schedule{Work: w}).Play(t, base)
+			if len(straight.Problems) > 0 {
+				t.Fatalf("without a fault: %s\n%s", strings.Join(straight.Problems, "\n"), straight.Story)
+			}
+			wrong := 0
+			for _, f := range straight.faults(w) {
+				s := &Schedule{Work: w, Faults: []Fault{f}}
+				total++
+				r := s.Play(t, base)
+				if len(r.Faults) == 0 {
+					t.Errorf("%s does not happen", f)
+				}
+				if len(r.Problems) > 0 {
+					t.Errorf("%s: %s\n%s", f, strings.Join(r.Problems, "\n"), r.Story)
+					if wrong++; wrong > 3 {
+						t.FailNow()
+					}
+				}
+			}
+		})
+	}
+	t.Logf("%d schedules", total)
+}
+
+// faults returns all single faults of a schedule without a fault.
+func (r *Result) faults(w *Workload) (all []Fault) {
+	call, n := "", 0
+	for _, at := range r.Trace {
+		if _, isOperation := strings.CutPrefix(at, "- "); isOperation {
+			n++
+			for how := range w.outcomes() {
+				all = append(all, Fault{At: call, Kind: Disk, N: n, How: how})
+			}
+			all = append(all, Fault{At: call, Kind: Full, N: n}, Fault{At: call, Kind: Broken, N: n})
+			continue
+		}
+		call, n = at, 0
+		by := &process{name: strings.Fields(at)[0]}
+		if by.name != "server" {
+			by.id = 1
+		}
+		for _, f := range []Fault{{Kind: Crash}, {Kind: Lose}, {Kind: Suspend}, {Kind: Delay, For: 50_023 * time.Millisecond}} {
+			if f.At = at; f.applies(by) {
+				all = append(all, f)
+			}
+		}
+	}
+	return all
+}
