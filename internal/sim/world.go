@@ -366,8 +366,8 @@ func (w *world) awaitDue() {
 		}
 		due := maxTime - time.Since(w.began)
 		for _, x := range s.Timers {
-			if at, err := time.Parse(time.RFC3339, x.Due); err == nil {
-				due = min(due, max(time.Until(at), time.Millisecond))
+			if at, err := time.Parse(time.RFC3339, x.Due); err == nil && time.Until(at) > 0 {
+				due = min(due, time.Until(at))
 			}
 		}
 		select {
