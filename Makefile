@@ -100,7 +100,7 @@ mutants:
 
 # Faults are planted in the code that stores runs, one at a time: the simulated crashes must find each.
 sim-mutants:
-	CONCERTO_SIM_MUTANTS=1 go test ./internal/engine -run TestSimMutants -count=1 -timeout 0 -v
+	CONCERTO_SIM_MUTANTS=1 go test ./internal/sim -run TestMutants -count=1 -timeout 0 -v
 
 # A writing program is killed 200 times; what it had acknowledged is there. With ENGINE=postgres://…, the
 # workers of an engine in this database are killed instead. The database must be empty.

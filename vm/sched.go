@@ -383,18 +383,17 @@ func (m *VM) poll(t *task, at Moment) {
 	}
 	m.requests.beginDeferred(m.config.Performer)
 	m.requests.arrived = m.requests.inbox.drain(m.requests.arrived)
-	rest := m.requests.arrived[:0]
-	for _, c := range m.requests.arrived {
-		if f := m.requests.pending[c.seq]; f != nil && (f.bound != nil || f.stream != nil || f.ask != nil || f.t == t && f.wait == nil) {
-			m.recordConsumed(&c, &at)
-			m.handleCompletion(c)
-			at = m.journaled.now
-		} else {
-			rest = append(rest, c)
+	for i := 0; i < len(m.requests.arrived); {
+		c := m.requests.arrived[i]
+		if f := m.requests.pending[c.seq]; f == nil || f.bound == nil && f.stream == nil && f.ask == nil && (f.t != t || f.wait != nil) {
+			i++
+			continue
 		}
+		m.requests.arrived = slices.Delete(m.requests.arrived, i, i+1) // first, because the rest may suspend the run
+		m.recordConsumed(&c, &at)
+		m.handleCompletion(c)
+		at = m.journaled.now
 	}
-	clear(m.requests.arrived[len(rest):])
-	m.requests.arrived = rest
 }
 
 // startRequest starts the request r without waiting for its result. The performer starts it itself

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// exhaustive returns the workloads whose schedules with one fault are all tried: each kind of block,
-// alone and concurrent with another of its kind.
+// exhaustive returns the workloads whose schedules with one fault are all tried: each kind of
+// block, alone and concurrent with another of its kind.
 func exhaustive() map[string]*Workload {
 	all := map[string]*Workload{}
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
@@ -25,8 +25,8 @@ func exhaustive() map[string]*Workload {
 	return all
 }
 
-// TestEveryFault runs each workload with each fault: at each operation of the disk, every outcome of
-// a crash; at each call, every other kind of fault.
+// TestEveryFault runs each workload with each fault: at each operation of the disk, every outcome
+// of a crash; at each call, every other kind of fault.
 func TestEveryFault(t *testing.T) {
 	base := filepath.Join(t.TempDir(), "w1")
 	works, total := exhaustive(), 0

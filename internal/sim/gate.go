@@ -108,7 +108,7 @@ func (g *gate) run(stop <-chan struct{}) {
 		if name, c := g.choose(); c != nil {
 			switch d, again := g.reached(c.by, name); {
 			case again:
-				g.enterAgain(name, c)
+				g.reenter(name, c)
 			case d > 0:
 				g.delay(name, c, d)
 			default:
@@ -135,8 +135,8 @@ func (g *gate) note(operation string) {
 	g.trace = append(g.trace, "- "+operation)
 }
 
-// enterAgain adds a call that was chosen, unless its process has ended.
-func (g *gate) enterAgain(name string, c *call) {
+// reenter adds a call that was chosen, unless its process has ended.
+func (g *gate) reenter(name string, c *call) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if c.by.dead.Load() {

@@ -14,7 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/sim/simdisk"
 )
 
-// Workload is a program made of blocks, and how it is run.
+// Workload is a program that consists of blocks, and how it is run.
 type Workload struct {
 	Steps   [][]Block `json:"steps"`             // the blocks of a step run concurrently
 	Sync    string    `json:"sync"`              // [run] sync
@@ -30,7 +30,7 @@ type Block struct {
 	Ms   int    `json:"ms,omitempty"` // for a block that sleeps: milliseconds
 }
 
-// kind is a kind of block. In its text, NAME and MS stand for the block's name and its duration. A
+// kind is a kind of block. In its text, NAME and MS mean the block's name and its duration. A
 // block that fails returns a text that begins with "failed". check returns what is wrong with the
 // block's value, or "".
 type kind struct {
@@ -86,7 +86,7 @@ var kinds = map[string]kind{
 // sleeps contains the durations of blocks in milliseconds.
 var sleeps = []int{1, 900, 20_000, 3_600_000}
 
-// head is the beginning of all programs. STORES stands for the directory of the stores.
+// head is the beginning of all programs. STORES means the directory of the stores.
 const head = `use std::{env, fs, http, time};
 hashmap counts: HashMap<String, Int> = HashMap::new().with_persistence("STORES/counts.db");
 queue jobs: Queue<String> = Queue::new().with_persistence("STORES/jobs.db");

@@ -111,8 +111,8 @@ func (h *hostProcess) readLine() (string, bool) {
 	return string(line), true
 }
 
-// say writes a line.
-func (h *hostProcess) say(format string, args ...any) bool {
+// send writes a line.
+func (h *hostProcess) send(format string, args ...any) bool {
 	if !h.world.gate.pass(h.process, "writes a line") {
 		return false
 	}
@@ -139,7 +139,7 @@ func (h *hostProcess) run() {
 		}
 		switch m.Type {
 		case "init":
-			ok = h.say(`{"type":"init_ack","capabilities":["cancel"]}`)
+			ok = h.send(`{"type":"init_ack","capabilities":["cancel"]}`)
 		case "prompt":
 			ok = h.work(m.Text)
 		}
@@ -151,7 +151,7 @@ func (h *hostProcess) run() {
 
 // work performs a prompt.
 func (h *hostProcess) work(prompt string) bool {
-	if !h.say(`{"type":"progress","message":"%s begins"}`, prompt) {
+	if !h.send(`{"type":"progress","message":"%s begins"}`, prompt) {
 		return false
 	}
 	got := []string{h.ask("question", prompt), ""}
@@ -171,13 +171,13 @@ func (h *hostProcess) work(prompt string) bool {
 	h.results[prompt] = result
 	h.world.note(h.name, "has the result %q", result)
 	h.world.mu.Unlock()
-	return h.say(`{"type":"result","text":%q}`, result)
+	return h.send(`{"type":"result","text":%q}`, result)
 }
 
 // ask sends a request and returns the answer, or "" if there is none.
 func (h *hostProcess) ask(typ, prompt string) string {
 	member := map[string]string{"question": "question", "approval": "description"}[typ]
-	if !h.say(`{"type":%q,"id":"%s","%s":"%s %s"}`, typ, typ[:1], member, typ, prompt) {
+	if !h.send(`{"type":%q,"id":"%s","%s":"%s %s"}`, typ, typ[:1], member, typ, prompt) {
 		return ""
 	}
 	for {
@@ -196,7 +196,7 @@ func (h *hostProcess) ask(typ, prompt string) string {
 			return m.Value
 		}
 		if m.Type == "cancel" {
-			h.say(`{"type":"error","message":"cancelled"}`)
+			h.send(`{"type":"error","message":"cancelled"}`)
 			return ""
 		}
 	}

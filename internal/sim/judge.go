@@ -12,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/sim/simdisk"
 )
 
-// is returns a check for one value, in which NAME stands for the block's name.
+// is returns a check for one value, in which NAME means the block's name.
 func is(want string) func(w *world, name, value string) string {
 	return func(w *world, name, value string) string {
 		if strings.HasPrefix(value, "failed") && w.diskFailed() {

@@ -24,11 +24,11 @@ type people struct {
 // granted reports whether a person has answered yes to an approval.
 func (p *people) granted(description string) bool { return p.allowed[description] }
 
-// answer is an answer that a person was told is stored.
+// answer is an answer whose storage was confirmed to a person.
 type answer struct{ by, text string }
 
-// mayRetry returns how often people have decided that the effect with a key is performed again, also
-// if they do not know whether the decision was stored.
+// mayRetry returns how often people have decided that the effect with a key is performed again,
+// also if they do not know whether the decision was stored.
 func (p *people) mayRetry(key string) int {
 	return p.retries["u"+key[strings.LastIndexByte(key, '-')+1:]]
 }
@@ -71,7 +71,7 @@ func (w *world) answerAll() {
 	}
 	shown, err := runs.Show(w.run(reader, runName))
 	if reader.dead.Load() {
-		w.tryAgain()
+		w.retry()
 		return
 	}
 	if errors.Is(err, journal.ErrNoRun) {
@@ -99,8 +99,8 @@ func (w *world) answerAll() {
 	all.Wait()
 }
 
-// tryAgain lets people whose command was killed use it again.
-func (w *world) tryAgain() {
+// retry lets people whose command was killed use it again.
+func (w *world) retry() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.wake()
@@ -147,7 +147,7 @@ func (w *world) answer(who string, q *durable.ShownQuestion) {
 	w.mu.Unlock()
 	p := w.start(who)
 	if !w.gate.pass(p, "answers "+q.ID) {
-		w.tryAgain()
+		w.retry()
 		return
 	}
 	err := runs.Answer(w.run(p, runName), q.ID, r)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Shrink returns a smaller schedule that violates the same invariant as s does with the result r. It
-// removes faults, then blocks, then the order of concurrent calls, and stops after a minute.
+// Shrink returns a smaller schedule that violates the same invariant as s does with the result r.
+// It removes faults, then blocks, then the order of concurrent calls, and stops after a minute.
 func (s *Schedule) Shrink(t *testing.T, base string, r *Result) (*Schedule, *Result) {
 	t.Helper()
 	invariant := r.invariant()

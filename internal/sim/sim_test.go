@@ -9,11 +9,13 @@ import (
 	"testing"
 )
 
-// Flags of the search for violations: go test ./internal/sim -run TestSeeds -first 1 -seeds 1000000.
+// Flags of the search for violations: go test ./internal/sim -run TestSeeds -first 1 -seeds
+// 1000000.
 var (
-	first = flag.Uint64("first", 1, "first seed of TestSeeds")
-	seeds = flag.Uint64("seeds", 1000, "number of seeds of TestSeeds")
-	keep  = flag.String("keep", "", "directory for the schedules with violations, shrunk")
+	first  = flag.Uint64("first", 1, "first seed of TestSeeds")
+	seeds  = flag.Uint64("seeds", 1000, "number of seeds of TestSeeds")
+	shrink = flag.Bool("shrink", true, "search for the shortest schedule of a violation")
+	keep   = flag.String("keep", "", "directory for the schedules with violations, shrunk")
 )
 
 // perProgram is the number of seeds for each generated program.
@@ -22,8 +24,8 @@ const perProgram = 8
 // again is the number of seeds of which one is run twice.
 const again = 20
 
-// TestSeeds runs the schedules of seeds. No invariant may be violated. A part of them runs twice and
-// must have the same trace.
+// TestSeeds runs the schedules of seeds. No invariant may be violated. A part of them runs twice
+// and must have the same trace.
 func TestSeeds(t *testing.T) {
 	base := filepath.Join(t.TempDir(), "w1")
 	var w *Workload
@@ -58,7 +60,10 @@ func TestSeeds(t *testing.T) {
 // report reports a violation with its shortest schedule.
 func report(t *testing.T, s *Schedule, r *Result, base string, seed uint64) {
 	t.Helper()
-	small, got := s.Shrink(t, base, r)
+	small, got := s, r
+	if *shrink {
+		small, got = s.Shrink(t, base, r)
+	}
 	text := small.Text(got)
 	t.Errorf("seed %d: %s\n%s", seed, strings.Join(r.Problems, "\n"), text)
 	if *keep != "" {

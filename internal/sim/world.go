@@ -3,11 +3,13 @@ package sim
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -257,10 +259,10 @@ func (x *printer) Write(b []byte) (int, error) {
 // wake lets people read the open questions when no goroutine runs.
 func (w *world) wake() { w.news = true }
 
-// tell tells people and cron what has happened. It reports whether there was anything to tell. It is
-// called when no goroutine runs: the process that has printed or stored something may still die in
-// the same step.
-func (w *world) tell() (told bool) {
+// notify wakes those who wait for what has happened. It reports whether there was anything to
+// report. It is called when no goroutine runs: the process that has printed or stored something may
+// still die in the same step.
+func (w *world) notify() (notified bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, x := range []struct {
@@ -268,14 +270,14 @@ func (w *world) tell() (told bool) {
 		to   chan struct{}
 	}{{&w.news, w.noticed}, {&w.arrived, w.answered}, {&w.stir, w.stirred}} {
 		if *x.flag {
-			*x.flag, told = false, true
+			*x.flag, notified = false, true
 			select {
 			case x.to <- struct{}{}:
 			default:
 			}
 		}
 	}
-	return told
+	return notified
 }
 
 // maxStarts is the number of processes after which a run must have ended, and maxTime the virtual
@@ -333,6 +335,12 @@ func waiting(s *engine.Suspended) (text string) {
 // startOne runs one process of the program.
 func (w *world) startOne(ctx context.Context, p *process) error {
 	defer p.cancel(nil)
+	defer func() {
+		if x := recover(); x != nil { // its goroutines would remain in the bubble
+			text, _ := json.MarshalIndent(&Schedule{Work: w.schedule.Work, Order: w.schedule.Order, People: w.schedule.People, Faults: w.faults}, "", "  ")
+			panic(fmt.Sprintf("the program panics: %v\n%s\n%s\n%s", x, debug.Stack(), w.story(), text))
+		}
+	}()
 	late := time.AfterFunc(maxTime-time.Since(w.began), func() { p.cancel(errTooLate) })
 	defer late.Stop()
 	w.mu.Lock()
@@ -359,7 +367,7 @@ func (w *world) startOne(ctx context.Context, p *process) error {
 func (w *world) awaitDue() {
 	for time.Since(w.began) < maxTime {
 		cron := w.start("cron")
-		w.gate.pass(cron, "looks for an answer or an expired timer")
+		w.gate.pass(cron, "searches for an answer or an expired timer")
 		s, err := runs.Show(w.run(cron, runName))
 		if err != nil || runs.IsReady(w.run(cron, runName), s, time.Now()) {
 			return // the next process reports the error
@@ -400,7 +408,7 @@ func (s *Schedule) Play(t *testing.T, base string) (r *Result) {
 	defer late.Stop()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{schedule: s, base: base, host: name, gate: newGate(s.Order), began: time.Now(), noticed: make(chan struct{}, 1), answered: make(chan struct{}, 1), stirred: make(chan struct{}, 1), models: map[string][]string{}}
-		w.gate.reached, w.gate.idle = w.reached, w.tell
+		w.gate.reached, w.gate.idle = w.reached, w.notify
 		w.disk = simdisk.New(simdisk.Options{Seed: s.Order, Scratch: filepath.Join(base, "scratch"), Observe: w.observe})
 		defer w.disk.Close()
 		w.disk.MkdirAll(base)
@@ -459,8 +467,8 @@ func (w *world) story() string {
 	return b.String()
 }
 
-// parkAfter is the time without progress after which a run parks. No other timers have these lengths,
-// so that no two expire at the same time.
+// parkAfter is the time without progress after which a run parks. No other timers have these
+// lengths, so that no two expire at the same time.
 const (
 	parkAfter = 1013 * time.Millisecond
 	lookAfter = 187 * time.Millisecond // the time after which it notices an answer
@@ -498,7 +506,8 @@ func (r *gatedRun) gated(w journal.Writer) journal.Writer {
 	return &gatedWriter{w, r}
 }
 
-// Watch looks at the beginning and after each change, instead of five times a second.
+// Watch searches for answers at the beginning and after each change, instead of five times a
+// second.
 func (r *gatedRun) Watch(ctx context.Context, changed func()) {
 	for {
 		select {
@@ -506,7 +515,7 @@ func (r *gatedRun) Watch(ctx context.Context, changed func()) {
 			return
 		case <-time.After(lookAfter):
 		}
-		if !r.w.gate.pass(r.p, "looks for answers") {
+		if !r.w.gate.pass(r.p, "searches for answers") {
 			return
 		}
 		r.found.Store(0)

@@ -101,8 +101,8 @@ type Writer interface {
 	// Out adds a line to the run's output.
 	Out(line string)
 	// ConsumeAnswer removes the stored answer to a question. It must be called after Append of the
-	// record that contains the answer, so that the answer is removed after the record is written,
-	// or together with it. It is removed when a later Flush returns nil.
+	// record that contains the answer, so that the answer is removed after the record is synced, or
+	// together with it. It is removed when a later Flush with the level Synced returns nil.
 	ConsumeAnswer(id string)
 	// Flush writes the buffer. The error ErrFull means that the journal would exceed
 	// Options.MaxBytes.

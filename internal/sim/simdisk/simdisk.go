@@ -69,8 +69,8 @@ type Options struct {
 	Failure Failure
 	// Scratch is a real directory for the memory that connections to a database share.
 	Scratch string
-	// Observe, if not nil, is called with the name of each operation and the process that performs it. It
-	// must not use the disk.
+	// Observe, if not nil, is called with the name of each operation and the process that performs
+	// it. It must not use the disk.
 	Observe func(p Process, operation string)
 }
 

@@ -179,9 +179,9 @@ func (c *Client) newRequest(ctx context.Context, q *effect.HTTP) (*http.Request,
 	return request, callable(request.URL)
 }
 
-// forbidRepetition writes the names of headers differently by which package http recognises a request
-// that it may repeat: if a reused connection closes without a response, it would send the request
-// again, which the server may have performed. Servers ignore the case of names.
+// forbidRepetition writes the names of headers differently by which package http recognises a
+// request that it may repeat: if a reused connection closes without a response, it would send the
+// request again, which the server may have performed. Servers ignore the case of names.
 func forbidRepetition(h http.Header) {
 	for _, name := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
 		if v, ok := h[name]; ok {

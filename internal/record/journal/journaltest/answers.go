@@ -43,13 +43,13 @@ func answers(t *testing.T, s *Store) {
 	if !journal.IsAnswered(s.Run("r_1"), "q7") {
 		t.Error("ConsumeAnswer removed the answer before Flush wrote the record")
 	}
-	must(t, w.Flush(journal.Written))
+	must(t, w.Flush(journal.Synced))
 	s.wantEffects(t, "r_1", 7)
 	if journal.IsAnswered(s.Run("r_1"), "q7") || !journal.IsAnswered(s.Run("r_1"), "u8") {
 		t.Error("Flush did not remove exactly the consumed answer")
 	}
 	w.ConsumeAnswer("u8") // its record is written already
-	must(t, w.Flush(journal.Written))
+	must(t, w.Flush(journal.Synced))
 	if journal.IsAnswered(s.Run("r_1"), "u8") {
 		t.Error("Flush without records did not remove the consumed answer")
 	}

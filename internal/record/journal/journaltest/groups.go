@@ -25,6 +25,7 @@ type model struct {
 	isOpen              bool
 	n                   int64 // number of effects so far
 	steps               int
+	unsynced            bool // an answer of a written record may still be stored
 }
 
 // addition is a part of a run's content.
@@ -109,7 +110,12 @@ func (m *model) flush(t *rapid.T) {
 	if rapid.IntRange(0, 9).Draw(t, "synced") == 0 {
 		level = journal.Synced
 	}
+	m.flushAt(t, level)
+}
+
+func (m *model) flushAt(t *rapid.T, level journal.Level) {
 	must(t, m.w.Flush(level))
+	m.unsynced = level != journal.Synced && !m.store.IsWhole && (m.unsynced || len(m.open.plus(m.ahead).consumed) > 0)
 	m.stored = m.stored.plus(m.open).plus(m.ahead)
 	m.open, m.ahead, m.isOpen = addition{}, addition{}, false
 }
@@ -138,6 +144,9 @@ func (m *model) fail(t *rapid.T) {
 
 // reopen closes the Writer, which loses everything that is not stored, and opens the run again.
 func (m *model) reopen(t *rapid.T) {
+	if m.unsynced {
+		m.flushAt(t, journal.Synced)
+	}
 	must(t, m.w.Close())
 	m.takeOver(t)
 }
@@ -185,7 +194,7 @@ func (m *model) check(t *rapid.T) {
 			t.Fatalf("answers = %v, want %v", answers, m.stored.answers)
 		}
 	}
-	if len(answers) != len(m.stored.answers) {
+	if len(answers) != len(m.stored.answers) && !m.unsynced {
 		t.Fatalf("answers = %v, want only %v", answers, m.stored.answers)
 	}
 }
@@ -249,7 +258,7 @@ func (s *Store) readOnce(t *testing.T, least int64, members int) {
 	if n < int64(len(before)) || s.IsWhole && int64(len(after)) < n {
 		t.Errorf("the journal has %d groups; the output had %d lines before it was read, and %d after", n, len(before), len(after))
 	}
-	for e := int64(1); e <= least; e++ {
+	for e := int64(1); e <= least && s.IsWhole; e++ {
 		if answers[fmt.Sprint("q", e)] != nil {
 			t.Errorf("the answer to question %d is stored, although group %d was flushed", e, e)
 		}

@@ -6,7 +6,7 @@ import (
 )
 
 // consumedAnswers are stored answers that the records of the run contain, in order. They are
-// removed after the records are written.
+// removed after the records are on the disk.
 type consumedAnswers struct {
 	mu  sync.Mutex // also held while answers are removed
 	all []consumedAnswer

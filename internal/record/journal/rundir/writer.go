@@ -157,7 +157,7 @@ func (w *writer) Time() int64 {
 	return w.chain.Time()
 }
 
-// ConsumeAnswer removes an answer. The next Flush removes it after it has written the records.
+// ConsumeAnswer removes an answer, when the records are on the disk.
 func (w *writer) ConsumeAnswer(id string) {
 	at, _ := w.At()
 	w.consumed.add(id, at.S)
@@ -171,8 +171,8 @@ func (w *writer) Out(line string) {
 }
 
 // Flush writes everything that was added: first the large values, then the records that name them,
-// then the output. At last it removes the consumed answers. After an error the rest is retained,
-// and the caller may call Flush again.
+// then the output. At last it removes the consumed answers whose records are on the disk. After an
+// error the rest is retained, and the caller may call Flush again.
 func (w *writer) Flush(level journal.Level) error {
 	w.mu.Lock()
 	s := w.chain.At().S
@@ -186,9 +186,20 @@ func (w *writer) Flush(level journal.Level) error {
 		err = w.sync(s)
 	}
 	if err == nil {
-		err = w.consumed.removeUpTo(s, w.dir.DropAnswer)
+		err = w.removeConsumed()
 	}
 	return err
+}
+
+// removeConsumed removes the answers whose records are on the disk. Before that, a power cut could
+// leave neither the answer nor the record, also because other processes sync the directory of the
+// answers.
+func (w *writer) removeConsumed() error {
+	s := w.synced.Load()
+	if w.options.Sync == journal.SyncNever {
+		s = w.written.Load()
+	}
+	return w.consumed.removeUpTo(s, w.dir.DropAnswer)
 }
 
 // write writes all unwritten values, records and lines.
@@ -315,18 +326,15 @@ func (w *writer) sync(s uint64) error {
 	w.io.Lock()
 	file, out := w.file, w.outFile
 	w.io.Unlock()
-	err := out.Sync()
+	err := file.Sync()
 	if err == nil {
-		err = w.syncRemovals()
-	}
-	if err == nil {
-		err = file.Sync()
+		err = out.Sync()
 	}
 	if err != nil {
 		return fmt.Errorf("sync: %w", err)
 	}
 	w.synced.Store(upTo)
-	return nil
+	return w.removeConsumed()
 }
 
 // syncRemovals syncs the removal of answers.

@@ -1,0 +1,99 @@
+package sim
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// mutants are faults of the product that the tests of this package must find. Each replaces a text
+// that occurs once.
+var mutants = []struct{ name, file, old, new string }{
+	{"no flush before an effect of class once", "internal/engine/durable/world.go", "case effect.ClassOnce:\n\t\treturn journal.Synced, true", "case effect.ClassOnce:\n\t\treturn journal.Written, false"},
+	{"an effect of class once begins before its record is synced", "internal/engine/durable/world.go", "case effect.ClassOnce:\n\t\treturn journal.Synced, true", "case effect.ClassOnce:\n\t\treturn journal.Written, true"},
+	{"a change of a file begins before its record is synced", "internal/engine/durable/world.go", "if w.run.c.Every && ", "if false && "},
+	{"the key of an effect differs in each process", "internal/engine/durable/recorder.go", `return fmt.Sprintf("%s-%d", r.c.ID, e)`, `return fmt.Sprintf("%s-%d-%p", r.c.ID, e, r)`},
+	{"an answer is not removed", "internal/engine/durable/answers.go", "i.run.c.Writer.ConsumeAnswer(id)", "_ = id"},
+	{"stored output is not compared", "internal/engine/durable/output.go", "case held && o.have[at] == line:", "case false:"},
+	{"a timer begins again with its whole time", "internal/engine/durable/past.go", "f.expires, f.tries, f.until, f.policy, f.rule = k.begin.Due, ", "f.expires, f.tries, f.until, f.policy, f.rule = 0, "},
+	{"answers are removed before the records are written", "internal/record/journal/rundir/writer.go", "\tvar err error\n\tif !idle", "\terr := w.consumed.removeUpTo(s, w.dir.DropAnswer)\n\tif !idle"},
+	{"the output is not synced before the end", "internal/record/journal/rundir/writer.go", "errors.Join(w.outFile.Sync(), w.syncRemovals())", "w.syncRemovals()"},
+	{"nothing is synced before the end", "internal/engine/durable/run.go", "w, ok := r.c.Writer.(journal.EndPreparer); ok", "w, ok := r.c.Writer.(journal.EndPreparer); ok && false"},
+	{"the ledger is not synced before the end", "internal/engine/durable/run.go", "if err := r.syncLedgers(); err != nil {", "if err := error(nil); err != nil {"},
+	{"the name of a new run's directory is not synced", "internal/process/disk/disk.go", "if err == nil && sync {", "if err == nil && false {"},
+	{"a change of a store is made again", "runtime/world/sqlitestore/done.go", "if err != nil || done {", "if err != nil || done && false {"},
+	{"changes of stores are not synced", "runtime/world/sqlitestore/open.go", "synchronous = FULL", "synchronous = OFF"},
+	{"the ledger is not compared during the replay", "internal/record/ledger/ledger.go", "if r.existing.has(e, n) {", "if false {"},
+	{"the journal is not synced", "internal/record/journal/rundir/writer.go", "	err := file.Sync()\n	if err == nil {", "	err := error(nil)\n	if _ = file; err == nil {"},
+	{"the removal of answers is not synced", "internal/record/journal/rundir/writer.go", "!w.consumed.unsynced.Swap(false)", "w.consumed.unsynced.Swap(false) || true"},
+	{"the directory of a new run is not synced", "internal/record/journal/rundir/directory.go", `errors.Join(w.Flush(journal.Synced), d.files.SyncDir("."))`, "w.Flush(journal.Synced)"},
+	{"a run that cannot be created leaves its writer open", "internal/record/journal/rundir/directory.go", `d.files.SyncDir(".")); err != nil {` + "\n\t\treturn nil, errors.Join(err, w.Close())", `d.files.SyncDir(".")); err != nil {` + "\n\t\treturn nil, err"},
+	{"answers that the journal contains are not removed", "internal/record/journal/rundir/directory.go", "dropped, err := d.dropConsumed(h)", "dropped, err := false, error(nil)"},
+	{"a second answer replaces the first", "internal/record/journal/rundir/directory.go", "d.files.Make(journal.AnswerName(id)", "d.files.Put(journal.AnswerName(id)"},
+	{"a request of class once may be repeated on another connection", "runtime/world/httpclient/web.go", "		forbidRepetition(request.Header)\n", ""},
+	{"the answer to a question that has ended in another way remains", "internal/engine/durable/answers.go", "	i.asked[x.E] = x.ID\n	i.mu.Unlock()\n	finish", "	i.mu.Unlock()\n	finish"},
+	{"answers that nothing has read remain", "internal/engine/durable/run.go", "		if !journal.IsAboutSteering(id) {", "		if false {"},
+	{"an effect in progress has a question", "internal/engine/durable/show.go", "return running && begin.Seq > first", "return false"},
+	{"an answer belongs to a millisecond", "internal/record/journal/question.go", "if a.Seen > 0 {", "if false {"},
+	{"an answer that came too late stays", "internal/engine/runs/answer.go", "	return withdrawLate(s, id, &written)", "	return nil"},
+	{"the kept number of printed lines is too high", "internal/engine/durable/output.go", "x := &journal.Record{RecordKind: journal.KOut, Owner: journal.Owner{N: o.printed}}", "x := &journal.Record{RecordKind: journal.KOut, Owner: journal.Owner{N: o.printed + 1}}"},
+	{"lines of output that are not in the journal stay", "internal/engine/durable/output.go", "	if more <= 0 {\n		return nil\n	}\n	w, ok", "	if true {\n		return nil\n	}\n	w, ok"},
+	{"a run parks although its answer is stored", "internal/engine/durable/wait.go", "err != nil || a != nil {\n			return false, err // if", "err != nil || a != nil && false {\n			return false, err // if"},
+	{"a run parks although a task works", "internal/engine/durable/wait.go", "if x := i.questions[e]; x == nil || !x.waits {\n				return false, nil", "if x := i.questions[e]; x != nil && !x.waits {\n				return false, nil"},
+	{"a large value is written after the record that names it", "internal/record/journal/rundir/writer.go", "for err == nil && len(blobs) > 0 {\n		if err = w.putBlob(blobs[0]); err == nil {\n			blobs = blobs[1:]\n		}\n	}\n	for err == nil && len(parts) > 0 {\n		if err = w.putPart(&parts[0]); err == nil {\n			parts = parts[1:]\n		}\n	}", "for err == nil && len(parts) > 0 {\n		if err = w.putPart(&parts[0]); err == nil {\n			parts = parts[1:]\n		}\n	}\n	for err == nil && len(blobs) > 0 {\n		if err = w.putBlob(blobs[0]); err == nil {\n			blobs = blobs[1:]\n		}\n	}"},
+	{"an answer is removed before its record is on the disk", "internal/record/journal/rundir/writer.go", "	s := w.synced.Load()\n	if w.options", "	s := w.written.Load()\n	if w.options"},
+	{"output is written before the records", "internal/record/journal/rundir/writer.go", "	for err == nil && len(blobs) > 0 {", "	if err = w.appendAll(w.outFile, &w.outSize, out); err == nil {\n		out = nil\n	}\n	for err == nil && len(blobs) > 0 {"},
+	{"a file is renamed without a sync of its directory", "internal/process/disk/disk.go", "	if err := d.system.Rename(temporary, d.Path(name)); err != nil {\n		return errors.Join(err, d.system.Remove(temporary))\n	}\n	return d.SyncDir(filepath.Dir(name))", "	if err := d.system.Rename(temporary, d.Path(name)); err != nil {\n		return errors.Join(err, d.system.Remove(temporary))\n	}\n	return nil"},
+	{"an answer is stored without a sync of its directory", "internal/process/disk/disk.go", "return d.SyncDir(filepath.Dir(name))\n}\n\n// TemporaryPrefix", "return nil\n}\n\n// TemporaryPrefix"},
+	{"the decision to fail is taken as one to retry", "internal/engine/durable/unknown.go", "if x == nil || !x.isRetry() {", "if x == nil {"},
+	{"the record that an effect is tried again is not written", "internal/engine/durable/unknown.go", "	w.run.recordBegin(f, f.task, q)\n	f.resolved = nil", "	f.resolved = nil"},
+	{"a change of a store is not in the transaction of its record", "runtime/world/sqlitestore/done.go", "return f.runStatement(sqlAddDone, nil, run, number, string(text))", "return nil"},
+	{"the records of changes are removed too early", "runtime/world/sqlitestore/done.go", "nil, run, before); err", "nil, run, number); err"},
+	{"answers are read before the question is stored", "internal/engine/durable/answers.go", "if w.run.flushJournal(journal.Synced) != nil || ", "if "},
+}
+
+// TestMutants plants each fault and runs the tests, of which one must fail. Without
+// CONCERTO_SIM_MUTANTS it only checks that the faults can be planted.
+func TestMutants(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range mutants {
+		t.Run(m.name, func(t *testing.T) {
+			path := filepath.Join(root, m.file)
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := strings.Count(string(text), m.old); n != 1 {
+				t.Fatalf("%s contains the replaced text %d times, want 1: adapt the mutant", m.file, n)
+			}
+			if os.Getenv("CONCERTO_SIM_MUTANTS") == "" {
+				return
+			}
+			dir := t.TempDir()
+			changed, overlay := filepath.Join(dir, "changed.go"), filepath.Join(dir, "overlay.json")
+			list, err := json.Marshal(map[string]map[string]string{"Replace": {path: changed}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(changed, []byte(strings.Replace(string(text), m.old, m.new, 1)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(overlay, list, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			out, err := exec.Command("go", "test", "-vet=off", "-overlay", overlay, "-failfast", "-run", "^Test(Replay|EveryFault|Seeds)$", ".", "-seeds", "6000", "-shrink=false").CombinedOutput()
+			switch {
+			case err == nil:
+				t.Error("the tests have not found the fault")
+			case strings.Contains(string(out), "[build failed]"):
+				t.Errorf("the fault cannot be compiled:\n%s", out)
+			}
+		})
+	}
+}
