@@ -19,8 +19,8 @@ func exhaustive() map[string]*Workload {
 			ms = 20_000
 		}
 		a, b, c := Block{"b1", kind, ms}, Block{"b2", kind, ms}, Block{"b3", "ask", 0}
-		all[kind] = &Workload{Steps: [][]Block{{a}, {c}}, Sync: "output", Wait: kind == "host"}
-		all[kind+", concurrent"] = &Workload{Steps: [][]Block{{a, b}}, Sync: "every", Wait: kind == "host"}
+		all[kind] = &Workload{Steps: [][]Block{{a}, {c}}, Sync: "output"}
+		all[kind+", concurrent"] = &Workload{Steps: [][]Block{{a, b}}, Sync: "every"}
 	}
 	return all
 }

@@ -2,13 +2,11 @@ package sim
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -17,14 +15,15 @@ import (
 
 // hosts contains the hosts of a world. They are functions of this package.
 type hosts struct {
-	mu  sync.Mutex
-	all []*hostProcess
+	mu    sync.Mutex
+	all   []*hostProcess
+	talks map[string]*talk // conversations that their vendor stores, by name
 }
 
-// hostProcess is a host. It reads prompts, reports progress, asks a question, requests an approval,
-// and ends with a result. It is a child of a keeper.
+// hostProcess is a host. It is a child of a keeper.
 type hostProcess struct {
 	*process
+	kind   string // name of its declaration in the program
 	parent *process
 
 	mu       sync.Mutex
@@ -38,14 +37,12 @@ type hostProcess struct {
 	exit     procgroup.Exit
 	done     chan struct{}
 
-	received []string // lines that the host has read
-	granted  []string // descriptions of approvals for which it received yes
-	results  map[string]string
+	seen
 }
 
 // newHost starts a host.
 func (w *world) newHost(parent *process, name string) *hostProcess {
-	h := &hostProcess{parent: parent, done: make(chan struct{}), results: map[string]string{}}
+	h := &hostProcess{kind: name, parent: parent, done: make(chan struct{}), seen: seen{lines: map[string]int{}, results: map[string]string{}}}
 	h.change.L = &h.mu
 	w.hosts.mu.Lock()
 	w.hosts.all = append(w.hosts.all, h)
@@ -102,13 +99,7 @@ func (h *hostProcess) readLine() (string, bool) {
 	line, rest, ok := bytes.Cut(h.input, []byte("\n"))
 	h.input = rest
 	h.mu.Unlock()
-	if !ok || !h.world.gate.pass(h.process, "reads a line") {
-		return "", false
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.received = append(h.received, string(line))
-	return string(line), true
+	return string(line), ok && h.world.gate.pass(h.process, "reads a line")
 }
 
 // send writes a line.
@@ -123,83 +114,6 @@ func (h *hostProcess) send(format string, args ...any) bool {
 	h.sent += int64(len(text)) + 1
 	h.change.Broadcast()
 	return true
-}
-
-// run plays the host.
-func (h *hostProcess) run() {
-	defer h.leave(procgroup.Exit{})
-	for {
-		text, ok := h.readLine()
-		if !ok {
-			return
-		}
-		var m struct{ Type, Text string }
-		if json.Unmarshal([]byte(text), &m) != nil {
-			return
-		}
-		switch m.Type {
-		case "init":
-			ok = h.send(`{"type":"init_ack","capabilities":["cancel"]}`)
-		case "prompt":
-			ok = h.work(m.Text)
-		}
-		if !ok {
-			return
-		}
-	}
-}
-
-// work performs a prompt.
-func (h *hostProcess) work(prompt string) bool {
-	if !h.send(`{"type":"progress","message":"%s begins"}`, prompt) {
-		return false
-	}
-	got := []string{h.ask("question", prompt), ""}
-	if got[0] == "" {
-		return false
-	}
-	if got[1] = h.ask("approval", prompt); got[1] == "" {
-		return false
-	}
-	if got[1] == "yes" {
-		h.mu.Lock()
-		h.granted = append(h.granted, prompt)
-		h.mu.Unlock()
-	}
-	result := fmt.Sprintf("%s by %s: %s, %s", prompt, h.name, got[0], got[1])
-	h.world.mu.Lock()
-	h.results[prompt] = result
-	h.world.note(h.name, "has the result %q", result)
-	h.world.mu.Unlock()
-	return h.send(`{"type":"result","text":%q}`, result)
-}
-
-// ask sends a request and returns the answer, or "" if there is none.
-func (h *hostProcess) ask(typ, prompt string) string {
-	member := map[string]string{"question": "question", "approval": "description"}[typ]
-	if !h.send(`{"type":%q,"id":"%s","%s":"%s %s"}`, typ, typ[:1], member, typ, prompt) {
-		return ""
-	}
-	for {
-		text, ok := h.readLine()
-		if !ok {
-			return ""
-		}
-		var m struct {
-			Type  string
-			Value string
-		}
-		if json.Unmarshal([]byte(text), &m) != nil {
-			return ""
-		}
-		if m.Type == "response" {
-			return m.Value
-		}
-		if m.Type == "cancel" {
-			h.send(`{"type":"error","message":"cancelled"}`)
-			return ""
-		}
-	}
 }
 
 // Read returns output of the host.
@@ -286,31 +200,4 @@ func (h *hostProcess) Exit() procgroup.Exit {
 // End sends SIGTERM, which ends the host.
 func (h *hostProcess) End(time.Duration, <-chan struct{}) {
 	h.leave(procgroup.Exit{Code: 143, Signal: "SIGTERM"})
-}
-
-// worked checks that a value is a result of a host, or a failure that is true.
-func worked(w *world, name, value string) string {
-	for _, h := range w.hosts.all {
-		if h.results[name] == value {
-			return ""
-		}
-	}
-	return unless(strings.HasPrefix(value, "failed") && (w.isDisturbed() || w.hasOrphaned()), "J3: no host has this result")
-}
-
-// judge checks what the hosts have received.
-func (x *hosts) judge(w *world) {
-	for _, h := range x.all {
-		prompts := map[string]int{}
-		for _, text := range h.received {
-			if prompts[text]++; prompts[text] > 1 && !strings.Contains(text, `"response"`) {
-				w.fail("J6", "%s received %q twice", h.name, text)
-			}
-		}
-		for _, name := range h.granted {
-			if !w.people.granted("approval " + name) {
-				w.fail("J10", "%s received a yes to %q that no person has given", h.name, name)
-			}
-		}
-	}
 }

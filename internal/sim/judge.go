@@ -115,7 +115,7 @@ func (w *world) judge(ctx context.Context, err error) {
 	} else {
 		w.judgeRecords(&records, values)
 	}
-	w.hosts.judge(w)
+	w.hosts.judge(w, out)
 }
 
 // judgeRequests checks that no request that must be sent once was performed again without a

@@ -39,7 +39,7 @@ var mutants = []struct{ name, file, old, new string }{
 	{"an effect in progress has a question", "internal/engine/durable/show.go", "return running && begin.Seq > first", "return false"},
 	{"an answer belongs to a millisecond", "internal/record/journal/question.go", "if a.Seen > 0 {", "if false {"},
 	{"an answer that came too late stays", "internal/engine/runs/answer.go", "	return withdrawLate(s, id, &written)", "	return nil"},
-	{"the kept number of printed lines is too high", "internal/engine/durable/output.go", "x := &journal.Record{RecordKind: journal.KOut, Owner: journal.Owner{N: o.printed}}", "x := &journal.Record{RecordKind: journal.KOut, Owner: journal.Owner{N: o.printed + 1}}"},
+	{"the kept number of printed lines is too high", "internal/engine/durable/output.go", "journal.Owner{By: by, N: o.printed}", "journal.Owner{By: by, N: o.printed + 1}"},
 	{"lines of output that are not in the journal stay", "internal/engine/durable/output.go", "	if more <= 0 {\n		return nil\n	}\n	w, ok", "	if true {\n		return nil\n	}\n	w, ok"},
 	{"a run parks although its answer is stored", "internal/engine/durable/wait.go", "err != nil || a != nil {\n			return false, err // if", "err != nil || a != nil && false {\n			return false, err // if"},
 	{"a run parks although a task works", "internal/engine/durable/wait.go", "if x := i.questions[e]; x == nil || !x.waits {\n				return false, nil", "if x := i.questions[e]; x != nil && !x.waits {\n				return false, nil"},

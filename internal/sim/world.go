@@ -283,8 +283,8 @@ func (w *world) notify() (notified bool) {
 // maxStarts is the number of processes after which a run must have ended, and maxTime the virtual
 // time.
 const (
-	maxStarts = 40
-	maxTime   = 12 * time.Hour
+	maxStarts = 100
+	maxTime   = 48 * time.Hour
 )
 
 // startAll starts processes of the program until the run has ended. It returns the run's error.

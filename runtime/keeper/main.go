@@ -116,6 +116,9 @@ func newKeeper(s System, c config, log io.Writer, start StartFunc) (*keeper, err
 		return nil, errors.Join(err, unlock())
 	}
 	k.listener = door
+	if err := k.files.Dir(hostsDir); err != nil { // its name is synced together with that of the address
+		return nil, errors.Join(err, door.Close())
+	}
 	a := address{Socket: at, Token: k.Token, Boot: k.boot, PID: os.Getpid()}
 	if err := putJSON(k.files, addressFile, a); err != nil {
 		return nil, errors.Join(err, door.Close())

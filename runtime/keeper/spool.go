@@ -44,7 +44,11 @@ const (
 )
 
 func newSpool(files disk.Files, dir string, hide *redactor) (*spool, error) {
-	if err := files.Dir(dir); err != nil {
+	err := files.Dir(dir)
+	if err == nil { // after a power cut, no other process receives the number of this one
+		err = files.SyncDir(path.Dir(dir))
+	}
+	if err != nil {
 		return nil, err
 	}
 	f, err := files.Open(path.Join(dir, outFile), os.O_CREATE|os.O_RDWR|os.O_TRUNC, 0o600)

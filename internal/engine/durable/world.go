@@ -156,10 +156,17 @@ func levelBefore(q effect.Request) (level journal.Level, flushes bool) {
 		}
 		return journal.Synced, true
 	case effect.ClassKept:
-		if a, ok := q.(*effect.ExchangeReply); ok && isApproval(a) {
-			return journal.Synced, true
+		switch q := q.(type) {
+		case *effect.ExchangeNext:
+			return journal.Written, false
+		case *effect.ExchangeReply:
+			if !isApproval(q) {
+				return journal.Written, true
+			}
+		case *effect.ExchangeClose:
+			return journal.Written, true
 		}
-		return journal.Written, q.Kind() != effect.KindExchangeNext
+		return journal.Synced, true // after a power cut, no host receives a prompt or a message again
 	}
 	return journal.Written, true
 }
