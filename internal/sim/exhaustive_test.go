@@ -25,6 +25,10 @@ func exhaustive() map[string]*Workload {
 	return all
 }
 
+// hostFaults is the number of faults of which one is tried if a block works with a host: such a run has
+// many more calls than others.
+const hostFaults = 23
+
 // TestEveryFault runs each workload with each fault: at each operation of the disk, every outcome
 // of a crash; at each call, every other kind of fault.
 func TestEveryFault(t *testing.T) {
@@ -39,7 +43,10 @@ func TestEveryFault(t *testing.T) {
 				t.Fatalf("without a fault: %s\n%s", strings.Join(straight.Problems, "\n"), straight.Story)
 			}
 			wrong := 0
-			for _, f := range straight.faults(w) {
+			for i, f := range straight.faults(w) {
+				if strings.HasPrefix(name, "host") && i%hostFaults != 0 {
+					continue
+				}
 				s := &Schedule{Work: w, Faults: []Fault{f}}
 				total++
 				r := s.Play(t, base)
