@@ -1,5 +1,5 @@
 # The project's own commands. `make check` is what a commit must pass.
-.PHONY: all build playground playground-check size test quick race checkptr lint builds platforms night fmt gen golden fuzz bench bench-page bench-playground otel-check otel-receiver spec cover mutants sim-mutants kill durable-kill work-kill merge-kill engine-kill relay-kill replicas check tidy arch site conformance mcp-reference sdk vscode vscode-e2e agents agents-latest release release-check misbehave soak web-vendor components screenshots pictures models
+.PHONY: all build playground playground-check size test quick race checkptr lint builds platforms night fmt gen golden fuzz bench bench-page bench-playground otel-check otel-receiver spec cover mutants sim sim-mutants kill durable-kill work-kill merge-kill engine-kill relay-kill replicas check tidy arch site conformance mcp-reference sdk vscode vscode-e2e agents agents-latest release release-check misbehave soak web-vendor components screenshots pictures models
 
 all: build
 
@@ -98,7 +98,15 @@ MUTANTS ?= -n 100
 mutants:
 	go run ./internal/testkit/mutants/run $(MUTANTS)
 
-# Faults are planted in the code that stores runs, one at a time: the simulated crashes must find each.
+# Generated programs run on a simulated machine with the faults that the seeds select. KEEP is a directory for the shortest
+# schedules of violations; one that is copied to internal/sim/testdata is tried at each test. On two processors, two runs
+# with other seeds take the same time.
+FIRST ?= 1
+SEEDS ?= 500000
+sim:
+	go test ./internal/sim -run TestSeeds -count=1 -timeout 0 -v -args -first $(FIRST) -seeds $(SEEDS) $(if $(KEEP),-keep $(abspath $(KEEP)))
+
+# Faults are planted in the product, one at a time: the tests of the simulation must find each.
 sim-mutants:
 	CONCERTO_SIM_MUTANTS=1 go test ./internal/sim -run TestMutants -count=1 -timeout 0 -v
 

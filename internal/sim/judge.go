@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/engine/runs"
@@ -78,6 +79,14 @@ func lateOrAnswered(w *world, name, value string) string {
 // replied checks that a value is a reply of the model.
 func replied(w *world, name, value string) string {
 	return unless(slices.Contains(w.models[name], value), "J3: the model replied %q", w.models[name])
+}
+
+// slept checks how long a block has slept.
+func slept(w *world, name, value string) string {
+	b, _ := w.schedule.Work.block(name)
+	n, err := strconv.Atoi(strings.TrimPrefix(value, "slept "))
+	isDelayed := slices.ContainsFunc(w.faults, func(f Fault) bool { return f.Kind == Delay })
+	return unless(err == nil && n >= b.Ms && (n <= b.Ms+1000 || isDelayed), "J15: want %d to %d ms", b.Ms, b.Ms+1000)
 }
 
 // line is a line of the run's output.

@@ -36,7 +36,7 @@ var mutants = []struct{ name, file, old, new string }{
 	{"a request of class once may be repeated on another connection", "runtime/world/httpclient/web.go", "		forbidRepetition(request.Header)\n", ""},
 	{"the answer to a question that has ended in another way remains", "internal/engine/durable/answers.go", "	i.asked[x.E] = x.ID\n	i.mu.Unlock()\n	finish", "	i.mu.Unlock()\n	finish"},
 	{"answers that nothing has read remain", "internal/engine/durable/run.go", "		if !journal.IsAboutSteering(id) {", "		if false {"},
-	{"an effect in progress has a question", "internal/engine/durable/show.go", "return running && begin.Seq > first", "return false"},
+	{"an effect in progress has a question", "internal/engine/durable/show.go", "return running && begin.Seq > first", "return begin.Seq > first && false"},
 	{"an answer belongs to a millisecond", "internal/record/journal/question.go", "if a.Seen > 0 {", "if false {"},
 	{"an answer that came too late stays", "internal/engine/runs/answer.go", "	return withdrawLate(s, id, &written)", "	return nil"},
 	{"the kept number of printed lines is too high", "internal/engine/durable/output.go", "journal.Owner{By: by, N: o.printed}", "journal.Owner{By: by, N: o.printed + 1}"},

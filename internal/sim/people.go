@@ -117,7 +117,7 @@ func (w *world) answer(who string, q *durable.ShownQuestion) {
 	w.people.tries[who+q.ID]++
 	try, acknowledged := w.people.tries[who+q.ID], len(w.people.given[q.ID]) > 0
 	w.mu.Unlock()
-	if acknowledged && try > 2 {
+	if acknowledged && try > 2 && q.Channel != journal.UnknownChannel { // the outcome of an effect may be unknown again
 		return
 	}
 	x := w.thinks(who, q.ID)

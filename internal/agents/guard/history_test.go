@@ -69,7 +69,7 @@ func TestHistory(t *testing.T) {
 	}
 	writeHistory(t, p, dir, calls)
 	i := len(calls)
-	for got, err := range p.History(time.Now().Add(-2000*time.Minute - time.Second)) {
+	for got, err := range p.History(time.Now().Add(-2000*time.Minute - 30*time.Second)) {
 		i--
 		if err != nil {
 			t.Fatal(err)

@@ -202,6 +202,13 @@ func (r *Run) listQuestion(e int64, q ShownQuestion, earlier *effect.CarriedQues
 	w.Ask(journal.Question{ID: q.ID, Channel: q.Channel, Payload: q.Payload, Type: q.Type, Schema: q.schema, Since: since})
 }
 
+// carry leaves the answer to the question of effect e to the run's successor.
+func (i *parking) carry(e int64) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	delete(i.asked, e)
+}
+
 // markJournaled must be called after the result of effect e was appended to the journal. An answer
 // to the question of that effect is then no longer needed, also one that another process has stored
 // since the question ended in another way.

@@ -84,6 +84,7 @@ func (r *Run) carriedQuestions() *effect.Continued {
 			since = earlier.Since
 		}
 		c.Questions = append(c.Questions, effect.CarriedQuestion{ID: q.ID, Channel: q.Channel, Payload: q.Payload, Since: since})
+		r.parking.carry(begin.Effect)
 	}
 	return c
 }
@@ -96,7 +97,7 @@ func (r *Run) takeAnswer(e int64, earlier *effect.CarriedQuestion) error {
 	}
 	a, err := r.c.Stored.Sibling(r.carried.from).Answer(earlier.ID)
 	if err == nil && a != nil {
-		a.Synced, a.Sum = 0, "" // describe the file in the other run
+		a.Synced, a.Seen, a.Sum = 0, 0, "" // describe the file in the other run
 		err = r.c.Stored.PutAnswer(journal.QuestionID(e), *a)
 	}
 	if _, answered := errors.AsType[*journal.AnsweredError](err); answered || err == nil {

@@ -275,7 +275,7 @@ func (s *Shown) pending(open map[int64]*journal.Record, opened map[int64]bool, i
 		case r.Class == effect.ClassWaits.String():
 			s.Effects.Pending++
 			s.Pending = append(s.Pending, questionOf(r))
-		case r.Class == effect.ClassKept.String(), r.Class == effect.ClassRetry.String(), inProgress(r):
+		case r.Class == effect.ClassKept.String(), inProgress(r):
 			s.Effects.Pending++
 		default:
 			s.Effects.Unknown++

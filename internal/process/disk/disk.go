@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // Disk returns the files in a directory. A nil Disk is the real disk.
@@ -183,8 +184,11 @@ func (d directory) makeDir(path string, sync bool) error {
 		err = d.system.Mkdir(path, 0o700)
 	}
 	if errors.Is(err, fs.ErrExist) {
-		if info, serr := d.system.Stat(path); serr == nil && info.IsDir() {
+		switch info, serr := d.system.Stat(path); {
+		case serr == nil && info.IsDir():
 			return nil
+		case serr == nil:
+			return &fs.PathError{Op: "mkdir", Path: path, Err: syscall.ENOTDIR}
 		}
 	}
 	if err == nil && sync {

@@ -11,7 +11,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -67,7 +69,8 @@ func (s *Stores) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error
-	for _, f := range s.files {
+	for _, name := range slices.Sorted(maps.Keys(s.files)) { // the errors are in this order
+		f := s.files[name]
 		f.turn <- struct{}{} // waits until the current request has ended
 		if err := f.closeConnection(); err != nil {
 			errs = append(errs, fmt.Errorf("could not close %s: %w", f.name, err))
