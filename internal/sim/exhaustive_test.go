@@ -25,8 +25,8 @@ func exhaustive() map[string]*Workload {
 	return all
 }
 
-// hostFaults is the number of faults of which one is tried if a block works with a host: such a run has
-// many more calls than others.
+// hostFaults is the number of faults of which one is tried if a block works with a host. Such a run
+// has many more calls than others.
 const hostFaults = 23
 
 // TestEveryFault runs each workload with each fault: at each operation of the disk, every outcome

@@ -45,8 +45,8 @@ func requesting(call string) string {
 	return "match " + call + ` { Ok(r) => r.body, Err(e) => "failed, ${e.unknown}: ${e.message}" }`
 }
 
-// listening returns the text of a block that works with a host. Before it answers the first question,
-// it sends the message "NAME more" by a method of the host; "" for none.
+// listening returns the text of a block that works with a host. Before it answers the first
+// question, it sends the message "NAME more" by a method of the host; "" for none.
 func listening(host, method string) string {
 	send := ""
 	if method != "" {
@@ -117,7 +117,8 @@ host Pilot { connector: pilot, output_format: "json", timeout: 100000 }
 fn url(name: String) -> String { env::get("SERVER").unwrap_or("") + "/" + name }
 `
 
-// Generate generates a workload. Its blocks are of the given kinds; none means all kinds, by weight.
+// Generate generates a workload. Its blocks are of the given kinds. Without kinds, all occur, by
+// their weights.
 func Generate(seed uint64, only ...string) *Workload {
 	r := newRandom(seed)
 	w := &Workload{Sync: []string{"output", "every"}[r.IntN(2)], Wait: r.IntN(3) == 0}

@@ -299,7 +299,7 @@ func (s *socket) Read(b []byte) (int, error) {
 			in.changed.Wait()
 		case !passed:
 			in.mu.Unlock()
-			ok := s.p.world.gate.pass(s.p, "hears from "+s.from)
+			ok := s.p.world.gate.pass(s.p, "receives from "+s.from)
 			in.mu.Lock()
 			if !ok {
 				return 0, simdisk.ErrDead

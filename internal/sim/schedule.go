@@ -87,8 +87,8 @@ func (s *Schedule) at(name string, happened int) (all []Fault) {
 	return all
 }
 
-// oneIn returns the number of calls of which one has a fault. It differs between seeds, so that faults
-// happen early and late in a run.
+// oneIn returns the number of calls of which one has a fault. It differs between seeds, so that
+// faults happen early and late in a run.
 func (s *Schedule) oneIn() uint64 { return 6 << (s.Seed % 6) }
 
 // random returns the fault that the seed selects for a call.

@@ -102,8 +102,8 @@ func (h *hostProcess) talkOf(m *message) (t *talk, name string) {
 	return x.talks[name], name
 }
 
-// work performs a prompt: it reports progress, asks a question, requests an approval, and ends with a
-// result. It returns false if the host must exit.
+// work performs a prompt: it reports progress, asks a question, requests an approval, and ends with
+// a result. It returns false if the host must exit.
 func (h *hostProcess) work(m *message) bool {
 	t, session := h.talkOf(m)
 	answers := []string{"", ""}
@@ -148,8 +148,8 @@ func (h *hostProcess) progress(prompt, session string) bool {
 	return h.send(`{"type":"progress","message":"line %d of %s for %s"%s}`, n, h.name, prompt, session)
 }
 
-// ask sends a request and returns the answer, or "" if there is none. alive is false if the host must
-// exit.
+// ask sends a request and returns the answer, or "" if there is none. alive is false if the host
+// must exit.
 func (h *hostProcess) ask(typ, prompt string, t *talk) (answer string, alive bool) {
 	member := map[string]string{"question": "question", "approval": "description"}[typ]
 	id := typ + " " + prompt
@@ -238,9 +238,9 @@ func (x *hosts) judge(w *world, out []string) {
 // lineOf matches a line of progress of a host.
 var lineOf = regexp.MustCompile(`^line (\d+) of (\S+) for (.*)$`)
 
-// judgeLines checks that the program has handled each line of a host once and in order, and that the
-// messages that it has sent to hosts have arrived as it was told. texts contains the numbers of
-// arrivals.
+// judgeLines checks that the program has handled each line of a host once and in order, and that
+// the messages of the program to hosts have arrived if it was notified of that. texts contains the
+// numbers of arrivals.
 func (x *hosts) judgeLines(w *world, out []string, texts map[string]int) {
 	handled := map[string]int{}   // by host and prompt
 	failed := map[string]bool{}   // exchanges, by block
