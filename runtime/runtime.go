@@ -12,7 +12,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"maps"
 	"regexp"
 	"slices"
 	"sync/atomic"
@@ -124,8 +123,6 @@ type Bounds struct {
 // them. Each listener may be nil.
 type Listeners struct {
 	Hosts map[string]host.Function // the hosts that are functions, by the names of their declarations
-	// Transports replaces transports to hosts, by their names.
-	Transports map[string]host.Transport
 	// OnModelEvent is called for each event of a model call.
 	OnModelEvent func(llm.Event)
 	// Wire is called for each line that a host sends or receives, with secrets removed.
@@ -222,7 +219,6 @@ func New(c Config) *Runtime {
 	}
 	r.day = c.Bounds.Day.File
 	transports := host.WithFunctions(c.Listeners.Hosts)
-	maps.Copy(transports, c.Listeners.Transports)
 	r.hosts = host.New(host.Options{Secrets: r.secrets, Configs: c.Hosts, Environ: c.Environ, Run: r.run, Stderr: r.log.Host, Log: r.log.Remark, MaxMemory: c.Bounds.MaxMemory, Keeper: c.Keeper, Clock: c.Clock, Trace: c.wire(environment.Lookup), Exports: c.Listeners.OnHostStart, Outside: c.Listeners.OnOutside, Ask: r.askApplication, Directories: workspace.Directories{Store: r.workspaces}, Budget: r.hostBudget(), Sandboxes: hostsandbox.Sandboxes{}, Transports: transports})
 	r.workspaces.OnRemove(r.hosts.LeaveWorkspace)
 	r.chance = random.New(c.Seed)

@@ -170,7 +170,7 @@ func (r *run) makeDurable() error {
 		return err
 	}
 	c.Process = fmt.Sprintf("p%d", d.owner)
-	if d.keeper, err = d.keeperClient(c, conf.OrphanTimeout); err != nil {
+	if d.keeper, err = d.keeperClient(o, c, conf.OrphanTimeout); err != nil {
 		return d.failBegin(err)
 	}
 	if missing := systems.Missing("keeper", goruntime.GOOS); missing != "" && len(c.Hosts) > 0 && o.Records.Durable.Remark != nil {

@@ -441,7 +441,7 @@ func (o *Options) addLayers(c *runtime.Config) {
 		c.Layers = append(c.Layers, o.own.layer)
 	}
 	if s := o.own.seams; s != nil {
-		c.Listeners.Transports, c.Stores.Disk, c.Stores.VFS = s.Transports, s.Disk, s.VFS
+		c.Stores.Disk, c.Stores.VFS = s.Disk, s.VFS
 		if s.Layer != nil {
 			c.Layers = append(c.Layers, s.Layer)
 		}

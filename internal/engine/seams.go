@@ -7,19 +7,19 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/journal/localowner"
 	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
-	"github.com/concerto-lang/concerto/runtime/host"
+	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
 // Seams replaces what a process uses of the operating system. The zero Seams replaces nothing. Only
 // internal/sim sets it.
 type Seams struct {
-	Owner      journal.Owner                     // the process as the owner of runs
-	Outer      effect.Layer                      // layer around that of a durable run; nil for none
-	Layer      effect.Layer                      // innermost layer around the performers; nil for none
-	World      func(durable.World) durable.World // wraps what a durable run uses of its runtime; nil for none
-	Transports map[string]host.Transport         // replaces transports to hosts, by the names of the transports
-	Disk       disk.Disk                         // the disk with ledgers, audit logs and stores; nil means the real one
-	VFS        string                            // the SQLite VFS with the files of Disk; "" means that of the system
+	Owner  journal.Owner                     // the process as the owner of runs
+	Outer  effect.Layer                      // layer around that of a durable run; nil for none
+	Layer  effect.Layer                      // innermost layer around the performers; nil for none
+	World  func(durable.World) durable.World // wraps what a durable run uses of its runtime; nil for none
+	Keeper keeper.System                     // what the client of the keeper uses; nil means the real system
+	Disk   disk.Disk                         // the disk with ledgers, audit logs and stores; nil means the real one
+	VFS    string                            // the SQLite VFS with the files of Disk; "" means that of the system
 }
 
 // disk returns the disk with ledgers, audit logs and stores.

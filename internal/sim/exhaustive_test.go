@@ -19,11 +19,15 @@ func exhaustive() map[string]*Workload {
 			ms = 20_000
 		}
 		a, b, c := Block{"b1", kind, ms}, Block{"b2", kind, ms}, Block{"b3", "ask", 0}
-		all[kind] = &Workload{Steps: [][]Block{{a}, {c}}, Sync: "output", Wait: kind == "host"}
-		all[kind+", concurrent"] = &Workload{Steps: [][]Block{{a, b}}, Sync: "every", Wait: kind == "host"}
+		all[kind] = &Workload{Steps: [][]Block{{a}, {c}}, Sync: "output"}
+		all[kind+", concurrent"] = &Workload{Steps: [][]Block{{a, b}}, Sync: "every"}
 	}
 	return all
 }
+
+// hostFaults is the number of faults of which one is tried if a block works with a host. Such a run
+// has many more calls than others.
+const hostFaults = 23
 
 // TestEveryFault runs each workload with each fault: at each operation of the disk, every outcome
 // of a crash; at each call, every other kind of fault.
@@ -39,7 +43,10 @@ func TestEveryFault(t *testing.T) {
 				t.Fatalf("without a fault: %s\n%s", strings.Join(straight.Problems, "\n"), straight.Story)
 			}
 			wrong := 0
-			for _, f := range straight.faults(w) {
+			for i, f := range straight.faults(w) {
+				if strings.HasPrefix(name, "host") && i%hostFaults != 0 {
+					continue
+				}
 				s := &Schedule{Work: w, Faults: []Fault{f}}
 				total++
 				r := s.Play(t, base)

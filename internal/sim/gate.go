@@ -22,6 +22,7 @@ type process struct {
 	id     int
 	world  *world
 	dead   atomic.Bool
+	ended  chan struct{} // closed when the process is dead
 	view   *simdisk.View
 	cancel context.CancelCauseFunc // ends the program; nil for other processes
 }

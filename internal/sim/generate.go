@@ -45,6 +45,25 @@ func requesting(call string) string {
 	return "match " + call + ` { Ok(r) => r.body, Err(e) => "failed, ${e.unknown}: ${e.message}" }`
 }
 
+// listening returns the text of a block that works with a host. Before it answers the first
+// question, it sends the message "NAME more" by a method of the host; "" for none.
+func listening(host, method string) string {
+	send := ""
+	if method != "" {
+		send = `if q.question == "question NAME" {
+                emit("steered", "NAME: " + (match HOST.METHOD("NAME more") { Ok(s) => "${s}", Err(e) => "refused: ${e.message}" }));
+            }`
+	}
+	return strings.NewReplacer("HOST", host, "METHOD", method).Replace(`match listen HOST.execute("NAME") {
+        "question" => |q: HostQuestion| {
+            ` + send + `
+            await emit("ask", q.question).unwrap_or("none")
+        },
+        "approval" => |a: HostApproval| if let Ok(v) = await emit("host:approval", a.description) { v } else { "no" },
+        "progress" => |p: HostProgress| { emit("line", p.message); },
+    } { Ok(r) => "${r.text}", Err(e) => "failed: ${e.message}" }`)
+}
+
 // kinds are the kinds of blocks.
 var kinds = map[string]kind{
 	"get":        {3, "", requesting(`http::get(url("NAME"))`), sent},
@@ -77,10 +96,11 @@ var kinds = map[string]kind{
         Ok(x) => if let Some(i) = x { "${i.value} ${i.attempts}" } else { "failed" },
         Err(e) => "failed: ${e.message}",
     }`, is("NAME 0")},
-	"host": {3, "", `match listen Worker.execute("NAME") {
-        "question" => |q: HostQuestion| await emit("ask", q.question).unwrap_or("none"),
-        "approval" => |a: HostApproval| if let Ok(v) = await emit("host:approval", a.description) { v } else { "no" },
-    } { Ok(r) => "${r.text}", Err(e) => "failed: ${e.message}" }`, worked},
+	"host":           {2, "", listening("Worker", ""), worked},
+	"host-resume":    {2, "", listening("Resumer", ""), worked},
+	"host-queue":     {2, "", listening("Resumer", "steer"), worked},
+	"host-steer":     {2, "", listening("Pilot", "steer"), worked},
+	"host-interrupt": {1, "", listening("Worker", "interrupt"), worked},
 }
 
 // sleeps contains the durations of blocks in milliseconds.
@@ -92,19 +112,24 @@ hashmap counts: HashMap<String, Int> = HashMap::new().with_persistence("STORES/c
 queue jobs: Queue<String> = Queue::new().with_persistence("STORES/jobs.db");
 agent Model uses m { }
 host Worker { connector: worker, output_format: "json", timeout: 100000 }
+host Resumer { connector: resumer, output_format: "json", timeout: 100000 }
+host Pilot { connector: pilot, output_format: "json", timeout: 100000 }
 fn url(name: String) -> String { env::get("SERVER").unwrap_or("") + "/" + name }
 `
 
-// Generate generates a workload.
-func Generate(seed uint64) *Workload {
+// Generate generates a workload. Its blocks are of the given kinds. Without kinds, all occur, by
+// their weights.
+func Generate(seed uint64, only ...string) *Workload {
 	r := newRandom(seed)
 	w := &Workload{Sync: []string{"output", "every"}[r.IntN(2)], Wait: r.IntN(3) == 0}
 	if r.IntN(3) == 0 {
 		w.Unknown = []string{"retry", "fail"}[r.IntN(2)]
 	}
-	var names []string
+	names := only
 	for _, k := range slices.Sorted(maps.Keys(kinds)) {
-		names = append(names, slices.Repeat([]string{k}, kinds[k].weight)...)
+		if len(only) == 0 {
+			names = append(names, slices.Repeat([]string{k}, kinds[k].weight)...)
+		}
 	}
 	n := 0
 	for range 1 + r.IntN(4) {
@@ -115,8 +140,6 @@ func Generate(seed uint64) *Workload {
 		}
 		w.Steps = append(w.Steps, step)
 	}
-	// Without a keeper, hosts end with their process, so such a program must not park.
-	w.Wait = w.Wait || slices.ContainsFunc(w.blocks(), func(b Block) bool { return b.Kind == "host" })
 	return w
 }
 
@@ -172,7 +195,10 @@ func (w *Workload) Text() string {
 
 // manifest returns the program's manifest.
 func (w *Workload) manifest() string {
-	text := "[connections.m]\nprovider = \"scripted\"\n[hosts.worker]\ncommand = \"worker\"\ninit = true\n"
+	text := "[connections.m]\nprovider = \"scripted\"\n"
+	for _, connector := range []string{"worker", "resumer", "pilot"} {
+		text += fmt.Sprintf("[hosts.%s]\ncommand = \"/bin/sh\"\ninit = true\n", connector)
+	}
 	if w.Unknown != "" {
 		text += fmt.Sprintf("[run.unknown]\nhttp = %q\n", w.Unknown)
 	}

@@ -85,7 +85,7 @@ func replied(w *world, name, value string) string {
 func slept(w *world, name, value string) string {
 	b, _ := w.schedule.Work.block(name)
 	n, err := strconv.Atoi(strings.TrimPrefix(value, "slept "))
-	if w.disk == nil { // of several machines, the one on which the run began may have a clock that is ahead
+	if w.program == nil { // of several machines, the one on which the run began may have a clock that is ahead
 		return unless(err == nil, "J15: want a number")
 	}
 	isDelayed := slices.ContainsFunc(w.faults, func(f Fault) bool { return f.Kind == Delay })
@@ -128,7 +128,7 @@ func (w *world) judge(ctx context.Context, err error) {
 	} else {
 		w.judgeRecords(&records, values)
 	}
-	w.hosts.judge(w)
+	w.hosts.judge(w, out)
 }
 
 // judgeRequests checks that no request that must be sent once was performed again without a

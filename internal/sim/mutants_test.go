@@ -42,7 +42,7 @@ var mutants = []mutant{
 	{"an effect in progress has a question", "internal/engine/durable/show.go", "return running && begin.Seq > first", "return begin.Seq > first && false"},
 	{"an answer belongs to a millisecond", "internal/record/journal/question.go", "if a.Seen > 0 {", "if false {"},
 	{"an answer that came too late stays", "internal/engine/runs/answer.go", "	return withdrawLate(s, id, &written)", "	return nil"},
-	{"the kept number of printed lines is too high", "internal/engine/durable/output.go", "x := &journal.Record{RecordKind: journal.KOut, Owner: journal.Owner{N: o.printed}}", "x := &journal.Record{RecordKind: journal.KOut, Owner: journal.Owner{N: o.printed + 1}}"},
+	{"the kept number of printed lines is too high", "internal/engine/durable/output.go", "journal.Owner{By: by, N: o.printed}", "journal.Owner{By: by, N: o.printed + 1}"},
 	{"lines of output that are not in the journal stay", "internal/engine/durable/output.go", "	if more <= 0 {\n		return nil\n	}\n	w, ok", "	if true {\n		return nil\n	}\n	w, ok"},
 	{"a run parks although its answer is stored", "internal/engine/durable/wait.go", "err != nil || a != nil {\n			return false, err // if", "err != nil || a != nil && false {\n			return false, err // if"},
 	{"a run parks although a task works", "internal/engine/durable/wait.go", "if x := i.questions[e]; x == nil || !x.waits {\n				return false, nil", "if x := i.questions[e]; x != nil && !x.waits {\n				return false, nil"},
@@ -56,6 +56,13 @@ var mutants = []mutant{
 	{"a change of a store is not in the transaction of its record", "runtime/world/sqlitestore/done.go", "return f.runStatement(sqlAddDone, nil, run, number, string(text))", "return nil"},
 	{"the records of changes are removed too early", "runtime/world/sqlitestore/done.go", "nil, run, before); err", "nil, run, number); err"},
 	{"answers are read before the question is stored", "internal/engine/durable/answers.go", "if w.run.flushJournal(journal.Synced) != nil || ", "if "},
+	{"the process that continues an exchange does not know the messages to it", "runtime/host/kept.go", ", Steered: t.inbox.turns.steerNotes()}", "}"},
+	{"a withdrawn request of a host is open", "internal/engine/durable/wait.go", "case x.Role == hostmsg.Withdraws && !m.IsMoved():", "case false:"},
+	{"a process that does not reach the hosts records that they are lost", "internal/engine/durable/world.go", "if !there && w.run.Err() != nil {", "if false {"},
+	{"a run that parks with a result is not resumed", "internal/engine/durable/show.go", "case last.RecordKind == journal.KPark, last.By == journal.ByParking:", "case last.RecordKind == journal.KPark:"},
+	{"a prompt is sent before its record is synced", "internal/engine/durable/world.go", "return journal.Synced, true // after a power cut", "return journal.Written, true // after a power cut"},
+	{"the directory of a host is not synced", "runtime/keeper/spool.go", "err = files.SyncDir(path.Dir(dir))", "err = nil"},
+	{"output is sent again from its beginning", "runtime/keeper/feed.go", "	if from == 0 {\n		from = h.acked.lines + 1\n	}", "	from = 1"},
 }
 
 // TestMutants plants each fault and runs the tests, of which one must fail. Without

@@ -87,13 +87,14 @@ func (s *Schedule) at(name string, happened int) (all []Fault) {
 	return all
 }
 
-// oneIn is the number of calls of which one has a fault.
-const oneIn = 6
+// oneIn returns the number of calls of which one has a fault. It differs between seeds, so that
+// faults happen early and late in a run.
+func (s *Schedule) oneIn() uint64 { return 6 << (s.Seed % 6) }
 
 // random returns the fault that the seed selects for a call.
 func (s *Schedule) random(name string) (Fault, bool) {
 	x := chance(s.Seed, name)
-	if x%oneIn != 0 {
+	if x%s.oneIn() != 0 {
 		return Fault{}, false
 	}
 	r := newRandom(x)

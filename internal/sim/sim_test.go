@@ -15,6 +15,7 @@ var (
 	first  = flag.Uint64("first", 1, "first seed of TestSeeds")
 	seeds  = flag.Uint64("seeds", 1000, "number of seeds of TestSeeds")
 	shrink = flag.Bool("shrink", true, "search for the shortest schedule of a violation")
+	only   = flag.String("only", "", "kinds of blocks, separated by commas; all by default")
 	keep   = flag.String("keep", "", "directory for the schedules with violations, shrunk")
 )
 
@@ -32,7 +33,7 @@ func TestSeeds(t *testing.T) {
 	wrong, twice, different := 0, 0, 0
 	for seed := *first; seed < *first+*seeds; seed++ {
 		if w == nil || seed%perProgram == 0 {
-			w = Generate(seed / perProgram)
+			w = Generate(seed/perProgram, strings.FieldsFunc(*only, func(r rune) bool { return r == ',' })...)
 			w.compile(t, base)
 		}
 		s := &Schedule{Work: w, Order: seed, People: seed, Seed: seed, Most: int(seed % 4)}

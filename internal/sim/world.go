@@ -26,7 +26,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 	"github.com/concerto-lang/concerto/internal/sim/simdisk"
-	"github.com/concerto-lang/concerto/runtime/host"
 	"github.com/concerto-lang/concerto/runtime/world/emit"
 )
 
@@ -57,6 +56,8 @@ type world struct {
 	models      map[string][]string // replies by prompt
 	people      people
 	hosts       hosts
+	keepers     []*keeperProcess
+	sockets     sockets
 	printed     []string
 }
 
@@ -99,7 +100,7 @@ func (w *world) fail(invariant, format string, args ...any) {
 
 // start creates a process.
 func (w *world) start(name string) *process {
-	p := &process{name: name, world: w}
+	p := &process{name: name, world: w, ended: make(chan struct{})}
 	p.view = w.disk.View(p)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -129,17 +130,27 @@ func (p *process) owner(w *world) journal.Owner {
 
 // crash ends a process. The caller has not locked w.mu.
 func (w *world) crash(p *process, at string) {
-	if p.dead.Swap(true) {
+	if p.dead.Load() {
 		return
 	}
 	w.mu.Lock()
 	w.note(p.name, "CRASH at %s", at)
 	w.mu.Unlock()
-	w.gate.release(p)
-	w.hosts.end(p)
+	w.end(p)
 	if p.cancel != nil { // so that its goroutines end
 		p.cancel(simdisk.ErrDead)
 	}
+}
+
+// end ends a process without its doing: its calls fail, its sockets are closed, and its hosts die.
+func (w *world) end(p *process) {
+	if p.dead.Swap(true) {
+		return
+	}
+	close(p.ended)
+	w.gate.release(p)
+	w.sockets.end(p)
+	w.hosts.end(p)
 }
 
 // observe notes an operation of the disk.
@@ -216,13 +227,13 @@ func (w *world) suspend() {
 // options returns the options of a process of the program.
 func (w *world) options(p *process) engine.Options {
 	work := filepath.Join(w.base, "work")
-	o := engine.Options{Environ: []string{"SERVER=http://" + w.host}, WorkDir: work, Dir: work,
+	o := engine.Options{Environ: []string{"SERVER=http://" + w.host}, WorkDir: work, Dir: work, Executable: "concerto",
 		Models:  engine.Models{Function: w.reply(p)},
 		Records: engine.Records{Durable: &engine.Durable{Dir: filepath.Join(w.base, runName), Park: !w.schedule.Work.Wait, Wait: w.schedule.Work.Wait, Sync: w.schedule.Work.Sync, Remark: func(string) {}, ParkAfter: func() time.Duration { return parkAfter }}},
 		Output:  engine.Output{To: &printer{w, p}, Mode: emit.NDJSON, Synchronous: true},
 	}
 	o.Session.SessionID = "r_same"
-	o.SetSeams(&engine.Seams{Owner: p.owner(w), Disk: p.view.At, VFS: p.view.VFS(), Outer: w.outer(p), Layer: w.layer(p), World: func(d durable.World) durable.World { return &outside{d, w, p} }, Transports: map[string]host.Transport{"stdio": &transport{w, p}}})
+	o.SetSeams(&engine.Seams{Owner: p.owner(w), Disk: p.view.At, VFS: p.view.VFS(), Outer: w.outer(p), Layer: w.layer(p), World: func(d durable.World) durable.World { return &outside{d, w, p} }, Keeper: &system{w, p}})
 	return o
 }
 
@@ -272,8 +283,8 @@ func (w *world) notify() (notified bool) {
 // maxStarts is the number of processes after which a run must have ended, and maxTime the virtual
 // time.
 const (
-	maxStarts = 40
-	maxTime   = 12 * time.Hour
+	maxStarts = 100
+	maxTime   = 48 * time.Hour
 )
 
 // startAll starts processes of the program until the run has ended. It returns the run's error.
@@ -297,8 +308,7 @@ func (w *world) startAll(ctx context.Context) error {
 		w.note(p.name, "exits: %v%s", err, waiting(s))
 		ok = ok || w.hasFailed(err)
 		w.mu.Unlock()
-		p.dead.Store(true)
-		w.gate.release(p)
+		w.end(p)
 		if !ok {
 			return err
 		}
@@ -364,8 +374,8 @@ func (w *world) awaitDue() {
 		}
 		due := maxTime - time.Since(w.began)
 		for _, x := range s.Timers {
-			if at, err := time.Parse(time.RFC3339, x.Due); err == nil {
-				due = min(due, max(time.Until(at), time.Millisecond))
+			if at, err := time.Parse(time.RFC3339, x.Due); err == nil && time.Until(at) > 0 {
+				due = min(due, time.Until(at))
 			}
 		}
 		select {
@@ -418,7 +428,7 @@ func (s *Schedule) Play(t *testing.T, base string) (r *Result) {
 		w.judge(t.Context(), err)
 		close(stop)
 		closeServer()
-		w.hosts.close()
+		w.endKeepers()
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		r = &Result{Problems: w.problems, Faults: w.faults, Trace: w.gate.trace, Story: w.story(), Took: time.Since(w.began)}

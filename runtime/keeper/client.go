@@ -7,17 +7,14 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/process/disk"
 	"github.com/concerto-lang/concerto/internal/process/holder"
-	"github.com/concerto-lang/concerto/internal/process/lockfile"
 )
 
 // Options configures New.
@@ -31,11 +28,16 @@ type Options struct {
 	// how long the hosts wait for the next owner of the run; 0 means DefaultOrphan
 	Orphan  time.Duration
 	Secrets []Secret // secrets that must not appear in the keeper's files
+	System  System   // nil means the real one
 }
 
 // Client is the connection of a run to its keeper. It is safe for concurrent use.
 type Client struct {
-	opts Options
+	opts  Options
+	files disk.Files // in the directory of the run
+	// connecting contains a value while a goroutine connects to the keeper or leaves it. No mutex
+	// is locked then, because a keeper may have to be started.
+	connecting chan struct{}
 
 	mu          sync.Mutex
 	link        *link // nil before the first connection
@@ -52,10 +54,13 @@ func New(o Options) *Client {
 	if o.Args == nil {
 		o.Args = []string{"keeper"}
 	}
-	c := &Client{opts: o, secrets: slices.Clone(o.Secrets), lastNumbers: map[string]int64{}}
-	dirs, _ := os.ReadDir(filepath.Join(o.Dir, hostsDir))
-	for _, dir := range dirs {
-		if id, ok := parseID(dir.Name()); ok {
+	if o.System == nil {
+		o.System = system{}
+	}
+	c := &Client{opts: o, files: o.System.Files(o.Dir), connecting: make(chan struct{}, 1), secrets: slices.Clone(o.Secrets), lastNumbers: map[string]int64{}}
+	names, _ := c.files.List(hostsDir)
+	for _, name := range names {
+		if id, ok := parseID(name); ok {
 			c.lastNumbers[id.Host] = max(c.lastNumbers[id.Host], id.K)
 		}
 	}
@@ -95,45 +100,44 @@ func (c *Client) Secret(s Secret) {
 // ErrNone, Attach returns the processes for which a keeper that exited normally has written end
 // records.
 func (c *Client) Attach() ([]Process, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	l, w, err := c.attachLocked()
+	c.connecting <- struct{}{}
+	defer func() { <-c.connecting }()
+	w, err := c.attach()
 	if errors.Is(err, ErrNone) {
-		sweepBridges(c.opts.Dir)
-		for _, e := range readEnds(c.opts.Dir) {
+		sweepBridges(c.files)
+		for _, e := range readEnds(c.files) {
 			w.Processes = append(w.Processes, e.Process)
 		}
 	}
-	if err != nil {
-		return w.Processes, err
-	}
-	c.link = l
-	return w.Processes, nil
+	return w.Processes, err
 }
 
-// attachLocked implements Attach. The caller must hold mu.
-func (c *Client) attachLocked() (*link, welcome, error) {
-	a, err := readAddress(c.opts.Dir)
+// attach connects to the keeper of the run. The caller must have filled connecting.
+func (c *Client) attach() (welcome, error) {
+	a, err := c.readAddress()
 	if err != nil {
-		return nil, welcome{}, err
+		return welcome{}, err
 	}
-	conn, w, err := greetConn(c.opts.Dir, a, hello{Token: a.Token, Owner: c.opts.Owner})
+	conn, w, err := c.greetConn(a, hello{Token: a.Token, Owner: c.opts.Owner})
 	if err != nil {
-		return nil, w, err
+		return w, err
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, p := range w.Processes { // an earlier owner of the run may have started processes after New was called
 		c.lastNumbers[p.Host] = max(c.lastNumbers[p.Host], p.K)
 	}
 	l := newLink(c, a, conn)
 	if err := l.Send(request{Op: opSecrets, Secrets: c.secrets}); err != nil { // it has just exited
-		return nil, welcome{}, errors.Join(ErrNone, err)
+		return welcome{}, errors.Join(ErrNone, err)
 	}
-	return l, w, nil
+	c.link = l
+	return w, nil
 }
 
 // readAddress reads the address of the keeper. It returns ErrNone if the keeper cannot be running.
-func readAddress(dir string) (a address, err error) {
-	text, err := os.ReadFile(filepath.Join(dir, addressFile))
+func (c *Client) readAddress() (a address, err error) {
+	text, err := c.files.Read(addressFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return a, ErrNone
 	}
@@ -141,38 +145,36 @@ func readAddress(dir string) (a address, err error) {
 		err = json.Unmarshal(text, &a)
 	}
 	if err != nil {
-		return a, fmt.Errorf("read %s: %w", filepath.Join(dir, addressFile), err)
+		return a, fmt.Errorf("read %s: %w", c.files.Path(addressFile), err)
 	}
-	if a.Boot != bootID() {
+	if a.Boot != c.opts.System.Boot() {
 		return a, ErrNone
 	}
 	return a, nil
 }
 
-// startKeeper starts the keeper and connects to it. The caller must hold mu.
-func (c *Client) startKeeper() (*link, error) {
+// startKeeper starts the keeper and connects to it. The caller must have filled connecting.
+func (c *Client) startKeeper() error {
 	for end := time.Now().Add(firstConnectTimeout); ; time.Sleep(pollInterval) {
 		err := launchKeeper(&c.opts, config{Dir: c.opts.Dir, Run: c.opts.Run, Executable: c.opts.Executable, OrphanMS: c.opts.Orphan.Milliseconds(), Owner: c.opts.Owner, Token: newToken()})
 		switch {
 		case errors.Is(err, holder.ErrKilled) && time.Now().Before(end):
 			continue
 		case err != nil && !errors.Is(err, errRunning):
-			return nil, err
+			return err
 		}
 		// A keeper that an earlier owner started may be starting or exiting.
-		l, _, err := c.attachLocked()
+		_, err = c.attach()
 		if err == nil || !errors.Is(err, ErrNone) || time.Now().After(end) {
-			return l, err
+			return err
 		}
 	}
 }
 
-// launchKeeper starts the keeper process and returns when it accepts connections. The keeper
-// receives no environment except that in Options.
+// launchKeeper starts the keeper process and returns when it accepts connections.
 func launchKeeper(o *Options, c config) error {
-	cmd := &exec.Cmd{Path: o.Executable, Args: append([]string{"concerto"}, o.Args...), Env: append([]string{"GOMAXPROCS=2"}, o.Env...)}
 	var r ready
-	err := holder.Launch(cmd, filepath.Join(o.Dir, logFile), c, &r)
+	err := o.System.Launch(o, c, &r)
 	switch {
 	case err != nil:
 		return err
@@ -192,20 +194,26 @@ var errRunning = errors.New("a keeper is already running")
 
 // ensureLink returns the connection to the keeper. If the run has no keeper, it starts one.
 func (c *Client) ensureLink() (*link, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.left:
+	c.connecting <- struct{}{}
+	defer func() { <-c.connecting }()
+	switch l, left := c.currentLink(); {
+	case left:
 		return nil, ErrLeft
-	case c.link != nil && !c.link.IsLost():
-		return c.link, nil
+	case l != nil && !l.IsLost():
+		return l, nil
 	}
-	l, err := c.startKeeper()
-	if err != nil {
+	if err := c.startKeeper(); err != nil {
 		return nil, fmt.Errorf("could not start the keeper of the run's hosts: %w", err)
 	}
-	c.link = l
+	l, _ := c.currentLink()
 	return l, nil
+}
+
+// currentLink returns the connection to the keeper, or nil, and whether the client has left it.
+func (c *Client) currentLink() (l *link, left bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.link, c.left
 }
 
 // Start starts a process, unless the keeper has already started it, and connects to it. One
@@ -231,13 +239,10 @@ func (c *Client) Start(spec Spec, stderr func(line []byte)) (*Conn, error) {
 // Start. If the process and the keeper have exited, the output is read from files. For an unknown
 // process the error is ErrNone.
 func (c *Client) Connect(id ID, from int64, longLine int, stderr func(line []byte)) (*Conn, error) {
-	c.mu.Lock()
-	l := c.link
-	c.mu.Unlock()
-	if l != nil {
+	if l, _ := c.currentLink(); l != nil {
 		return l.openData(l.registerConn(id, stderr), from, longLine)
 	}
-	for _, e := range readEnds(c.opts.Dir) {
+	for _, e := range readEnds(c.files) {
 		if e.ID == id {
 			return c.openEnded(e, from, longLine)
 		}
@@ -248,9 +253,10 @@ func (c *Client) Connect(id ID, from int64, longLine int, stderr func(line []byt
 // Processes returns the processes of the keeper of the run in dir. If the keeper has exited, it
 // returns the processes in the end records. It does not affect a connected client.
 func Processes(dir string) ([]Process, error) {
-	a, err := readAddress(dir)
+	c := New(Options{Dir: dir})
+	a, err := c.readAddress()
 	if err == nil {
-		conn, w, greeted := greetConn(dir, a, hello{Token: a.Token, Look: true})
+		conn, w, greeted := c.greetConn(a, hello{Token: a.Token, Look: true})
 		if err = greeted; err == nil {
 			return w.Processes, conn.Close()
 		}
@@ -259,7 +265,7 @@ func Processes(dir string) ([]Process, error) {
 		return nil, err
 	}
 	var all []Process
-	for _, e := range readEnds(dir) {
+	for _, e := range readEnds(c.files) {
 		all = append(all, e.Process)
 	}
 	return all, nil
@@ -280,16 +286,19 @@ func EndAt(dir string) error {
 // Leave closes all connections, and leaves the hosts running under the keeper, with their output in
 // its files. Afterwards no process can be started.
 func (c *Client) Leave() {
+	c.connecting <- struct{}{}
+	defer func() { <-c.connecting }()
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	l := c.link
 	c.left = true
-	if c.link != nil {
+	c.mu.Unlock()
+	if l != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
 		defer cancel()
-		c.link.releaseOutputs()
+		l.releaseOutputs()
 		// without an answer, the keeper stores the output when the connection ends
-		_, _ = c.link.Ask(ctx, func(n int64) any { return request{I: n, Op: opStore} })
-		c.link.closeAll()
+		_, _ = l.Ask(ctx, func(n int64) any { return request{I: n, Op: opStore} })
+		l.closeAll()
 	}
 }
 
@@ -312,7 +321,7 @@ func (c *Client) End() error {
 	<-l.Lost()
 	// wait until the keeper has written its end records
 	for end := time.Now().Add(grace); time.Now().Before(end); time.Sleep(pollInterval) {
-		if unlock, err := lockfile.Lock(filepath.Join(c.opts.Dir, lockFile)); err == nil {
+		if unlock, err := lock(c.files); err == nil {
 			return unlock()
 		}
 	}

@@ -3,13 +3,10 @@ package keeper
 import (
 	"errors"
 	"io"
-	"net"
 	"os"
 	"sync"
-	"syscall"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/process/procgroup/nonblock"
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 )
 
@@ -18,12 +15,10 @@ import (
 type Conn struct {
 	id              ID
 	link            *link // connection to the keeper; nil if the process and its keeper have exited
-	data            net.Conn
-	in              io.Reader // reads from data
+	data            Socket
 	borrowed        *borrowed // output that this process reads itself, set by openData; nil if the keeper reads it
-	backlog         int64     // number of bytes to read from in before borrowed
+	backlog         int64     // number of bytes to read from data before borrowed
 	returned        bool      // borrowed has been returned to the keeper
-	raw             syscall.RawConn
 	lines           *ndjson.Reader
 	opened          Process
 	stderr          func(line []byte)
@@ -56,13 +51,7 @@ type frameCounters struct {
 }
 
 // openData attaches the data connection.
-func (c *Conn) openData(data *net.UnixConn, w *welcome, longLine int) (err error) {
-	if c.raw, err = data.SyscallConn(); err != nil {
-		return err
-	}
-	if c.in, err = nonblock.NewReader(data); err != nil {
-		return err
-	}
+func (c *Conn) openData(data Socket, w *welcome, longLine int) (err error) {
 	c.mu.Lock()
 	c.opened, c.lastNumber, c.beginOffset, c.data = *w.Process, w.Process.Accepted, -2, data
 	if w.Lent {
@@ -212,11 +201,11 @@ func (s *outputReader) Read(b []byte) (int, error) {
 func (s *outputReader) read(b []byte) (int, error) {
 	switch {
 	case s.backlog > 0:
-		n, err := s.in.Read(b[:min(int64(len(b)), s.backlog)])
+		n, err := s.data.Read(b[:min(int64(len(b)), s.backlog)])
 		s.backlog -= int64(n)
 		return n, err
 	case s.borrowed == nil || s.returned:
-		return s.in.Read(b)
+		return s.data.Read(b)
 	}
 	n, err := s.borrowed.Read(b)
 	if err != io.EOF {
@@ -225,7 +214,7 @@ func (s *outputReader) read(b []byte) (int, error) {
 	s.borrowed.release()
 	s.returned = true
 	_, _ = s.link.request(request{Op: opReclaim, ID: s.id}) // after an error, the connection has ended
-	return s.in.Read(b)
+	return s.data.Read(b)
 }
 
 // endError returns the reason for the end of the output: io.EOF, or the loss of the keeper.
@@ -304,14 +293,8 @@ func (c *Conn) Write(b []byte) (int, error) {
 }
 
 // TryWrite writes as many bytes as possible without waiting, and returns their number.
-func (c *Conn) TryWrite(b []byte) (n int) {
-	if c.raw == nil {
-		return 0
-	}
-	_ = c.raw.Write(func(fd uintptr) bool { // the next Write returns the same error
-		n = writeNow(fd, b)
-		return true
-	})
+func (c *Conn) TryWrite(b []byte) int {
+	n := c.data.WriteNow(b)
 	c.countWritten(n)
 	return n
 }

@@ -7,12 +7,10 @@ import (
 	"errors"
 	"io"
 	"maps"
-	"net"
 	"slices"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/process/holder"
-	"github.com/concerto-lang/concerto/internal/process/procgroup/nonblock"
 )
 
 // helloTimeout limits the wait for the first line of a connection.
@@ -24,17 +22,17 @@ func (k *keeper) acceptLoop() {
 		if err != nil {
 			return // an error means that the listener is closed
 		}
-		c, served := conn.(*net.UnixConn), make(chan struct{})
+		served := make(chan struct{})
 		k.mu.Lock()
-		k.conns[c] = served
+		k.conns[conn] = served
 		k.mu.Unlock()
 		k.workers.Go(func() {
-			k.serveConn(c)
-			c.Close()
+			k.serveConn(conn)
+			conn.Close()
 			k.mu.Lock()
-			delete(k.conns, c)
-			delete(k.admitted, c)
-			delete(k.leaving, c)
+			delete(k.conns, conn)
+			delete(k.admitted, conn)
+			delete(k.leaving, conn)
 			k.mu.Unlock()
 			close(served)
 		})
@@ -42,13 +40,9 @@ func (k *keeper) acceptLoop() {
 }
 
 // serveConn serves a connection until it is closed.
-func (k *keeper) serveConn(conn *net.UnixConn) {
+func (k *keeper) serveConn(conn Socket) {
 	_ = conn.SetReadDeadline(time.Now().Add(helloTimeout))
-	from, err := nonblock.NewReader(conn)
-	if err != nil {
-		return
-	}
-	in := bufio.NewReaderSize(from, 64<<10)
+	in := bufio.NewReaderSize(conn, 64<<10)
 	var hi hello
 	line, err := in.ReadBytes('\n')
 	if err != nil || json.Unmarshal(line, &hi) != nil {
@@ -122,7 +116,7 @@ func (k *keeper) admitOwner(owner int64) error {
 var errUnreleased = errors.New("the process that executed the run before still reads the output of its hosts: end that process, and try again")
 
 // serveDataConn sends the output of a process and receives frames for its input.
-func (h *hosted) serveDataConn(conn *net.UnixConn, in io.Reader, hi *hello) {
+func (h *hosted) serveDataConn(conn Socket, in io.Reader, hi *hello) {
 	h.closePrevious()
 	h.input.awaitTurn()
 	defer h.input.markUnread()
@@ -196,7 +190,7 @@ func (k *keeper) processes(script bool) []Process {
 }
 
 // serveControl serves a client's control connection until it is closed.
-func (k *keeper) serveControl(conn net.Conn, in *bufio.Reader) {
+func (k *keeper) serveControl(conn Socket, in *bufio.Reader) {
 	c := holder.NewPeer(conn)
 	err := c.Greet(func() any {
 		k.mu.Lock()

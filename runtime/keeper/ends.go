@@ -3,10 +3,9 @@ package keeper
 import (
 	"encoding/json"
 	"errors"
-	"os"
-	"path/filepath"
+	"path"
 
-	"github.com/concerto-lang/concerto/internal/process/userfile"
+	"github.com/concerto-lang/concerto/internal/process/disk"
 )
 
 // endRecord is the content of end.json. It describes the state of a process for a run that is
@@ -33,27 +32,27 @@ func (k *keeper) writeEnds() (err error) {
 		for i := range e.Script {
 			e.Script[i].Note = []byte(k.redactor.redact(string(e.Script[i].Note)))
 		}
-		err = errors.Join(err, h.out.flush(), replaceJSON(filepath.Join(k.Dir, h.spec.dir(), endFile), e))
+		err = errors.Join(err, h.out.flush(), putJSON(k.files, path.Join(h.spec.dir(), endFile), e))
 	}
 	return err
 }
 
-// replaceJSON atomically replaces a file by v as one line of JSON.
-func replaceJSON(name string, v any) error {
+// putJSON atomically replaces a file by v as one line of JSON.
+func putJSON(files disk.Files, name string, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	return userfile.Replace(name, append(text, '\n'), 0o600)
+	return files.Put(name, append(text, '\n'))
 }
 
 // readEnds returns the end records in the directory of a run. A keeper writes them when it exits
 // normally.
-func readEnds(dir string) (all []endRecord) {
-	dirs, _ := os.ReadDir(filepath.Join(dir, hostsDir))
-	for _, d := range dirs {
+func readEnds(files disk.Files) (all []endRecord) {
+	names, _ := files.List(hostsDir)
+	for _, name := range names {
 		var e endRecord
-		text, err := os.ReadFile(filepath.Join(dir, hostsDir, d.Name(), endFile))
+		text, err := files.Read(path.Join(hostsDir, name, endFile))
 		if err == nil && json.Unmarshal(text, &e) == nil && e.Exit != nil {
 			all = append(all, e)
 		}

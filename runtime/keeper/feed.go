@@ -1,15 +1,9 @@
 package keeper
 
-import (
-	"net"
-	"syscall"
-)
-
 // feed sends a process's output over a data connection.
 type feed struct {
 	h    *hosted
-	conn *net.UnixConn
-	raw  syscall.RawConn
+	conn Socket
 
 	// The lock of the process guards these fields.
 	position filePosition // position of the next byte in the spool
@@ -20,11 +14,7 @@ type feed struct {
 
 // startFeed begins to send the output from a line on; 0 means the first line that is not journaled.
 // The welcome contains the numbers of lines and bytes before it.
-func (h *hosted) startFeed(conn *net.UnixConn, from int64) (f *feed, w welcome, err error) {
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		return nil, w, err
-	}
+func (h *hosted) startFeed(conn Socket, from int64) (f *feed, w welcome, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if from == 0 {
@@ -37,7 +27,7 @@ func (h *hosted) startFeed(conn *net.UnixConn, from int64) (f *feed, w welcome, 
 	if h.feed != nil {
 		h.feed.closeConn()
 	}
-	f = &feed{h: h, conn: conn, raw: raw, position: at, sent: before.bytes}
+	f = &feed{h: h, conn: conn, position: at, sent: before.bytes}
 	h.feed, h.out.direct = f, false
 	return f, welcome{LinesBefore: before.lines, Offset: before.bytes}, nil
 }
@@ -77,15 +67,6 @@ func (f *feed) sendLoop() {
 		}
 		f.position = filePosition{at: f.position.at + int64(len(raw))}
 	}
-}
-
-// writeNow writes as many bytes as possible without waiting, and returns their number.
-func (f *feed) writeNow(text []byte) (n int) {
-	_ = f.raw.Write(func(fd uintptr) bool { // the goroutine that reads the connection detects errors
-		n = writeNow(fd, text)
-		return true
-	})
-	return n
 }
 
 // closeConn closes the feed and its connection. The caller must hold the lock of the process.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -19,7 +18,7 @@ import (
 type hosted struct {
 	keeper *keeper
 	spec   Spec
-	proc   *procgroup.Process
+	proc   Child
 	input  input
 
 	bridge   *mcpbridge.Bridge // bridge to the run's tools; nil if the process has none
@@ -44,7 +43,7 @@ type hosted struct {
 
 // spawnHosted starts a process.
 func (k *keeper) spawnHosted(spec Spec) (*hosted, error) {
-	out, err := newSpool(filepath.Join(k.Dir, spec.dir()), &k.redactor)
+	out, err := newSpool(k.files, spec.dir(), &k.redactor)
 	if err != nil {
 		return nil, err
 	}
@@ -56,11 +55,11 @@ func (k *keeper) spawnHosted(spec Spec) (*hosted, error) {
 		out.f.Close()
 		return nil, err
 	}
-	h.proc, err = h.startProcess(procgroup.Command{Name: spec.Host, Path: spec.Path, Args: spec.Args, Env: spec.Env, Dir: spec.Dir, Limits: spec.Limits,
+	h.proc, err = k.system.Start(procgroup.Command{Name: spec.Host, Path: spec.Path, Args: spec.Args, Env: spec.Env, Dir: spec.Dir, Limits: spec.Limits,
 		Stderr: func(line []byte) {
 			<-attached
 			k.notify(reply{Event: evStderr, ID: spec.ID, Text: string(line)})
-		}})
+		}}, h.startProcess)
 	defer close(attached)
 	if err != nil {
 		h.closeBridge()
@@ -105,7 +104,7 @@ const defaultLongLine = 16 << 20
 func (h *hosted) readOutput() {
 	buf := make([]byte, readSize)
 	for h.waitToRead() {
-		n, err := h.proc.Stdout.Read(buf)
+		n, err := h.proc.Read(buf)
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			continue // the output is about to be lent
 		}
@@ -183,7 +182,7 @@ func (h *hosted) appendOutput(text []byte) {
 	}
 	h.acked.noteAppended(h.out.lines, h.out.bytes)
 	if f := h.feed; f != nil && f.waiting && f.sent == before && f.position.at == at && f.position.skip == 0 {
-		n := f.writeNow(text)
+		n := f.conn.WriteNow(text)
 		f.sent += int64(n)
 		if n == len(text) {
 			f.position.at = h.out.size

@@ -142,7 +142,7 @@ func (in *input) writeLoop() {
 		text := in.pending
 		in.pending, in.writing = nil, true
 		in.mu.Unlock()
-		n, err := in.h.proc.Stdin.Write(text)
+		n, err := in.h.proc.Write(text)
 		in.mu.Lock()
 		in.pending, in.writing = append(text[n:], in.pending...), false
 		in.changed.Broadcast()
@@ -160,7 +160,7 @@ func (in *input) closeInput() {
 	}
 	in.readAtClose = in.bytesRead()
 	in.closed, in.pending = true, nil
-	in.h.proc.Stdin.Close()
+	in.h.proc.CloseInput()
 	in.changed.Broadcast()
 }
 

@@ -28,7 +28,7 @@ package keeper
 
 import (
 	"errors"
-	"path/filepath"
+	"path"
 	"strconv"
 	"time"
 
@@ -88,7 +88,7 @@ type ID struct {
 }
 
 // dir returns the directory of the process's files, relative to the run's directory.
-func (id ID) dir() string { return filepath.Join(hostsDir, id.String()) }
+func (id ID) dir() string { return path.Join(hostsDir, id.String()) }
 
 func (id ID) String() string { return id.Host + "." + strconv.FormatInt(id.K, 10) }
 

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"net"
 	"os"
 	"time"
 
@@ -104,11 +103,11 @@ func (h *hosted) lendTo(f *feed) *loan {
 }
 
 // sendWelcome sends the answer to hello together with the files of the loan.
-func (l *loan) sendWelcome(conn *net.UnixConn, w *welcome) error {
+func (l *loan) sendWelcome(conn Socket, w *welcome) error {
 	w.Lent = true
 	text, err := json.Marshal(w)
 	if err == nil {
-		err = sendFiles(conn, append(text, '\n'), l.output, int(l.memory.Fd()), int(l.client.Fd()))
+		err = conn.SendFiles(append(text, '\n'), l.output, int(l.memory.Fd()), int(l.client.Fd()))
 	}
 	return errors.Join(err, l.memory.Close(), l.client.Close())
 }

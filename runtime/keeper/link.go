@@ -6,13 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"runtime"
 	"sync"
 	"syscall"
 
 	"github.com/concerto-lang/concerto/internal/process/holder"
-	"github.com/concerto-lang/concerto/runtime/keeper/ring"
 )
 
 // link is the control connection of a client.
@@ -35,18 +33,19 @@ func newLink(c *Client, at address, conn io.ReadWriteCloser) *link {
 
 // greetConn connects to a keeper and sends hello. If no keeper accepts the connection, the error is
 // ErrNone.
-func greetConn(dir string, a address, hi hello) (*net.UnixConn, welcome, error) {
+func (c *Client) greetConn(a address, hi hello) (Socket, welcome, error) {
 	var w welcome
 	if runtime.GOOS == "js" { // a page has no sockets, and need not contain the code for them
 		return nil, w, ErrNone
 	}
-	conn, err := holder.Dial(dir, a.Socket)
+	conn, err := c.opts.System.Dial(c.opts.Dir, a.Socket)
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOENT):
 		return nil, w, ErrNone
 	case err != nil:
 		return nil, w, fmt.Errorf("could not connect to the keeper of the run's hosts: %w", err)
 	}
+	hi.Direct = hi.ID != nil && conn.PassesFiles()
 	if err = holder.WriteLine(conn, hi); err == nil {
 		err = readWelcome(conn, &w)
 	}
@@ -66,10 +65,10 @@ func greetConn(dir string, a address, hi hello) (*net.UnixConn, welcome, error) 
 }
 
 // readWelcome reads exactly one line, because the bytes that follow are not JSON.
-func readWelcome(conn *net.UnixConn, w *welcome) error {
+func readWelcome(conn Socket, w *welcome) error {
 	var line []byte
 	for {
-		b, files, err := readByte(conn)
+		b, files, err := conn.ReceiveByte()
 		w.files = append(w.files, files...)
 		if err == nil && b == '\n' {
 			err = json.Unmarshal(line, w)
@@ -156,7 +155,7 @@ func (l *link) unregisterConn(conn *Conn) {
 
 // openData opens the data connection of a process.
 func (l *link) openData(conn *Conn, from int64, longLine int) (*Conn, error) {
-	data, w, err := greetConn(l.client.opts.Dir, l.address, hello{Token: l.address.Token, Owner: l.client.opts.Owner, ID: &conn.id, From: from, Direct: ring.Supported})
+	data, w, err := l.client.greetConn(l.address, hello{Token: l.address.Token, Owner: l.client.opts.Owner, ID: &conn.id, From: from})
 	if errors.Is(err, ErrNone) {
 		err = l.lostError()
 	}

@@ -7,15 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
-	"os/signal"
-	"path/filepath"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/process/disk"
 	"github.com/concerto-lang/concerto/internal/process/holder"
 	"github.com/concerto-lang/concerto/internal/process/lockfile"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
@@ -42,13 +39,15 @@ type ready struct {
 // keeper is the state of the keeper process.
 type keeper struct {
 	config
+	system    System
+	files     disk.Files // in the directory of the run
 	run       *procgroup.Run
 	start     StartFunc
 	boot      string
 	log       io.Writer
 	redactor  redactor
-	listener  net.Listener
-	addressFD *os.File       // open file keeper.json; shows whether the directory of the run was removed
+	listener  Listener
+	addressFD disk.File      // open file keeper.json; shows whether the directory of the run was removed
 	unlock    func() error   // releases the lock file
 	workers   sync.WaitGroup // counts the goroutines of hosts and connections
 	done      chan struct{}  // closed when the keeper begins to end
@@ -62,13 +61,13 @@ type keeper struct {
 
 // clients holds the connections of clients.
 type clients struct {
-	owner       int64                           // highest owner number so far
-	control     *holder.Peer                    // control connection of the current owner
-	orphanTimer *time.Timer                     // ends the keeper if no client connects in time
-	hadClient   bool                            // at least one client has connected
-	conns       map[*net.UnixConn]chan struct{} // open connections; each channel is closed when its connection is no longer served
-	admitted    map[*net.UnixConn]bool          // connections of the current owner
-	leaving     map[*net.UnixConn]chan struct{} // connections of earlier owners that are still served
+	owner       int64                    // highest owner number so far
+	control     *holder.Peer             // control connection of the current owner
+	orphanTimer *time.Timer              // ends the keeper if no client connects in time
+	hadClient   bool                     // at least one client has connected
+	conns       map[Socket]chan struct{} // open connections; each channel is closed when its connection is no longer served
+	admitted    map[Socket]bool          // connections of the current owner
+	leaving     map[Socket]chan struct{} // connections of earlier owners that are still served
 }
 
 // StartFunc starts a process of a run in a sandbox; see confine.Start.
@@ -79,11 +78,16 @@ type StartFunc func(run *procgroup.Run, c procgroup.Command, s *sandbox.Confinem
 //
 // start starts the processes that have a sandbox. If it is nil, they are not started.
 func Main(in io.Reader, out io.Writer, log io.Writer, start StartFunc) error {
+	return MainOn(system{}, in, out, log, start)
+}
+
+// MainOn is like Main, on another system.
+func MainOn(s System, in io.Reader, out io.Writer, log io.Writer, start StartFunc) error {
 	var c config
 	if json.NewDecoder(in).Decode(&c) != nil {
 		return ErrNoConfig
 	}
-	k, err := newKeeper(c, log, start)
+	k, err := newKeeper(s, c, log, start)
 	status := ready{}
 	if err != nil {
 		status.Error, status.Held = err.Error(), errors.Is(err, lockfile.ErrHeld)
@@ -98,28 +102,36 @@ func Main(in io.Reader, out io.Writer, log io.Writer, start StartFunc) error {
 	return k.serveUntilEnd()
 }
 
-func newKeeper(c config, log io.Writer, start StartFunc) (*keeper, error) {
-	k := &keeper{config: c, start: start, run: &procgroup.Run{ID: c.Run, Executable: c.Executable, KeeperName: newToken()[:8]}, boot: bootID(), log: log, done: make(chan struct{}),
-		clients: clients{owner: c.Owner, conns: map[*net.UnixConn]chan struct{}{}, admitted: map[*net.UnixConn]bool{}, leaving: map[*net.UnixConn]chan struct{}{}}}
-	unlock, err := lockfile.Lock(filepath.Join(c.Dir, lockFile))
+func newKeeper(s System, c config, log io.Writer, start StartFunc) (*keeper, error) {
+	k := &keeper{config: c, system: s, files: s.Files(c.Dir), start: start, run: &procgroup.Run{ID: c.Run, Executable: c.Executable, KeeperName: newToken()[:8]}, boot: s.Boot(), log: log, done: make(chan struct{}),
+		clients: clients{owner: c.Owner, conns: map[Socket]chan struct{}{}, admitted: map[Socket]bool{}, leaving: map[Socket]chan struct{}{}}}
+	unlock, err := lock(k.files)
 	if err != nil {
 		return nil, err
 	}
 	k.unlock = unlock
-	sweepBridges(c.Dir) // the lock guarantees that no other keeper uses these bridges
-	door, at, err := holder.Listen(c.Dir, socketFile)
+	sweepBridges(k.files) // the lock guarantees that no other keeper uses these bridges
+	door, at, err := s.Listen(c.Dir, socketFile)
 	if err != nil {
 		return nil, errors.Join(err, unlock())
 	}
 	k.listener = door
-	a := address{Socket: at, Token: k.Token, Boot: k.boot, PID: os.Getpid()}
-	if err := replaceJSON(filepath.Join(c.Dir, addressFile), a); err != nil {
+	if err := k.files.Dir(hostsDir); err != nil { // its name is synced together with that of the address
 		return nil, errors.Join(err, door.Close())
 	}
-	if k.addressFD, err = os.Open(filepath.Join(c.Dir, addressFile)); err != nil {
+	a := address{Socket: at, Token: k.Token, Boot: k.boot, PID: os.Getpid()}
+	if err := putJSON(k.files, addressFile, a); err != nil {
+		return nil, errors.Join(err, door.Close())
+	}
+	if k.addressFD, err = k.files.Open(addressFile, os.O_RDONLY, 0); err != nil {
 		return nil, errors.Join(err, door.Close())
 	}
 	return k, nil
+}
+
+// lock locks the lock file of the keeper of a run.
+func lock(files disk.Files) (unlock func() error, err error) {
+	return files.Lock(lockFile, func() int { return 0 }) // an unknown process
 }
 
 // newToken returns a random token for keeper.json.
@@ -127,9 +139,7 @@ func newToken() string { return rand.Text() }
 
 // serveUntilEnd runs until the keeper ends.
 func (k *keeper) serveUntilEnd() error {
-	procgroup.Discard(syscall.SIGINT, hangup)
-	stop := make(chan os.Signal, 1)
-	signal.Notify(stop, syscall.SIGTERM)
+	stop := k.system.Terminated()
 	k.mu.Lock()
 	k.orphanTimer = time.AfterFunc(firstConnectTimeout, func() { k.beginEnd("no client has connected") })
 	k.mu.Unlock()
@@ -145,9 +155,9 @@ func (k *keeper) serveUntilEnd() error {
 	}
 	k.listener.Close()
 	k.endAll()
-	removed := isRemoved(k.addressFD) // if the directory was removed, another run may use the path
+	removed := k.addressFD.IsRemoved() // if the directory was removed, another run may use the path
 	if !removed {
-		_ = os.Remove(filepath.Join(k.Dir, addressFile)) // clients that connect later must find no keeper
+		_ = k.files.Remove(addressFile) // clients that connect later must find no keeper
 	}
 	k.closeConns()
 	k.workers.Wait()
@@ -178,7 +188,7 @@ func (k *keeper) watchRemoval(ticks <-chan time.Time) {
 		k.mu.Lock()
 		alone := k.control == nil
 		k.mu.Unlock()
-		if alone && isRemoved(k.addressFD) {
+		if alone && k.addressFD.IsRemoved() {
 			k.beginEnd("the run's directory was removed")
 		}
 	}

@@ -2,9 +2,8 @@ package keeper
 
 import (
 	"io"
-	"net"
 	"os"
-	"path/filepath"
+	"path"
 	"syscall"
 	"time"
 
@@ -14,18 +13,18 @@ import (
 // openEnded returns a Conn for a process that exited before its keeper exited. Its output is read
 // from the file.
 func (c *Client) openEnded(e endRecord, from int64, longLine int) (*Conn, error) {
-	f, err := os.Open(filepath.Join(c.opts.Dir, e.dir(), outFile))
+	f, err := c.files.Open(path.Join(e.dir(), outFile), os.O_RDONLY, 0)
 	if err != nil {
 		return nil, err
 	}
-	info, err := f.Stat()
+	size, err := f.Seek(0, io.SeekEnd)
 	if err != nil {
 		f.Close()
 		return nil, err
 	}
 	var hide redactor
 	hide.addSecrets(c.secrets)
-	s := &spool{f: f, hide: &hide, size: info.Size(), inFile: info.Size(), begin: checkpoint{lines: e.LinesBefore, bytes: e.Offset}}
+	s := &spool{f: f, hide: &hide, size: size, inFile: size, begin: checkpoint{lines: e.LinesBefore, bytes: e.Offset}}
 	if from == 0 {
 		from = e.Acked + 1
 	}
@@ -40,7 +39,7 @@ func (c *Client) openEnded(e endRecord, from int64, longLine int) (*Conn, error)
 	exit := *e.Exit
 	exit.Stderr = hide.restoreText(exit.Stderr)
 	data := &fileConn{spool: s, at: at.at}
-	conn := &Conn{id: e.ID, opened: e.Process, data: data, in: data, frameCounters: frameCounters{lastNumber: e.Accepted, beginOffset: -2}, done: make(chan struct{}), outputDone: make(chan struct{})}
+	conn := &Conn{id: e.ID, opened: e.Process, data: data, frameCounters: frameCounters{lastNumber: e.Accepted, beginOffset: -2}, done: make(chan struct{}), outputDone: make(chan struct{})}
 	conn.lines = ndjson.NewReader(&outputReader{conn}, longLine).StartAfter(before.lines, before.bytes)
 	conn.markOutputEnded()
 	conn.markExited(&exit)
@@ -49,10 +48,10 @@ func (c *Client) openEnded(e endRecord, from int64, longLine int) (*Conn, error)
 
 // fileConn is a connection whose Read reads a spool.
 type fileConn struct {
-	net.Conn // nil, because the other methods are not called
-	spool    *spool
-	at       int64
-	text     []byte
+	Socket // nil, because the other methods are not called
+	spool  *spool
+	at     int64
+	text   []byte
 }
 
 func (p *fileConn) Read(b []byte) (int, error) {
@@ -73,6 +72,8 @@ func (p *fileConn) Read(b []byte) (int, error) {
 }
 
 func (p *fileConn) Write([]byte) (int, error) { return 0, syscall.EPIPE }
+
+func (p *fileConn) WriteNow([]byte) int { return 0 }
 
 func (p *fileConn) SetReadDeadline(time.Time) error { return nil }
 

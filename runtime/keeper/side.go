@@ -3,10 +3,10 @@ package keeper
 import (
 	"bytes"
 	"encoding/binary"
-	"os"
-	"path/filepath"
+	"path"
 	"strconv"
 
+	"github.com/concerto-lang/concerto/internal/process/disk"
 	"github.com/concerto-lang/concerto/runtime/mcpbridge"
 )
 
@@ -116,17 +116,17 @@ func (h *hosted) openBridge() (err error) {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(h.keeper.Dir, h.spec.dir(), bridgeFile), []byte(h.spec.Bridge), 0o600)
+	return h.keeper.files.Put(path.Join(h.spec.dir(), bridgeFile), []byte(h.spec.Bridge))
 }
 
 // sweepBridges removes the sockets of bridges whose keeper was killed.
-func sweepBridges(dir string) {
-	dirs, _ := os.ReadDir(filepath.Join(dir, hostsDir))
-	for _, d := range dirs {
-		file := filepath.Join(dir, hostsDir, d.Name(), bridgeFile)
-		if path, err := os.ReadFile(file); err == nil {
-			mcpbridge.Remove(string(path))
-			_ = os.Remove(file) // if this fails, the next keeper tries again
+func sweepBridges(files disk.Files) {
+	names, _ := files.List(hostsDir)
+	for _, name := range names {
+		file := path.Join(hostsDir, name, bridgeFile)
+		if bridge, err := files.Read(file); err == nil {
+			mcpbridge.Remove(string(bridge))
+			_ = files.Remove(file) // if this fails, the next keeper tries again
 		}
 	}
 }
@@ -163,5 +163,5 @@ func (h *hosted) closeBridge() {
 	h.changed.Broadcast()
 	h.bridge.End()
 	// if this fails, sweepBridges will find nothing to remove
-	_ = os.Remove(filepath.Join(h.keeper.Dir, h.spec.dir(), bridgeFile))
+	_ = h.keeper.files.Remove(path.Join(h.spec.dir(), bridgeFile))
 }

@@ -5,9 +5,10 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
+	"path"
 
 	"github.com/concerto-lang/concerto/internal/data/secret"
+	"github.com/concerto-lang/concerto/internal/process/disk"
 )
 
 // spool stores the output of a host, line by line. The last line may be incomplete, and a very long
@@ -15,7 +16,7 @@ import (
 // is no longer needed once it is journaled, usually soon. The other output is in a file. Marks
 // replace the secrets in both.
 type spool struct {
-	f      *os.File
+	f      disk.File
 	size   int64  // size of the stored output in bytes, in the form of the file
 	inFile int64  // number of these bytes that are in the file
 	recent []byte // the other bytes
@@ -42,11 +43,15 @@ const (
 	truncateFrom = 16 << 20
 )
 
-func newSpool(dir string, hide *redactor) (*spool, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+func newSpool(files disk.Files, dir string, hide *redactor) (*spool, error) {
+	err := files.Dir(dir)
+	if err == nil { // after a power cut, no other process receives the number of this one
+		err = files.SyncDir(path.Dir(dir))
+	}
+	if err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(filepath.Join(dir, outFile), os.O_CREATE|os.O_RDWR|os.O_TRUNC, 0o600)
+	f, err := files.Open(path.Join(dir, outFile), os.O_CREATE|os.O_RDWR|os.O_TRUNC, 0o600)
 	if err != nil {
 		return nil, err
 	}

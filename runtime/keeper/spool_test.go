@@ -3,11 +3,13 @@ package keeper
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"github.com/concerto-lang/concerto/internal/process/disk"
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
@@ -26,7 +28,7 @@ func TestSpool(t *testing.T) {
 		if rapid.Bool().Draw(t, "secret") {
 			hide.addSecrets([]Secret{{"KEY", "a-secret-value"}})
 		}
-		s, err := newSpool(dir, &hide)
+		s, err := newSpool(disk.At(dir), "worker.1", &hide)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +66,7 @@ func TestSpool(t *testing.T) {
 		if err := s.flush(); err != nil {
 			t.Fatal(err)
 		}
-		file, err := os.ReadFile(s.f.Name())
+		file, err := os.ReadFile(filepath.Join(dir, "worker.1", outFile))
 		if err != nil || int64(len(file)) != s.size || hide.hasSecrets() && strings.Contains(string(file), "a-secret-value") {
 			t.Fatalf("the file has %d bytes, want %d, without the secret (error %v)", len(file), s.size, err)
 		}

@@ -20,7 +20,7 @@ func TestRemovedDirectory(t *testing.T) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	k, err := newKeeper(config{Dir: dir, Run: "r_test", Executable: os.Args[0]}, io.Discard, nil)
+	k, err := newKeeper(system{}, config{Dir: dir, Run: "r_test", Executable: os.Args[0]}, io.Discard, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

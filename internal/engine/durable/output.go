@@ -154,19 +154,20 @@ func (o *output) readPrinted(h *journal.History) {
 func (o *output) recordPrinted(r *Run) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.noteLocked(r, false)
+	o.noteLocked(r, "")
 }
 
-// lastNote is like recordPrinted, at the end of the run or, if isSuspended is set, of its process.
+// lastNote is like recordPrinted, at the end of the run or of its process. by is By of the record,
+// which is always appended if by is not "".
 // It prevents further records.
-func (o *output) lastNote(r *Run, isSuspended bool) {
+func (o *output) lastNote(r *Run, by string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.noteLocked(r, isSuspended)
+	o.noteLocked(r, by)
 	o.left = true
 }
 
-func (o *output) noteLocked(r *Run, isSuspended bool) {
+func (o *output) noteLocked(r *Run, by string) {
 	if o.left || r.c.Trial {
 		return
 	}
@@ -177,13 +178,9 @@ func (o *output) noteLocked(r *Run, isSuspended bool) {
 	for len(o.queue) > 0 && o.queue[0].at <= written {
 		o.printed, o.queue = o.queue[0].n, o.queue[1:]
 	}
-	if o.printed > o.noted || isSuspended {
+	if o.printed > o.noted || by != "" {
 		o.noted = o.printed
-		x := &journal.Record{RecordKind: journal.KOut, Owner: journal.Owner{N: o.printed}}
-		if isSuspended {
-			x.By = journal.BySuspending
-		}
-		r.c.Writer.Append(x)
+		r.c.Writer.Append(&journal.Record{RecordKind: journal.KOut, Owner: journal.Owner{By: by, N: o.printed}})
 	}
 }
 

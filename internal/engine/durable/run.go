@@ -303,7 +303,7 @@ func (r *Run) Finish(code int, continued bool) error {
 	if err := r.out.truncate(r, int(r.out.n)); err != nil {
 		return err
 	}
-	r.out.lastNote(r, false)
+	r.out.lastNote(r, "")
 	x := ""
 	if continued {
 		x = journal.HasContinued
@@ -385,8 +385,14 @@ func (r *Run) Leave() error {
 		_ = r.c.World.FlushOutput(within)
 	}
 	parked, ok := errors.AsType[*Parked](r.Err())
-	waits := ok && !r.canContinue
-	r.out.lastNote(r, !waits)
+	waits, by := ok && !r.canContinue, journal.BySuspending
+	switch {
+	case waits:
+		by = ""
+	case ok:
+		by = journal.ByParking
+	}
+	r.out.lastNote(r, by)
 	if waits {
 		r.c.Writer.Append(&journal.Record{RecordKind: journal.KPark, RareMembers: journal.RareMembers{Waits: parked.waits()}})
 	}

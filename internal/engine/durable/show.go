@@ -46,8 +46,10 @@ type Shown struct {
 	Continues   string `json:"continues,omitempty"`
 	ContinuedAs string `json:"continued_as,omitempty"`
 	// Next is the run as which the run has continued; nil if it has not.
-	Next   *journal.Successor `json:"-"`
-	Damage string             `json:"damage,omitempty"`
+	Next *journal.Successor `json:"-"`
+	// CanContinue means that the run waits for nothing, although it was parked.
+	CanContinue bool   `json:"-"`
+	Damage      string `json:"damage,omitempty"`
 	// what was exported to a collector of OpenTelemetry; nil if nothing was
 	Telemetry *ShownExport `json:"telemetry,omitempty"`
 }
@@ -188,7 +190,7 @@ func Show(stored *Stored, running bool, policy func(kind, address string) string
 			s.Gates = append(s.Gates, ShownGates{x.Host, x.Proofs.String()})
 		}
 	}
-	s.State = stateOf(h, running)
+	s.State, s.CanContinue = stateOf(h, running), h.Last().By == journal.ByParking
 	if s.Exit == nil {
 		s.listHosts(h, t.opened, running)
 	}
@@ -222,7 +224,7 @@ func stateOf(h *journal.History, running bool) string {
 		return Failed
 	case running:
 		return Running
-	case last.RecordKind == journal.KPark:
+	case last.RecordKind == journal.KPark, last.By == journal.ByParking:
 		return Waiting
 	case last.RecordKind == journal.KStop, last.By == journal.BySuspending:
 		return Suspend

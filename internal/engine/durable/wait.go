@@ -51,8 +51,8 @@ type parking struct {
 	unflushed        map[int64]bool           // running effects whose flush of the journal has not begun
 	timers           map[int64]int64          // expiry of timers by effect, in Unix milliseconds
 	questions        map[int64]*openQuestion
-	open             map[int64]int // number of unanswered requests of hosts by exchange
-	isWaiting        bool          // no task of the program can continue
+	open             map[int64][]string // IDs of unanswered requests of hosts by exchange
+	isWaiting        bool               // no task of the program can continue
 	progress         int64
 	progressAtResume int64            // value of progress at the end of the replay; if equal, the program has made no progress since
 	listed           map[int64]string // ids of the open questions that the store lists, by effect
@@ -60,7 +60,7 @@ type parking struct {
 }
 
 func (i *parking) init(r *Run) {
-	*i = parking{run: r, running: map[int64]effect.Request{}, unflushed: map[int64]bool{}, timers: map[int64]int64{}, questions: map[int64]*openQuestion{}, open: map[int64]int{}, listed: map[int64]string{}, asked: map[int64]string{}}
+	*i = parking{run: r, running: map[int64]effect.Request{}, unflushed: map[int64]bool{}, timers: map[int64]int64{}, questions: map[int64]*openQuestion{}, open: map[int64][]string{}, listed: map[int64]string{}, asked: map[int64]string{}}
 }
 
 // addEffect adds a running effect. removeEffect removes it.
@@ -142,13 +142,29 @@ func (i *parking) removeEffect(e int64, q effect.Request, result effect.Result, 
 	case *effect.ExchangeNext:
 		if m, ok := result.(*effect.ExchangeMessages); ok && err == nil {
 			for n := range m.Messages {
-				if x := hostmsg.Lookup(m.Messages[n].Type); x.Waits() && !m.Messages[n].Decided {
-					i.open[q.ID]++
-				}
+				i.noteMessage(q.ID, &m.Messages[n])
 			}
 		}
 	case *effect.ExchangeReply:
-		i.open[q.ID]--
+		i.removeRequest(q.ID, q.AnswerTo)
+	}
+}
+
+// noteMessage notes a message of a host, if it is a request or withdraws one. The caller must hold
+// mu.
+func (i *parking) noteMessage(exchange int64, m *effect.HostMessage) {
+	switch x := hostmsg.Lookup(m.Type); {
+	case x.Waits() && !m.Decided:
+		i.open[exchange] = append(i.open[exchange], m.ID)
+	case x.Role == hostmsg.Withdraws && !m.IsMoved():
+		i.removeRequest(exchange, m.ID)
+	}
+}
+
+// removeRequest removes a request that was answered or withdrawn. The caller must hold mu.
+func (i *parking) removeRequest(exchange int64, id string) {
+	if at := slices.Index(i.open[exchange], id); at >= 0 {
+		i.open[exchange] = slices.Delete(i.open[exchange], at, at+1)
 	}
 }
 
@@ -223,7 +239,7 @@ func (i *parking) parkable() (bool, error) {
 				return false, nil
 			}
 		case *effect.ExchangeNext:
-			if i.open[q.ID] <= 0 {
+			if len(i.open[q.ID]) == 0 {
 				return false, nil
 			}
 		default:

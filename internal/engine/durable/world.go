@@ -2,6 +2,7 @@ package durable
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"reflect"
 	"slices"
@@ -107,7 +108,10 @@ func (w *world) Start(ctx context.Context, q effect.Request, done func(effect.Re
 	}
 	f := w.run.flightOf(q)
 	real, result, err := w.mapRequest(ctx, q, f)
-	if real == nil {
+	switch {
+	case errors.Is(err, vm.ErrSuspended): // the request stays pending
+		return func() {}, true
+	case real == nil:
 		done(result, err)
 		return func() {}, true
 	}
@@ -156,10 +160,17 @@ func levelBefore(q effect.Request) (level journal.Level, flushes bool) {
 		}
 		return journal.Synced, true
 	case effect.ClassKept:
-		if a, ok := q.(*effect.ExchangeReply); ok && isApproval(a) {
-			return journal.Synced, true
+		switch q := q.(type) {
+		case *effect.ExchangeNext:
+			return journal.Written, false
+		case *effect.ExchangeReply:
+			if !isApproval(q) {
+				return journal.Written, true
+			}
+		case *effect.ExchangeClose:
+			return journal.Written, true
 		}
-		return journal.Written, q.Kind() != effect.KindExchangeNext
+		return journal.Synced, true // after a power cut, no host receives a prompt or a message again
 	}
 	return journal.Written, true
 }
@@ -204,6 +215,9 @@ func (w *world) mapRequest(ctx context.Context, q effect.Request, f *inFlight) (
 		return q, nil, nil
 	}
 	number, there := w.run.numbers.realNumber(q.Kind(), *n.Number())
+	if !there && w.run.Err() != nil {
+		return nil, nil, vm.ErrSuspended // the hosts may be alive, although this process does not reach them
+	}
 	if !there {
 		handled, result, err := w.reopenObject(ctx, q)
 		if !handled {

@@ -229,13 +229,13 @@ func others(s *durable.Shown) string {
 	return "; these wait: " + strings.Join(ids, ", ")
 }
 
-// IsReady reports whether a waiting run in a directory could continue, because an answer has
-// arrived or a timer has expired. s is its state.
+// IsReady reports whether a waiting run in a directory could continue, because an answer or
+// another result has arrived, or a timer has expired. s is its state.
 func IsReady(run *rundir.Directory, s *durable.Shown, now time.Time) bool {
 	if s.Next != nil { // its process may have been killed before it created the successor
 		return !run.HadSuccessor() && !rundir.At(run.Sibling(s.Next.Name).Name()).Begun()
 	}
-	return s.State == durable.Waiting && (slices.ContainsFunc(s.Pending, func(q durable.ShownQuestion) bool { return journal.IsAnswered(run, q.ID) }) ||
+	return s.State == durable.Waiting && (s.CanContinue || slices.ContainsFunc(s.Pending, func(q durable.ShownQuestion) bool { return journal.IsAnswered(run, q.ID) }) ||
 		slices.ContainsFunc(s.Unknown, func(u durable.ShownUnknown) bool { return journal.IsAnswered(run, u.ID) }) ||
 		slices.ContainsFunc(s.Timers, func(t durable.ShownTimer) bool {
 			expiry, err := time.Parse(time.RFC3339, t.Due)

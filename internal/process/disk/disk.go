@@ -26,12 +26,17 @@ func (d Disk) At(dir string) Files {
 // File is an open file.
 type File interface {
 	io.ReadWriteSeeker
+	io.ReaderAt
+	io.WriterAt
 	io.Closer
 	Sync() error
 	Truncate(size int64) error
 	// Lock locks the file until it is closed or the process exits. It does not wait. If another
 	// process holds the lock, the error is a *lockfile.HeldError.
 	Lock() error
+	// IsRemoved reports whether the file was deleted. It returns false if only its directory was
+	// renamed.
+	IsRemoved() bool
 }
 
 // Files contains the operations on the files of a directory. Names are slash-separated paths

@@ -129,6 +129,10 @@ func (g *ResultMembers) Translated() []string {
 // BySuspending is By in the last record of kind out of a process that has suspended the run.
 const BySuspending = "suspend"
 
+// ByParking replaces BySuspending if the process has parked the run, and has then received a result
+// with which the run can continue.
+const ByParking = "park"
+
 // Owner identifies the process that executes the run from this record on. The kinds out and finish
 // use N for the number of lines of output.
 type Owner struct {

@@ -282,6 +282,20 @@ func (h *handle) Read(b []byte) (int, error) {
 	return n, nil
 }
 
+// ReadAt reads at an offset.
+func (h *handle) ReadAt(b []byte, at int64) (int, error) {
+	h.view.disk.mu.Lock()
+	defer h.view.disk.mu.Unlock()
+	if err := h.check(); err != nil {
+		return 0, err
+	}
+	n := h.inode.readAt(b, at)
+	if n < len(b) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
 func (n *inode) readAt(b []byte, at int64) int {
 	if at >= int64(len(n.data)) {
 		return 0
@@ -318,6 +332,13 @@ func (h *handle) Write(b []byte) (int, error) {
 	n, err := h.writeAt(b, at)
 	h.at = at + int64(n)
 	return n, err
+}
+
+// WriteAt writes at an offset.
+func (h *handle) WriteAt(b []byte, at int64) (int, error) {
+	h.view.disk.mu.Lock()
+	defer h.view.disk.mu.Unlock()
+	return h.writeAt(b, at)
 }
 
 // writeAt writes at an offset. If the disk is full, it writes the first half.
@@ -401,6 +422,18 @@ func (h *handle) Close() error {
 		h.inode.lock = nil
 	}
 	return nil
+}
+
+// IsRemoved reports whether the file has no name any more.
+func (h *handle) IsRemoved() bool {
+	h.view.disk.mu.Lock()
+	defer h.view.disk.mu.Unlock()
+	for _, n := range h.view.disk.names {
+		if n == h.inode {
+			return false
+		}
+	}
+	return true
 }
 
 // IsTemporary reports whether a path is that of a temporary file.
