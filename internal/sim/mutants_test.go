@@ -37,7 +37,7 @@ var mutants = []mutant{
 	{"answers that the journal contains are not removed", "internal/record/journal/rundir/directory.go", "dropped, err := d.dropConsumed(h)", "dropped, err := false, error(nil)"},
 	{"a second answer replaces the first", "internal/record/journal/rundir/directory.go", "d.files.Make(journal.AnswerName(id)", "d.files.Put(journal.AnswerName(id)"},
 	{"a request of class once may be repeated on another connection", "runtime/world/httpclient/web.go", "		forbidRepetition(request.Header)\n", ""},
-	{"the answer to a question that has ended in another way remains", "internal/engine/durable/answers.go", "	i.asked[x.E] = x.ID\n	i.mu.Unlock()\n	finish", "	i.mu.Unlock()\n	finish"},
+	{"the answer to a question that has ended in another way remains", "internal/engine/durable/answers.go", "	i.asked[x.E], i.hasAsked = x.ID, true\n	i.mu.Unlock()\n	finish", "	i.hasAsked = true\n	i.mu.Unlock()\n	finish"},
 	{"answers that nothing has read remain", "internal/engine/durable/run.go", "		if !journal.IsAboutSteering(id) {", "		if false {"},
 	{"an effect in progress has a question", "internal/engine/durable/show.go", "return running && begin.Seq > first", "return begin.Seq > first && false"},
 	{"an answer belongs to a millisecond", "internal/record/journal/question.go", "if a.Seen > 0 {", "if false {"},

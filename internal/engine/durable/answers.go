@@ -85,7 +85,7 @@ func (w *world) startQuestion(ctx context.Context, x *openQuestion, done func(ef
 	var once sync.Once
 	i := &w.run.parking
 	i.mu.Lock()
-	i.asked[x.E] = x.ID
+	i.asked[x.E], i.hasAsked = x.ID, true
 	i.mu.Unlock()
 	finish := func(result effect.Result, err error) {
 		once.Do(func() {

@@ -319,8 +319,15 @@ func (r *Run) Finish(code int, continued bool) error {
 }
 
 // dropAnswers removes the answers that the run has not read, such as an answer about the outcome of
-// an effect whose outcome became known.
+// an effect whose outcome became known. A run that was never interrupted and has asked nothing has
+// none.
 func (r *Run) dropAnswers() error {
+	r.parking.mu.Lock()
+	hasAsked := r.parking.hasAsked
+	r.parking.mu.Unlock()
+	if r.c.History == nil && !hasAsked {
+		return nil
+	}
 	left, err := r.c.Stored.Answers()
 	for id := range left {
 		if !journal.IsAboutSteering(id) { // a reply is removed by its reader

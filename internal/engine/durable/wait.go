@@ -57,6 +57,7 @@ type parking struct {
 	progressAtResume int64            // value of progress at the end of the replay; if equal, the program has made no progress since
 	listed           map[int64]string // ids of the open questions that the store lists, by effect
 	asked            map[int64]string // ids of the questions whose end is not in the journal, by effect
+	hasAsked         bool             // this process has asked a question
 }
 
 func (i *parking) init(r *Run) {
