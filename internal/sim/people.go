@@ -49,7 +49,7 @@ func (w *world) startPeople() (end func()) {
 			default:
 			}
 			select {
-			case <-w.noticed:
+			case <-w.news.wake:
 				w.answerAll()
 			case <-time.After(look):
 				w.answerAll()
@@ -66,7 +66,7 @@ func (w *world) answerAll() {
 	reader := w.start("ann")
 	w.gate.pass(reader, "reads the questions")
 	select {
-	case <-w.noticed: // what was printed until now
+	case <-w.news.wake: // what was printed until now
 	default:
 	}
 	shown, err := runs.Show(w.run(reader, runName))
@@ -173,5 +173,5 @@ func (w *world) answer(who string, q *durable.ShownQuestion) {
 			w.fail("J5", "two answers to %s are acknowledged: %v", q.ID, w.people.given[q.ID])
 		}
 	}
-	w.arrived = true
+	w.answers.isSet = true
 }

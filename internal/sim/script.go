@@ -108,8 +108,10 @@ func (h *hostProcess) work(m *message) bool {
 	t, session := h.talkOf(m)
 	answers := []string{"", ""}
 	for i, typ := range []string{"question", "approval"} {
-		if !h.progress(m.Text, session) || !h.progress(m.Text, session) {
-			return false
+		for range 2 {
+			if !h.progress(m.Text, session) {
+				return false
+			}
 		}
 		answer, known := t.answers[typ+" "+m.Text]
 		if !known {

@@ -392,7 +392,7 @@ func (s *EngineSchedule) Play(t *testing.T, base string) (r *Result) {
 	late := time.AfterFunc(stuckAfter, func() { (&Schedule{Order: s.Order, Seed: s.Seed}).reportStuck(base) })
 	defer late.Stop()
 	synctest.Test(t, func(*testing.T) {
-		w := &world{schedule: &Schedule{Order: s.Order, People: s.People}, base: base, host: name, gate: newGate(s.Order), began: time.Now(), noticed: make(chan struct{}, 1), answered: make(chan struct{}, 1), stirred: make(chan struct{}, 1), models: map[string][]string{}}
+		w := &world{schedule: &Schedule{Order: s.Order, People: s.People}, base: base, host: name, gate: newGate(s.Order), began: time.Now(), news: newSignal(), answers: newSignal(), changes: newSignal(), models: map[string][]string{}}
 		f := &fleet{world: w, plan: s, store: &memory.Store{}, workers: workerTable{byProcess: map[*process]*workerProcess{}, sessions: map[string]string{}}, calls: statements{map[string]bool{}, map[string]map[string]int{}}, ended: make(chan struct{})}
 		w.disk = simdisk.New(simdisk.Options{Seed: s.Order, Scratch: filepath.Join(base, "scratch")})
 		defer w.disk.Close()

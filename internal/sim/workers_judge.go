@@ -158,7 +158,7 @@ func (f *fleet) startPeople() (end func()) {
 			default:
 			}
 			select {
-			case <-f.noticed:
+			case <-f.news.wake:
 				f.answerAll()
 			case <-time.After(look):
 				f.answerAll()

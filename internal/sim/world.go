@@ -46,12 +46,9 @@ type world struct {
 	faults      []Fault // those that have happened
 	log         []entry
 	problems    []string
-	news        bool          // something was printed
-	arrived     bool          // an answer has arrived
-	noticed     chan struct{} // wakes the people
-	answered    chan struct{} // wakes cron
-	stir        bool          // another process than the program has changed a file
-	stirred     chan struct{} // wakes the program
+	news        signal // for people: something was printed
+	answers     signal // for cron: an answer has arrived
+	changes     signal // for the program: another process has changed a file
 	server      server
 	models      map[string][]string // replies by prompt
 	people      people
@@ -60,6 +57,14 @@ type world struct {
 	sockets     sockets
 	printed     []string
 }
+
+// signal wakes one goroutine, when no other one runs.
+type signal struct {
+	isSet bool
+	wake  chan struct{}
+}
+
+func newSignal() signal { return signal{wake: make(chan struct{}, 1)} }
 
 // entry is an entry of the judge's log.
 type entry struct {
@@ -160,7 +165,7 @@ func (w *world) observe(by simdisk.Process, operation string) {
 	if !strings.HasPrefix(p.name, "program#") {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.stir = true
+		w.changes.isSet = true
 	}
 }
 
@@ -257,7 +262,7 @@ func (x *printer) Write(b []byte) (int, error) {
 }
 
 // wake lets people read the open questions when no goroutine runs.
-func (w *world) wake() { w.news = true }
+func (w *world) wake() { w.news.isSet = true }
 
 // notify wakes those who wait for what has happened. It reports whether there was anything to
 // report. It is called when no goroutine runs: the process that has printed or stored something may
@@ -265,14 +270,11 @@ func (w *world) wake() { w.news = true }
 func (w *world) notify() (notified bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, x := range []struct {
-		flag *bool
-		to   chan struct{}
-	}{{&w.news, w.noticed}, {&w.arrived, w.answered}, {&w.stir, w.stirred}} {
-		if *x.flag {
-			*x.flag, notified = false, true
+	for _, x := range []*signal{&w.news, &w.answers, &w.changes} {
+		if x.isSet {
+			x.isSet, notified = false, true
 			select {
-			case x.to <- struct{}{}:
+			case x.wake <- struct{}{}:
 			default:
 			}
 		}
@@ -379,7 +381,7 @@ func (w *world) awaitDue() {
 			}
 		}
 		select {
-		case <-w.answered:
+		case <-w.answers.wake:
 		case <-time.After(due):
 		}
 	}
@@ -407,7 +409,7 @@ func (s *Schedule) Play(t *testing.T, base string) (r *Result) {
 	late := time.AfterFunc(stuckAfter, func() { s.reportStuck(base) })
 	defer late.Stop()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{schedule: s, base: base, host: name, gate: newGate(s.Order), began: time.Now(), noticed: make(chan struct{}, 1), answered: make(chan struct{}, 1), stirred: make(chan struct{}, 1), models: map[string][]string{}}
+		w := &world{schedule: s, base: base, host: name, gate: newGate(s.Order), began: time.Now(), news: newSignal(), answers: newSignal(), changes: newSignal(), models: map[string][]string{}}
 		w.gate.reached, w.gate.idle = w.reached, w.notify
 		w.disk = simdisk.New(simdisk.Options{Seed: s.Order, Scratch: filepath.Join(base, "scratch"), Observe: w.observe})
 		defer w.disk.Close()
@@ -525,7 +527,7 @@ func (r *gatedRun) Watch(ctx context.Context, changed func()) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-r.w.stirred:
+		case <-r.w.changes.wake:
 		}
 	}
 }
@@ -539,7 +541,7 @@ func (r *gatedRun) Answer(id string) (*journal.Answer, error) {
 	}
 	r.w.mu.Lock()
 	defer r.w.mu.Unlock()
-	r.w.stir = true
+	r.w.changes.isSet = true
 	return nil, err
 }
 

@@ -35,7 +35,6 @@ type Session struct {
 	sendUntil atomic.Pointer[time.Time]
 	draining  atomic.Bool
 	clock     journal.Clock
-	offset    atomic.Int64    // difference of the store's clock to this machine's, in milliseconds
 	lost      context.Context // ends when the lease is lost or the session is closed
 	lose      context.CancelCauseFunc
 	running   sync.WaitGroup

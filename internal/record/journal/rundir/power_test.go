@@ -18,14 +18,14 @@ func TestPowerCuts(t *testing.T) {
 		p := new(simdisk.OnlyProcess)
 		return On(d.View(p).At, "/home/runs/job"), p
 	}
-	run, p := start()
+	run, _ := start()
 	w, err := run.Create(testStart(), []byte("{}"), journal.Options{Now: testClock()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	d.Cut(simdisk.PowerNone)
 	_ = w.Close() // the process is dead
-	run, p = start()
+	run, p := start()
 	w, _, err = run.Open(nil, journal.Options{Now: testClock()})
 	if err != nil {
 		t.Fatalf("after a power cut, the created run cannot be opened: %v", err)
@@ -40,7 +40,7 @@ func TestPowerCuts(t *testing.T) {
 	}
 	p.Crash()
 	_ = w.Close() // the process is dead
-	run, p = start()
+	run, _ = start()
 	w, _, err = run.Open(nil, journal.Options{Now: testClock()})
 	if err != nil {
 		t.Fatal(err)
