@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
 // exhaustive returns the workloads whose schedules with one fault are all tried: each kind of
@@ -25,9 +27,21 @@ func exhaustive() map[string]*Workload {
 	return all
 }
 
-// hostFaults is the number of faults of which one is tried if a block works with a host. Such a run
-// has many more calls than others.
-const hostFaults = 23
+// step returns the number of faults of a workload of which one is tried. By day, all of them are
+// tried for single blocks without hosts. Runs with hosts have many more calls than others.
+func step(name string) int {
+	switch isHost := strings.HasPrefix(name, "host"); {
+	case randtest.Night() && isHost:
+		return 5
+	case randtest.Night():
+		return 1
+	case isHost:
+		return 61
+	case strings.HasSuffix(name, "concurrent"):
+		return 7
+	}
+	return 1
+}
 
 // TestEveryFault runs each workload with each fault: at each operation of the disk, every outcome
 // of a crash; at each call, every other kind of fault.
@@ -44,7 +58,7 @@ func TestEveryFault(t *testing.T) {
 			}
 			wrong := 0
 			for i, f := range straight.faults(w) {
-				if strings.HasPrefix(name, "host") && i%hostFaults != 0 {
+				if i%step(name) != 0 {
 					continue
 				}
 				s := &Schedule{Work: w, Faults: []Fault{f}}

@@ -13,7 +13,7 @@ import (
 // 1000000.
 var (
 	first  = flag.Uint64("first", 1, "first seed of TestSeeds")
-	seeds  = flag.Uint64("seeds", 1000, "number of seeds of TestSeeds")
+	seeds  = flag.Uint64("seeds", 400, "number of seeds of TestSeeds")
 	shrink = flag.Bool("shrink", true, "search for the shortest schedule of a violation")
 	only   = flag.String("only", "", "kinds of blocks, separated by commas; all by default")
 	keep   = flag.String("keep", "", "directory for the schedules with violations, shrunk")

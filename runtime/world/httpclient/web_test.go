@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -292,10 +293,10 @@ func TestStatusOfFailures(t *testing.T) {
 func TestOnceIsSentOnce(t *testing.T) {
 	for _, x := range []struct {
 		method, header string
-		want           int
+		want           int64
 	}{{"POST", "", 1}, {"PATCH", "", 1}, {"POST", "X-Idempotency-Key", 1}, {"POST", "idempotency-key", 1}, {"PUT", "", 2}} {
 		t.Run(x.method+x.header, func(t *testing.T) {
-			got := 0
+			var got atomic.Int64
 			s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 				if r.URL.Path == "/first" { // its connection is reused
 					return
@@ -303,7 +304,7 @@ func TestOnceIsSentOnce(t *testing.T) {
 				if r.Header.Get("Idempotency-Key")+r.Header.Get("X-Idempotency-Key") == "" {
 					t.Error("a request has no key")
 				}
-				got++
+				got.Add(1)
 				panic(http.ErrAbortHandler)
 			}))
 			defer s.Close()
@@ -323,7 +324,7 @@ func TestOnceIsSentOnce(t *testing.T) {
 			if !errors.As(err, &failed) || failed.Status != effect.Unknown {
 				t.Errorf("error %v, want one with unknown outcome", err)
 			}
-			if got != x.want {
+			if got := got.Load(); got != x.want {
 				t.Errorf("the server has received %d requests, want %d", got, x.want)
 			}
 		})
