@@ -28,7 +28,7 @@ func exhaustive() map[string]*Workload {
 }
 
 // step returns the number of faults of a workload of which one is tried. By day, all of them are
-// tried for single blocks without hosts. Runs with hosts have many more calls than others.
+// tried for single blocks without hosts, and for requests of class once.
 func step(name string) int {
 	switch isHost := strings.HasPrefix(name, "host"); {
 	case randtest.Night() && isHost:
@@ -37,7 +37,7 @@ func step(name string) int {
 		return 1
 	case isHost:
 		return 61
-	case strings.HasSuffix(name, "concurrent"):
+	case strings.HasSuffix(name, "concurrent") && !strings.HasPrefix(name, "post"):
 		return 7
 	}
 	return 1
