@@ -187,7 +187,7 @@ func startSession(t *testing.T) *postgres.Session {
 	if _, err := e.Init(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
-	session, err := e.NewSession(t.Context(), postgres.WorkerRow{Machine: "m1", PID: 1, Concurrency: 1}, time.Hour)
+	session, err := e.NewSession(t.Context(), postgres.WorkerRow{Machine: "m1", PID: 1, Concurrency: 1}, time.Hour, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

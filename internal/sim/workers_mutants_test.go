@@ -6,7 +6,7 @@ import "testing"
 // faults of a database.
 var workerMutants = []mutant{
 	{"a writer with a lower epoch is admitted", "internal/testkit/memory/writer.go", `return c.epoch == w.epoch && c.owner != ""`, `return c.owner != ""`},
-	{"a lease is renewed after it has expired", "internal/testkit/memory/engine.go", "if !s.isLive(id) {\n\t\treturn ErrLost", "if s.workers[id] == nil {\n\t\treturn ErrLost"},
+	{"a lease is renewed after it has expired", "internal/testkit/memory/engine.go", "if !s.isLive(id) {\n\t\treturn journal.ErrLost", "if s.workers[id] == nil {\n\t\treturn journal.ErrLost"},
 	{"the run of a live worker is claimed", "internal/testkit/memory/engine.go", "w.until.Add(delay(c.crashes))", "w.until.Add(delay(c.crashes) - 3*time.Second)"},
 	{"a claim does not count the runs in progress", "internal/testkit/memory/engine.go", "if !crashed && !c.stop && s.isAtLimit(c) {", "if false {"},
 	{"a parked run with an answer is not claimed", "internal/testkit/memory/engine.go", "!now.Before(*c.wakeAt) || len(c.answers) > 0", "!now.Before(*c.wakeAt)"},

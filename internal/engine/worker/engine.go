@@ -38,10 +38,9 @@ func On(e *postgres.Engine) Engine { return database{e} }
 type database struct{ *postgres.Engine }
 
 func (d database) NewSession(ctx context.Context, row postgres.WorkerRow, lease time.Duration, onRetry func(run string, err error)) (Session, error) {
-	s, err := d.Engine.NewSession(ctx, row, lease)
+	s, err := d.Engine.NewSession(ctx, row, lease, onRetry)
 	if err != nil {
-		return nil, err
+		return nil, err // a nil *postgres.Session is not a nil Session
 	}
-	s.OnRetry = onRetry
 	return s, nil
 }

@@ -290,7 +290,7 @@ func (w *worker) claimable() (all []postgres.Claimed, err error) {
 func (w *worker) execute(ctx context.Context, kill <-chan struct{}, session Session, c *postgres.Claimed) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(session.Ended(), func() { cancel(postgres.ErrLost) })()
+	defer context.AfterFunc(session.Ended(), func() { cancel(journal.ErrLost) })()
 	run := session.Claimed(c)
 	dir := w.runDir(c.Run)
 	if c.Stop {
@@ -410,7 +410,7 @@ func (w *worker) finish(session Session, c *postgres.Claimed, err error) {
 		err = suspended.Why
 	}
 	switch {
-	case errors.Is(err, journal.ErrFenced) || errors.Is(err, postgres.ErrLost) || session.Ended().Err() != nil && isSuspended:
+	case errors.Is(err, journal.ErrFenced) || errors.Is(err, journal.ErrLost) || session.Ended().Err() != nil && isSuspended:
 		log(Fenced, fenceText(c.Run, err))
 	case isSuspended && err == nil:
 		w.released(c, session.Release(c)) // an answer may have arrived

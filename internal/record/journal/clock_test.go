@@ -10,18 +10,18 @@ import (
 func TestClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const ahead = time.Hour
-		var c Clock
+		var c clock
 		// read reads the clock; the store answers after a part of the time.
 		read := func(first, rest time.Duration) {
 			sent := time.Now()
 			time.Sleep(first)
 			store := time.Now().Add(ahead).Round(0) // from the store, without a monotonic reading
 			time.Sleep(rest)
-			c.Set(sent, store)
+			c.set(sent, store)
 		}
 		want := func(after string, off time.Duration) {
 			t.Helper()
-			if got := time.UnixMilli(c.Now()).Sub(time.Now().Add(ahead)); (got - off).Abs() > time.Millisecond {
+			if got := time.UnixMilli(c.now()).Sub(time.Now().Add(ahead)); (got - off).Abs() > time.Millisecond {
 				t.Errorf("%s, the clock differs from that of the store by %v, want %v", after, got, off)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Format is the version of the format. It increases if older readers would misread the new format.
@@ -230,3 +231,24 @@ func Parse(line []byte, previous string) (*Record, error) {
 }
 
 func shortHash(h string) string { return h[:min(len(h), 8)] + "…" }
+
+// StateAfter returns the state of a run in a shared store whose owner leaves it after a last record;
+// nil means none. wake is the time of its first timer; nil means none. code is its exit code; nil if
+// it has not ended.
+func StateAfter(last *Record) (state string, wake *time.Time, code *int) {
+	switch {
+	case last == nil:
+	case last.RecordKind == KPark:
+		for _, x := range last.Waits {
+			if at := time.UnixMilli(x.Due); x.Due > 0 && (wake == nil || at.Before(*wake)) {
+				wake = &at
+			}
+		}
+		return "waiting", wake, nil
+	case last.RecordKind == KFinish && *last.Code == 0:
+		return "finished", nil, last.Code
+	case last.RecordKind == KFinish:
+		return "failed", nil, last.Code
+	}
+	return "ready", nil, nil
+}

@@ -149,9 +149,6 @@ func (s *Store) isLive(worker string) bool {
 	return w != nil && time.Now().Before(w.until)
 }
 
-// ErrLost means that the lease of a worker has expired. Other workers may own its runs.
-var ErrLost = errors.New("the lease has expired")
-
 // register adds a worker and returns its id. The caller holds mu.
 func (s *Store) register(queues []string, lease time.Duration) string {
 	s.number++
@@ -166,7 +163,7 @@ func (s *Store) register(queues []string, lease time.Duration) string {
 // renew extends the lease of a worker. The caller holds mu.
 func (s *Store) renew(id string, lease time.Duration, draining bool) error {
 	if !s.isLive(id) {
-		return ErrLost
+		return journal.ErrLost
 	}
 	w := s.workers[id]
 	w.until, w.draining = time.Now().Add(lease), draining

@@ -132,7 +132,7 @@ func newWorker(t *testing.T, s *Store) journaltest.Worker {
 				t.Error(err)
 			}
 		},
-		Renew: func() bool { return x.renewOnce() == nil },
+		Renew: func() bool { return x.RenewNow() == nil },
 		Expire: func() {
 			s.mu.Lock()
 			defer s.mu.Unlock()

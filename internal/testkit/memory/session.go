@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/record/journal"
@@ -23,29 +22,18 @@ type Connection struct {
 }
 
 // Session is a worker of the store in this process. It renews its lease until Close or until the
-// lease is lost. Its rules are those of postgres.Session.
+// lease is lost.
 type Session struct {
+	*journal.Lease
 	Connection
-	store *Store
-	id    string
-	lease time.Duration
-
-	// sendUntil is the time until which the session may send something for its runs: four fifths of
-	// the lease after the last renewal was sent.
-	sendUntil atomic.Pointer[time.Time]
-	draining  atomic.Bool
-	clock     journal.Clock
-	lost      context.Context // ends when the lease is lost or the session is closed
-	lose      context.CancelCauseFunc
-	running   sync.WaitGroup
+	store   *Store
+	id      string
+	polling sync.WaitGroup
 
 	mu      sync.Mutex
 	watched map[string]chan struct{}
 	woken   chan struct{}
 }
-
-// errNotRenewed means that nothing may be sent before the lease is renewed.
-var errNotRenewed = errors.New("the lease could not be renewed in time; waiting for the engine")
 
 // requestTimeout limits a request of a reader, and pollInterval is the interval of requests for
 // answers.
@@ -56,20 +44,23 @@ const (
 
 // NewSession registers a worker with a lease, and renews the lease in the background.
 func (s *Store) NewSession(ctx context.Context, queues []string, lease time.Duration, c Connection) (*Session, error) {
-	x := &Session{Connection: c, store: s, lease: lease, watched: map[string]chan struct{}{}, woken: make(chan struct{}, 1)}
-	x.extend(time.Now())
+	x := &Session{Connection: c, store: s, watched: map[string]chan struct{}{}, woken: make(chan struct{}, 1)}
+	sent := time.Now()
 	if err := x.send(ctx, "register", "", func() { x.id = s.register(queues, lease) }); err != nil {
 		return nil, err
 	}
-	x.lost, x.lose = context.WithCancelCause(context.Background())
-	if err := x.renewOnce(); err != nil { // reads the store's clock
+	x.Lease = journal.NewLease(sent, journal.LeaseOptions{Duration: lease, OnRetry: c.OnRetry, IsFinal: func(error) bool { return false },
+		Renew: func(ctx context.Context, draining bool) (now time.Time, err error) {
+			sent := x.send(ctx, "renew", "", func() { now, err = time.Now(), s.renew(x.id, lease, draining) })
+			return now, errors.Join(sent, err)
+		}})
+	if err := x.Start(); err != nil {
 		return nil, errors.Join(err, x.send(ctx, "unregister", "", func() { s.unregister(x.id) }))
 	}
 	s.mu.Lock()
 	s.sessions = append(s.sessions, x)
 	s.mu.Unlock()
-	x.running.Go(x.renew)
-	x.running.Go(x.poll)
+	x.polling.Go(x.poll)
 	return x, nil
 }
 
@@ -93,108 +84,33 @@ func (x *Session) call(ctx context.Context, what, run string, do func()) error {
 // ID returns the worker's id.
 func (x *Session) ID() string { return x.id }
 
-// Ended returns a context that ends when other workers may own the session's runs, or when the
-// session is closed.
-func (x *Session) Ended() context.Context { return x.lost }
-
-// Drain makes the session claim nothing more from its next renewal on.
-func (x *Session) Drain() { x.draining.Store(true) }
-
 // Abandon ends the session, as if its lease were lost, because its process has crashed.
-func (x *Session) Abandon() { x.lose(ErrLost) }
+func (x *Session) Abandon() { x.End(journal.ErrLost) }
 
 // Woken returns a channel that receives a value when the session may be able to claim a run.
 func (x *Session) Woken() <-chan struct{} { return x.woken }
 
 // Close stops renewing the lease and removes the worker. Its runs must have been released.
 func (x *Session) Close(ctx context.Context) error {
-	x.lose(errors.New("the session is closed"))
-	x.running.Wait()
+	x.End(errors.New("the session is closed"))
+	x.Wait()
+	x.polling.Wait()
 	x.store.mu.Lock()
 	x.store.sessions = slices.DeleteFunc(slices.Clone(x.store.sessions), func(y *Session) bool { return y == x })
 	x.store.mu.Unlock()
 	return x.send(ctx, "unregister", "", func() { x.store.unregister(x.id) })
 }
 
-func (x *Session) extend(sent time.Time) {
-	until := sent.Add(x.lease * 4 / 5)
-	x.sendUntil.Store(&until)
-}
-
-// renew renews the lease every third of its duration, and after a failed attempt more often.
-func (x *Session) renew() {
-	for wait := x.lease / 3; ; {
-		select {
-		case <-x.lost.Done():
-			return
-		case <-time.After(wait):
-		}
-		if wait = x.lease / 3; x.renewOnce() != nil {
-			wait = x.lease / 20
-		}
-	}
-}
-
-// renewOnce tries to renew the lease.
-func (x *Session) renewOnce() error {
-	sent := time.Now()
-	ctx, cancel := context.WithTimeout(x.lost, x.lease/3)
-	defer cancel()
+// write executes a transaction for a run, with a context that ends before another worker can own
+// the run.
+func (x *Session) write(run, what string, do func() error) error {
 	var result error
-	var now time.Time
-	err := x.send(ctx, "renew", "", func() { result, now = x.store.renew(x.id, x.lease, x.draining.Load()), time.Now() })
-	switch {
-	case err != nil:
+	if err := x.Try(run, func(ctx context.Context) error {
+		return x.call(ctx, what, run, func() { result = do() })
+	}); err != nil {
 		return err
-	case errors.Is(result, ErrLost):
-		x.lose(ErrLost)
-	default:
-		x.clock.Set(sent, now)
-		x.extend(sent)
 	}
 	return result
-}
-
-// context returns a context for sending something for a run. It ends before another worker can own
-// the run. The error is journal.ErrFenced if the lease is lost, or errNotRenewed.
-func (x *Session) context() (context.Context, context.CancelFunc, error) {
-	if x.lost.Err() != nil {
-		return nil, nil, journal.ErrFenced
-	}
-	until := *x.sendUntil.Load()
-	if !time.Now().Before(until) {
-		return nil, nil, errNotRenewed
-	}
-	ctx, cancel := context.WithDeadlineCause(x.lost, until, errNotRenewed)
-	return ctx, cancel, nil
-}
-
-// write executes a transaction for a run, with a context that ends before another worker can own
-// the run. If OnRetry is set, it repeats the transaction after an error of the connection, until
-// the lease is lost.
-func (x *Session) write(run, what string, do func() error) error {
-	for wait := 20 * time.Millisecond; ; wait = min(2*wait, time.Second) {
-		ctx, cancel, err := x.context()
-		if err == nil {
-			var result error
-			err = x.call(ctx, what, run, func() { result = do() })
-			cancel()
-			if err == nil {
-				return result
-			}
-		}
-		if x.OnRetry == nil || errors.Is(err, journal.ErrFenced) {
-			return err
-		}
-		if wait == 20*time.Millisecond {
-			x.OnRetry(run, err)
-		}
-		select {
-		case <-x.lost.Done():
-			return journal.ErrFenced
-		case <-time.After(wait):
-		}
-	}
 }
 
 // read executes a statement that needs no lease.
@@ -213,7 +129,7 @@ func (x *Session) Run(id string) journal.Run { return &run{store: x.store, id: i
 
 // Claim makes the session the owner of at most n runs.
 func (x *Session) Claim(n, maxCrashes int, refused []string) (all []Claimed, err error) {
-	ctx, cancel := context.WithTimeout(x.lost, requestTimeout)
+	ctx, cancel := context.WithTimeout(x.Ended(), requestTimeout)
 	defer cancel()
 	err = x.send(ctx, "claim", "", func() { all = x.store.claim(x.id, n, maxCrashes, refused) })
 	if err != nil {
@@ -224,7 +140,7 @@ func (x *Session) Claim(n, maxCrashes int, refused []string) (all []Claimed, err
 
 // Owned returns the runs of which the session is the owner, except for some.
 func (x *Session) Owned(except []string) (all []Claimed, err error) {
-	ctx, cancel := context.WithTimeout(x.lost, requestTimeout)
+	ctx, cancel := context.WithTimeout(x.Ended(), requestTimeout)
 	defer cancel()
 	err = x.send(ctx, "owned", "", func() {
 		for _, c := range x.store.inOrder() {
@@ -292,7 +208,7 @@ func (x *Session) deliver(run string) {
 func (x *Session) poll() {
 	for {
 		select {
-		case <-x.lost.Done():
+		case <-x.Ended().Done():
 			return
 		case <-time.After(pollInterval):
 		}
@@ -303,7 +219,7 @@ func (x *Session) poll() {
 			continue
 		}
 		var changed []string
-		ctx, cancel := context.WithTimeout(x.lost, requestTimeout)
+		ctx, cancel := context.WithTimeout(x.Ended(), requestTimeout)
 		err := x.send(ctx, "poll", "", func() {
 			for _, c := range x.store.inOrder() {
 				if c.owner == x.id && (c.stop || len(c.answers) > 0) {

@@ -55,7 +55,7 @@ func (g *group) isEmpty() bool {
 // output.
 func newWriter(r *run, epoch int64, h *journal.History, out int, o journal.Options) *writer {
 	if o.Now == nil && r.session != nil {
-		o.Now = r.session.clock.Now
+		o.Now = r.session.Now
 	}
 	w := &writer{run: r, epoch: epoch, options: o, chain: journal.NewChain(h, o.Now), writing: make(chan struct{}, 1)}
 	w.buffer.after = position{w.chain.At(), out}
@@ -297,24 +297,9 @@ func (w *writer) Close() error {
 	return w.run.leave(w.epoch, state, wake, code)
 }
 
-// state returns the state of a run that its owner leaves. wake is the time of its first timer; nil
-// means none. code is its exit code; nil if it has not ended.
+// state returns the state of the run after its last record; see journal.StateAfter.
 func (w *writer) state() (state string, wake *time.Time, code *int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	switch {
-	case w.last == nil:
-	case w.last.RecordKind == journal.KPark:
-		for _, x := range w.last.Waits {
-			if at := time.UnixMilli(x.Due); x.Due > 0 && (wake == nil || at.Before(*wake)) {
-				wake = &at
-			}
-		}
-		return "waiting", wake, nil
-	case w.last.RecordKind == journal.KFinish && *w.last.Code == 0:
-		return "finished", nil, w.last.Code
-	case w.last.RecordKind == journal.KFinish:
-		return "failed", nil, w.last.Code
-	}
-	return "ready", nil, nil
+	return journal.StateAfter(w.last)
 }

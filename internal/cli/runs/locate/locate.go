@@ -76,7 +76,7 @@ func EngineURL(a *console.Console) (string, error) {
 
 // NewSession registers this process as a worker that claims no runs, to write one run.
 func NewSession(ctx context.Context, a *console.Console, e *postgres.Engine, lease time.Duration) (*postgres.Session, error) {
-	return e.NewSession(ctx, WorkerRow(a), lease)
+	return e.NewSession(ctx, WorkerRow(a), lease, nil)
 }
 
 // WorkerRow describes this process as a worker of an engine. It has no queues.

@@ -12,7 +12,7 @@ import (
 // another worker claims it.
 func testClose(t *testing.T) {
 	e := prepared(t)
-	s, err := e.NewSession(t.Context(), WorkerRow{Machine: "m1", PID: 1, Concurrency: 1}, time.Hour)
+	s, err := e.NewSession(t.Context(), WorkerRow{Machine: "m1", PID: 1, Concurrency: 1}, time.Hour, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

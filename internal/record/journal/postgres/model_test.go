@@ -90,11 +90,9 @@ func (r *modelRun) release(state string, readyAt int) {
 
 // session returns a session of a worker without goroutines, so that each change has one cause.
 func (m *model) session(t *rapid.T, queues []string) *Session {
-	s := &Session{engine: m.e, commits: &commits{pool: m.e.pool}, syncWithin: time.Hour, lease: time.Hour, vm: 1, watches: watches{runs: map[string]chan struct{}{}, woken: make(chan struct{}, 1)}}
-	s.extend(time.Now())
-	s.lost, s.lose = context.WithCancelCause(context.Background())
+	s := &Session{engine: m.e, commits: &commits{pool: m.e.pool}, Lease: journal.NewLease(time.Now(), journal.LeaseOptions{Duration: time.Hour}), syncWithin: time.Hour, vm: 1, watches: watches{runs: map[string]chan struct{}{}, woken: make(chan struct{}, 1)}}
 	var err error
-	s.id, err = m.e.Register(context.Background(), WorkerRow{Machine: "m1", Boot: "b", PID: 1, Version: "1", VMVersion: 1, Queues: queues, Concurrency: 9}, s.lease)
+	s.id, err = m.e.Register(context.Background(), WorkerRow{Machine: "m1", Boot: "b", PID: 1, Version: "1", VMVersion: 1, Queues: queues, Concurrency: 9}, time.Hour)
 	must(t, err)
 	return s
 }
@@ -132,7 +130,7 @@ func (m *model) renew(t *rapid.T) {
 	w := pick(t, "worker", m.workers)
 	draining := rapid.IntRange(0, 3).Draw(t, "draining") == 0
 	_, err := m.e.Renew(context.Background(), w.session.id, time.Hour, draining, nil)
-	if errors.Is(err, ErrLost) == w.live || err != nil && w.live {
+	if errors.Is(err, journal.ErrLost) == w.live || err != nil && w.live {
 		t.Fatalf("Renew = %v; the worker is live: %v", err, w.live)
 	}
 	if w.live {
@@ -322,7 +320,7 @@ func (m *model) take(t *rapid.T) {
 	taken, err := w.session.Take(r.id)
 	switch {
 	case !w.live:
-		if !errors.Is(err, ErrLost) {
+		if !errors.Is(err, journal.ErrLost) {
 			t.Fatalf("Take without a lease: %v", err)
 		}
 	case isOwned:

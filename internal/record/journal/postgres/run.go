@@ -83,7 +83,7 @@ func (r *run) Create(start journal.Start, program []byte, o journal.Options) (jo
 	if r.session == nil {
 		return nil, errNoSession
 	}
-	ctx, cancel, err := r.session.context()
+	ctx, cancel, err := r.session.Context()
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ func (r *run) claim() (epoch int64, err error) {
 	if r.session == nil {
 		return 0, errNoSession
 	}
-	ctx, cancel, err := r.session.context()
+	ctx, cancel, err := r.session.Context()
 	if err != nil {
 		return 0, err
 	}
@@ -159,13 +159,13 @@ func (r *run) claim() (epoch int64, err error) {
 	case result == "none":
 		return 0, journal.ErrNoRun
 	}
-	return 0, ErrLost
+	return 0, journal.ErrLost
 }
 
 // leave ends the ownership of the run. A run that cannot wait, because an answer has arrived,
 // becomes ready. A worker that is not the owner changes nothing.
 func (r *run) leave(epoch int64, state string, wake *time.Time, code *int) error {
-	err := r.session.try(r.id, func(ctx context.Context) error {
+	err := r.session.Try(r.id, func(ctx context.Context) error {
 		result := ""
 		err := r.engine.pool.QueryRow(ctx, `SELECT concerto.leave($1, $2, $3, $4, $5)`, r.id, epoch, state, wake, code).Scan(&result)
 		if err == nil && result == "answered" {
@@ -190,7 +190,7 @@ func (r *run) release(epoch int64) error {
 // continueAs ends the run as continued and submits its successor, in one transaction. A worker that
 // is not the owner changes nothing.
 func (r *run) continueAs(epoch int64, next *journal.Successor) error {
-	err := r.session.try(r.id, func(ctx context.Context) error {
+	err := r.session.Try(r.id, func(ctx context.Context) error {
 		text := ""
 		if err := r.engine.pool.QueryRow(ctx, `SELECT start::text FROM concerto.runs WHERE id = $1`, r.id).Scan(&text); err != nil {
 			return err

@@ -151,7 +151,7 @@ func testRoles(t *testing.T) {
 		if role != Worker {
 			return (&Session{engine: e}).Run("run")
 		}
-		s, err := e.NewSession(t.Context(), WorkerRow{Machine: "m1", PID: 1, Queues: []string{"default"}, Concurrency: 1}, time.Hour)
+		s, err := e.NewSession(t.Context(), WorkerRow{Machine: "m1", PID: 1, Queues: []string{"default"}, Concurrency: 1}, time.Hour, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

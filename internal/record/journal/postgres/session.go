@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/record/journal"
@@ -13,145 +12,54 @@ import (
 // Session is a worker of an engine in this process. It renews its lease until Close or until the
 // lease is lost.
 type Session struct {
+	*journal.Lease
 	engine  *Engine
 	commits *commits
 	id      string
-	lease   time.Duration
 	vm      int      // version of the VM
 	names   []string // of the environment variables
 
 	syncWithin time.Duration // limit of the time between a write and its sync
-
-	// sendUntil is the time until which the session may send something for its runs, on the
-	// monotonic clock: four fifths of the lease after the last renewal was sent.
-	sendUntil atomic.Pointer[time.Time]
-	draining  atomic.Bool
-	clock     journal.Clock
-
-	// OnRetry, if not nil, makes writers repeat a write after an error of the connection, until the
-	// lease is lost. It receives the first error of each write.
-	OnRetry func(run string, err error)
-	lost    context.Context // ends when the lease is lost or the session is closed
-	lose    context.CancelCauseFunc
-	running sync.WaitGroup
-	watches watches
+	listening  sync.WaitGroup
+	watches    watches
 }
 
-// errNotRenewed means that nothing may be sent before the lease is renewed.
-var errNotRenewed = errors.New("the lease could not be renewed in time; waiting for the engine")
-
-// NewSession registers a worker with a lease, and renews the lease in the background.
-func (e *Engine) NewSession(ctx context.Context, w WorkerRow, lease time.Duration) (*Session, error) {
-	s := &Session{engine: e, commits: &commits{pool: e.pool}, syncWithin: syncWithin, lease: lease, vm: w.VMVersion, names: w.Variables, watches: watches{runs: map[string]chan struct{}{}, woken: make(chan struct{}, 1)}}
-	s.extend(time.Now())
+// NewSession registers a worker with a lease, and renews the lease in the background. onRetry is
+// that of journal.LeaseOptions.
+func (e *Engine) NewSession(ctx context.Context, w WorkerRow, lease time.Duration, onRetry func(run string, err error)) (*Session, error) {
+	s := &Session{engine: e, commits: &commits{pool: e.pool}, syncWithin: syncWithin, vm: w.VMVersion, names: w.Variables, watches: watches{runs: map[string]chan struct{}{}, woken: make(chan struct{}, 1)}}
+	sent := time.Now()
 	var err error
 	if s.id, err = e.Register(ctx, w, lease); err != nil {
 		return nil, err
 	}
-	s.lost, s.lose = context.WithCancelCause(context.Background())
-	if err := s.renewOnce(); err != nil { // reads the database's clock
+	s.Lease = journal.NewLease(sent, journal.LeaseOptions{Duration: lease, IsFinal: isFinal, OnRetry: onRetry,
+		Renew: func(ctx context.Context, draining bool) (time.Time, error) {
+			return e.Renew(ctx, s.id, lease, draining, s.names)
+		}})
+	if err := s.Start(); err != nil {
 		return nil, errors.Join(err, e.Unregister(ctx, s.id))
 	}
-	s.running.Go(s.renew)
-	s.running.Go(s.listen)
-	s.running.Go(s.poll)
+	s.listening.Go(s.listen)
+	s.listening.Go(s.poll)
 	return s, nil
 }
 
 // ID returns the worker's id.
 func (s *Session) ID() string { return s.id }
 
-// Ended returns a context that ends when other workers may own the session's runs, or when the
-// session is closed.
-func (s *Session) Ended() context.Context { return s.lost }
-
-// Drain makes the session claim nothing more from its next renewal on.
-func (s *Session) Drain() { s.draining.Store(true) }
-
 // Close stops renewing the lease and removes the worker. Its runs must have been released.
 func (s *Session) Close(ctx context.Context) error {
-	s.lose(errors.New("the session is closed"))
-	s.running.Wait()
+	s.End(errors.New("the session is closed"))
+	s.Wait()
+	s.listening.Wait()
 	return s.engine.Unregister(ctx, s.id)
-}
-
-func (s *Session) extend(sent time.Time) {
-	until := sent.Add(s.lease * 4 / 5)
-	s.sendUntil.Store(&until)
-}
-
-// renew renews the lease every third of its duration, and after a failed attempt more often.
-func (s *Session) renew() {
-	for wait := s.lease / 3; ; {
-		select {
-		case <-s.lost.Done():
-			return
-		case <-time.After(wait):
-		}
-		if wait = s.lease / 3; s.renewOnce() != nil {
-			wait = s.lease / 20
-		}
-	}
-}
-
-// renewOnce tries to renew the lease.
-func (s *Session) renewOnce() error {
-	sent := time.Now()
-	ctx, cancel := context.WithTimeout(s.lost, s.lease/3)
-	defer cancel()
-	now, err := s.engine.Renew(ctx, s.id, s.lease, s.draining.Load(), s.names)
-	switch {
-	case errors.Is(err, ErrLost):
-		s.lose(ErrLost)
-	case err == nil:
-		s.clock.Set(sent, now)
-		s.extend(sent)
-	}
-	return err
-}
-
-// context returns a context for sending something for a run. It ends before another worker can own
-// the run. The error is journal.ErrFenced if the lease is lost, or errNotRenewed.
-func (s *Session) context() (context.Context, context.CancelFunc, error) {
-	if s.lost.Err() != nil {
-		return nil, nil, journal.ErrFenced
-	}
-	until := *s.sendUntil.Load()
-	if !time.Now().Before(until) {
-		return nil, nil, errNotRenewed
-	}
-	ctx, cancel := context.WithDeadlineCause(s.lost, until, errNotRenewed)
-	return ctx, cancel, nil
-}
-
-// try calls write with a context that ends before another worker can own the session's runs. If
-// OnRetry is set, it repeats the write after an error that does not come from the engine, until the
-// lease is lost.
-func (s *Session) try(run string, write func(context.Context) error) error {
-	for wait := 20 * time.Millisecond; ; wait = min(2*wait, time.Second) {
-		ctx, cancel, err := s.context()
-		if err == nil {
-			err = write(ctx)
-			cancel()
-		}
-		if err == nil || s.OnRetry == nil || isFinal(err) {
-			return err
-		}
-		if wait == 20*time.Millisecond {
-			s.OnRetry(run, err)
-		}
-		select {
-		case <-s.lost.Done():
-			return journal.ErrFenced
-		case <-time.After(wait):
-		}
-	}
 }
 
 // isFinal reports whether an error of a write comes from the state of the run, so that repeating
 // the write cannot succeed.
 func isFinal(err error) bool {
-	return errors.Is(err, journal.ErrFenced) || errors.As(err, new(*MissingError)) || errors.As(err, new(*journal.DamagedError)) || errors.Is(err, errRemoved) || isDenied(err)
+	return errors.As(err, new(*MissingError)) || errors.As(err, new(*journal.DamagedError)) || errors.Is(err, errRemoved) || isDenied(err)
 }
 
 // Run returns a run of the engine. It need not exist.
@@ -159,7 +67,7 @@ func (s *Session) Run(id string) journal.Run { return &run{engine: s.engine, ses
 
 // Claim makes the session the owner of at most n runs; see Engine.Claim.
 func (s *Session) Claim(n, maxCrashes int, refused []string) ([]Claimed, error) {
-	ctx, cancel := context.WithTimeout(s.lost, requestTimeout)
+	ctx, cancel := context.WithTimeout(s.Ended(), requestTimeout)
 	defer cancel()
 	return s.engine.Claim(ctx, s.id, n, maxCrashes, refused, s.names)
 }
@@ -167,7 +75,7 @@ func (s *Session) Claim(n, maxCrashes int, refused []string) ([]Claimed, error) 
 // Owned returns the runs of which the session is the owner, except for some. If the response to a
 // claim is lost, it returns what was claimed.
 func (s *Session) Owned(except []string) ([]Claimed, error) {
-	ctx, cancel := context.WithTimeout(s.lost, requestTimeout)
+	ctx, cancel := context.WithTimeout(s.Ended(), requestTimeout)
 	defer cancel()
 	return s.engine.runsOf(ctx, s.id, except)
 }
@@ -197,7 +105,7 @@ func (s *Session) Refuse(c *Claimed, reason string, delay time.Duration) error {
 func (s *Session) Damaged(c *Claimed, reason string) error { return s.refuse(c, "damaged", reason, 0) }
 
 func (s *Session) refuse(c *Claimed, state, reason string, delay time.Duration) error {
-	return s.try(c.Run, func(ctx context.Context) error {
+	return s.Try(c.Run, func(ctx context.Context) error {
 		_, err := s.engine.pool.Exec(ctx, `SELECT concerto.refuse($1, $2, $3, $4, $5)`, c.Run, c.Epoch, state, reason, delay)
 		return err
 	})

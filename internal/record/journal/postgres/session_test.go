@@ -11,7 +11,7 @@ import (
 // testSession checks what a writer may send by the state of its worker's lease.
 func testSession(t *testing.T) {
 	e := prepared(t)
-	s, err := e.NewSession(t.Context(), WorkerRow{Machine: "m1", PID: 1, Concurrency: 1}, time.Hour)
+	s, err := e.NewSession(t.Context(), WorkerRow{Machine: "m1", PID: 1, Concurrency: 1}, time.Hour, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,18 +29,18 @@ func testSession(t *testing.T) {
 	did := func(n int64) { w.Append(&journal.Record{RecordKind: journal.KDid, Effect: n, Kind: "clock"}) }
 
 	// The lease was not renewed in time: nothing is sent, and nothing is lost.
-	s.extend(time.Now().Add(-2 * time.Hour))
+	s.SetSent(time.Now().Add(-2 * time.Hour))
 	did(1)
 	for range 2 {
-		if err := w.Flush(journal.Written); !errors.Is(err, errNotRenewed) {
+		if err := w.Flush(journal.Written); !errors.Is(err, journal.ErrNotRenewed) {
 			t.Fatalf("Flush without a renewal: %v", err)
 		}
 	}
 	stored(1)
-	if _, _, err := s.Run("other").Open(nil, journal.Options{}); !errors.Is(err, errNotRenewed) {
+	if _, _, err := s.Run("other").Open(nil, journal.Options{}); !errors.Is(err, journal.ErrNotRenewed) {
 		t.Errorf("Open without a renewal: %v", err)
 	}
-	s.extend(time.Now())
+	s.SetSent(time.Now())
 	did(2)
 	if err := w.Flush(journal.Synced); err != nil {
 		t.Fatal(err)
@@ -48,9 +48,9 @@ func testSession(t *testing.T) {
 	stored(3)
 
 	// The lease is lost for ever, although no other worker has claimed the run.
-	s.lose(ErrLost)
+	s.End(journal.ErrLost)
 	<-s.Ended().Done()
-	s.extend(time.Now())
+	s.SetSent(time.Now())
 	did(3)
 	for _, err := range []error{w.Flush(journal.Written), w.PutProgram("program.2.conc-ir", []byte("other"))} {
 		if !errors.Is(err, journal.ErrFenced) {
@@ -63,7 +63,7 @@ func testSession(t *testing.T) {
 // testSessionRenews checks that a session renews its lease, and notices that it is lost.
 func testSessionRenews(t *testing.T) {
 	e := prepared(t)
-	s, err := e.NewSession(t.Context(), WorkerRow{Machine: "m1", PID: 1, Concurrency: 1}, time.Hour)
+	s, err := e.NewSession(t.Context(), WorkerRow{Machine: "m1", PID: 1, Concurrency: 1}, time.Hour, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,13 +74,13 @@ func testSessionRenews(t *testing.T) {
 		}
 		return at
 	}
-	first, sendUntil := until(), *s.sendUntil.Load()
-	s.renewOnce()
-	if second := until(); !second.After(first) || !s.sendUntil.Load().After(sendUntil) {
+	first := until()
+	s.RenewNow()
+	if second := until(); !second.After(first) {
 		t.Errorf("the lease ends at %v after a renewal, and at %v before it", second, first)
 	}
 	e.mustDo(t, `UPDATE concerto.workers SET lease_until = clock_timestamp()`)
-	s.renewOnce()
+	s.RenewNow()
 	<-s.Ended().Done()
 	if err := s.Close(t.Context()); err != nil {
 		t.Error(err)

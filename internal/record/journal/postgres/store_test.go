@@ -33,7 +33,7 @@ func testStore(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			if current == nil {
-				s, err := through.NewSession(t.Context(), WorkerRow{Machine: "m1", PID: 1, Queues: []string{}, Concurrency: 1}, time.Hour)
+				s, err := through.NewSession(t.Context(), WorkerRow{Machine: "m1", PID: 1, Queues: []string{}, Concurrency: 1}, time.Hour, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -98,7 +98,7 @@ func testClaims(t *testing.T) {
 
 // claimer registers a worker.
 func (e *Engine) claimer(t *testing.T) journaltest.Worker {
-	s, err := e.NewSession(t.Context(), WorkerRow{Machine: "m1", PID: 1, Queues: []string{"a", "b"}, Concurrency: 9}, time.Hour)
+	s, err := e.NewSession(t.Context(), WorkerRow{Machine: "m1", PID: 1, Queues: []string{"a", "b"}, Concurrency: 9}, time.Hour, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func (e *Engine) claimer(t *testing.T) journaltest.Worker {
 				t.Error(err)
 			}
 		},
-		Renew:  func() bool { return s.renewOnce() == nil },
+		Renew:  func() bool { return s.RenewNow() == nil },
 		Expire: func() { e.mustDo(t, `UPDATE concerto.workers SET lease_until = clock_timestamp() WHERE id = $1`, s.id) },
 	}
 }

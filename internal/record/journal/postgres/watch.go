@@ -47,10 +47,10 @@ func (w *watches) notify(run string) {
 
 // listen passes on notifications until the session ends. It connects again after an error.
 func (s *Session) listen() {
-	for s.lost.Err() == nil {
+	for s.Ended().Err() == nil {
 		s.listenOnce()
 		select {
-		case <-s.lost.Done():
+		case <-s.Ended().Done():
 		case <-time.After(pollInterval):
 		}
 	}
@@ -58,21 +58,21 @@ func (s *Session) listen() {
 
 // listenOnce passes on the notifications of one connection.
 func (s *Session) listenOnce() {
-	conn, err := pgx.ConnectConfig(s.lost, s.engine.pool.Config().ConnConfig)
+	conn, err := pgx.ConnectConfig(s.Ended(), s.engine.pool.Config().ConnConfig)
 	if err != nil {
 		return
 	}
 	defer func() {
-		closing, cancel := context.WithTimeout(context.WithoutCancel(s.lost), time.Second)
+		closing, cancel := context.WithTimeout(context.WithoutCancel(s.Ended()), time.Second)
 		defer cancel()
 		_ = conn.Close(closing) // the connection has failed, or the session has ended
 	}()
-	if _, err := conn.Exec(s.lost, `LISTEN concerto`); err != nil {
+	if _, err := conn.Exec(s.Ended(), `LISTEN concerto`); err != nil {
 		return
 	}
 	signal(s.watches.woken)
 	for {
-		n, err := conn.WaitForNotification(s.lost)
+		n, err := conn.WaitForNotification(s.Ended())
 		if err != nil {
 			return
 		}
@@ -87,7 +87,7 @@ func (s *Session) poll() {
 	defer tick.Stop()
 	for {
 		select {
-		case <-s.lost.Done():
+		case <-s.Ended().Done():
 			return
 		case <-tick.C:
 		}
@@ -107,7 +107,7 @@ func (s *Session) poll() {
 
 // changed returns the session's runs that have an answer or must stop.
 func (s *Session) changed() ([]string, error) {
-	ctx, cancel := context.WithTimeout(s.lost, requestTimeout)
+	ctx, cancel := context.WithTimeout(s.Ended(), requestTimeout)
 	defer cancel()
 	rows, err := s.engine.pool.Query(ctx, `SELECT id FROM concerto.runs r WHERE owner = $1 AND (stop OR EXISTS (SELECT FROM concerto.answers a WHERE a.run = r.id))`, s.id)
 	if err != nil {

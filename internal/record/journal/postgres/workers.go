@@ -37,18 +37,15 @@ func (e *Engine) Register(ctx context.Context, w WorkerRow, lease time.Duration)
 	return id, err
 }
 
-// ErrLost means that the lease of a worker has expired. Other workers may own its runs.
-var ErrLost = errors.New("the lease has expired")
-
 // Renew extends a worker's lease, for all its runs at once. draining is set from the moment at
 // which the worker claims nothing more. Renew returns the time of the database. The error is
-// ErrLost if the lease had expired.
+// journal.ErrLost if the lease had expired.
 func (e *Engine) Renew(ctx context.Context, worker string, lease time.Duration, draining bool, variables []string) (now time.Time, err error) {
 	err = e.pool.QueryRow(ctx, `WITH renewed AS (UPDATE concerto.workers SET lease_until = clock_timestamp() + $2, renewed_at = clock_timestamp(), draining = $3, secrets = concerto.known_secrets($4)
 		WHERE id = $1 AND lease_until > clock_timestamp() RETURNING machine)
 		SELECT clock_timestamp() FROM renewed, LATERAL concerto.see(machine)`, worker, lease, draining, list(variables)).Scan(&now)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return now, ErrLost
+		return now, journal.ErrLost
 	}
 	return now, err
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/testkit/pgtest"
 )
 
@@ -300,7 +301,7 @@ func testLease(t *testing.T) {
 		t.Errorf("a draining worker has claimed %s", got)
 	}
 	e.mustDo(t, `UPDATE concerto.workers SET lease_until = clock_timestamp()`)
-	if _, err := e.Renew(t.Context(), w, time.Hour, false, variables); err != ErrLost {
+	if _, err := e.Renew(t.Context(), w, time.Hour, false, variables); err != journal.ErrLost {
 		t.Errorf("renewed after the end of the lease: %v", err)
 	}
 	if got := e.claim(t, w, 1); got != "" {

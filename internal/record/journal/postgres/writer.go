@@ -45,7 +45,7 @@ type writer struct {
 // the end of the journal, and output the number of lines of output.
 func newWriter(r *run, epoch int64, h *journal.History, at position, output int64, o journal.Options) *writer {
 	if o.Now == nil {
-		o.Now = r.session.clock.Now
+		o.Now = r.session.Now
 	}
 	w := &writer{run: r, options: o, chain: journal.NewChain(h, o.Now), output: output, late: make(chan struct{}, 1), ended: make(chan struct{})}
 	if h != nil {
@@ -195,7 +195,7 @@ func (w *writer) take() (g group, err error) {
 // put stores a group. The caller must hold io.
 func (w *writer) put(g group, level journal.Level) error {
 	w.store.add(g)
-	if err := w.run.session.try(w.run.id, func(ctx context.Context) error { return w.store.put(ctx, level) }); err != nil {
+	if err := w.run.session.Try(w.run.id, func(ctx context.Context) error { return w.store.put(ctx, level) }); err != nil {
 		return err
 	}
 	if level == journal.Synced {
@@ -258,7 +258,7 @@ func (w *writer) Time() int64 {
 
 // request sends a statement with a result that is false if the writer is fenced.
 func (w *writer) request(sql string, args ...any) error {
-	return w.run.session.try(w.run.id, func(ctx context.Context) error {
+	return w.run.session.Try(w.run.id, func(ctx context.Context) error {
 		owns := false
 		err := w.run.engine.pool.QueryRow(ctx, sql, slices.Concat([]any{w.run.id, w.store.epoch}, args)...).Scan(&owns)
 		if err == nil && !owns {
@@ -295,24 +295,9 @@ func (w *writer) Close() error {
 	return w.run.leave(w.store.epoch, state, wake, code)
 }
 
-// state returns the state of a run that its owner leaves. wake is the time of its first timer; nil
-// means none. code is its exit code; nil if it has not ended.
+// state returns the state of the run after its last record; see journal.StateAfter.
 func (w *writer) state() (state string, wake *time.Time, code *int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	switch {
-	case w.last == nil:
-	case w.last.RecordKind == journal.KPark:
-		for _, x := range w.last.Waits {
-			if at := time.UnixMilli(x.Due); x.Due > 0 && (wake == nil || at.Before(*wake)) {
-				wake = &at
-			}
-		}
-		return "waiting", wake, nil
-	case w.last.RecordKind == journal.KFinish && *w.last.Code == 0:
-		return "finished", nil, w.last.Code
-	case w.last.RecordKind == journal.KFinish:
-		return "failed", nil, w.last.Code
-	}
-	return "ready", nil, nil
+	return journal.StateAfter(w.last)
 }
