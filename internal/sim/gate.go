@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
@@ -173,22 +174,12 @@ func (g *gate) choose() (name string, c *call) {
 		return "", nil
 	}
 	name = slices.MinFunc(slices.Sorted(maps.Keys(g.waiting)), func(a, b string) int {
-		return compare(g.priority(a), g.priority(b))
+		return cmp.Compare(g.priority(a), g.priority(b))
 	})
 	c = g.waiting[name]
 	delete(g.waiting, name)
 	g.trace = append(g.trace, name)
 	return name, c
-}
-
-func compare(a, b uint64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // priority returns the priority of a call. Lower values come first. All are equal for order 0, so

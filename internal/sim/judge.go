@@ -155,7 +155,7 @@ func (w *world) judgeRequests() {
 		names[r.key] = r.name
 		method, path, _ := strings.Cut(r.name, " /")
 		b, _ := w.schedule.Work.block(path)
-		if most := 1 + w.people.mayRetry(r.key); method == "POST" && len(all) > most && w.schedule.Work.policy(b) != "retry" {
+		if most := 1 + w.people.retries[r.key]; method == "POST" && len(all) > most && w.schedule.Work.policy(b) != "retry" {
 			w.fail("J1", "%s was performed %d times, at most %d are permitted", r.name, len(all), most)
 		}
 	}
@@ -195,8 +195,8 @@ func (w *world) judgeOutput(out []string) map[string]string {
 		if all[i] != value {
 			w.fail("J3", "the value of %s is first %q and then %q", b.Name, value, all[i])
 		}
-		if wrong := kinds[b.Kind].check(w, b.Name, value); wrong != "" {
-			w.problems = append(w.problems, fmt.Sprintf("%s: the value of %s is %q", wrong, b.Name, value))
+		if invariant, wrong, ok := strings.Cut(kinds[b.Kind].check(w, b.Name, value), ": "); ok {
+			w.fail(invariant, "%s: the value of %s is %q", wrong, b.Name, value)
 		}
 	}
 	return values

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -72,19 +73,24 @@ type Schedule struct {
 func newRandom(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0x73696d)) }
 
 // at returns the faults at a call. happened is the number of earlier ones.
-func (s *Schedule) at(name string, happened int) (all []Fault) {
-	if s.Seed != 0 {
-		if f, ok := s.random(name); ok && happened < s.Most {
-			return []Fault{f}
-		}
-		return nil
+func (s *Schedule) at(name string, happened int) []Fault {
+	if s.Seed == 0 {
+		return named(s.Faults, name)
 	}
-	for _, f := range s.Faults {
-		if f.At == name {
-			all = append(all, f)
-		}
+	return selected(s.random, name, s.Most-happened)
+}
+
+// named returns those of some faults that happen at a call.
+func named(all []Fault, name string) []Fault {
+	return slices.DeleteFunc(slices.Clone(all), func(f Fault) bool { return f.At != name })
+}
+
+// selected returns the fault that random selects for a call, if left is positive.
+func selected(random func(name string) (Fault, bool), name string, left int) []Fault {
+	if f, ok := random(name); ok && left > 0 {
+		return []Fault{f}
 	}
-	return all
+	return nil
 }
 
 // oneIn returns the number of calls of which one has a fault. It differs between seeds, so that

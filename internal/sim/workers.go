@@ -5,13 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
@@ -21,7 +19,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/worker"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/journal/postgres"
-	"github.com/concerto-lang/concerto/internal/sim/simdisk"
 	"github.com/concerto-lang/concerto/internal/testkit/memory"
 )
 
@@ -42,9 +39,9 @@ type fleet struct {
 	store *memory.Store
 
 	workers workerTable
-	calls   statements
-	ended   chan struct{} // closed when all runs have ended
-	over    bool          // ended is closed
+	lost    map[string]bool // names of statements and answers whose responses are lost
+	ended   chan struct{}   // closed when all runs have ended
+	over    bool            // ended is closed
 }
 
 // workerTable contains the processes of workers.
@@ -52,12 +49,6 @@ type workerTable struct {
 	running   sync.WaitGroup
 	byProcess map[*process]*workerProcess
 	sessions  map[string]string // names of processes by the ids of their sessions
-}
-
-// statements contains what is remembered of statements and answers.
-type statements struct {
-	lost    map[string]bool           // names of statements whose responses are lost
-	retries map[string]map[string]int // decisions to perform an effect again, by run and question
 }
 
 // workerProcess is a process of `concerto worker`. A process that has crashed or is paused does
@@ -258,7 +249,7 @@ func (x *link) send(ctx context.Context, what, run string, do func()) error {
 	}
 	x.f.judged(x, what, do)
 	x.f.mu.Lock()
-	lost := x.f.calls.lost[name]
+	lost := x.f.lost[name]
 	x.f.mu.Unlock()
 	switch what {
 	case "poll", "claim", "owned", "state", "read", "part", "out", "open", "running", "read stop", "read answers", "ledger", "watch":
@@ -382,38 +373,20 @@ func (r *watchedRun) Answer(id string) (*journal.Answer, error) {
 }
 
 // Play runs a schedule in a bubble, with files below a real directory that it empties.
-func (s *EngineSchedule) Play(t *testing.T, base string) (r *Result) {
+func (s *EngineSchedule) Play(t *testing.T, base string) *Result {
 	t.Helper()
-	install()
-	if err := errors.Join(os.RemoveAll(base), os.MkdirAll(filepath.Join(base, "work"), 0o700), os.MkdirAll(filepath.Join(base, "scratch"), 0o700)); err != nil {
-		t.Fatal(err)
-	}
-	name := filepath.Base(base) + ".sim"
-	late := time.AfterFunc(stuckAfter, func() { (&Schedule{Order: s.Order, Seed: s.Seed}).reportStuck(base) })
-	defer late.Stop()
-	synctest.Test(t, func(*testing.T) {
-		w := &world{schedule: &Schedule{Order: s.Order, People: s.People}, base: base, host: name, gate: newGate(s.Order), began: time.Now(), news: newSignal(), answers: newSignal(), changes: newSignal(), models: map[string][]string{}}
-		f := &fleet{world: w, plan: s, store: &memory.Store{}, workers: workerTable{byProcess: map[*process]*workerProcess{}, sessions: map[string]string{}}, calls: statements{map[string]bool{}, map[string]map[string]int{}}, ended: make(chan struct{})}
-		w.disk = simdisk.New(simdisk.Options{Seed: s.Order, Scratch: filepath.Join(base, "scratch")})
-		defer w.disk.Close()
-		w.gate.reached, w.gate.idle = f.reached, w.notify
-		worlds.Store(base, w)
-		defer worlds.Delete(base)
+	var f *fleet
+	one := &Schedule{Order: s.Order, People: s.People, Seed: s.Seed}
+	return one.play(t, base, func(w *world) {
+		f = &fleet{world: w, plan: s, store: &memory.Store{}, workers: workerTable{byProcess: map[*process]*workerProcess{}, sessions: map[string]string{}}, lost: map[string]bool{}, ended: make(chan struct{})}
+		w.gate.reached = f.reached
 		f.submit()
-		stop := make(chan struct{})
-		go w.gate.run(stop)
-		closeServer := w.serve()
-		closePeople := f.startPeople()
+	}, func(_ context.Context, w *world) {
+		closePeople := w.startPeople(f.answerAll, func(p *process, run string) journal.Run { return &clientRun{f.store.Run(run), f, p} }, workerPauses)
 		f.work()
 		closePeople()
 		f.judge()
-		close(stop)
-		closeServer()
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		r = &Result{Problems: w.problems, Faults: w.faults, Trace: w.gate.trace, Story: w.story(), Took: time.Since(w.began)}
 	})
-	return r
 }
 
 // submit stores the runs.

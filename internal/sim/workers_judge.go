@@ -2,10 +2,8 @@ package sim
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
@@ -125,14 +123,10 @@ func (f *fleet) judge() {
 			_, ok := r.Work.block(name)
 			return !ok
 		})
-		f.people.retries = f.calls.retries[id]
 		if x.State != "finished" {
 			f.fail("J11", "%s is %s: %s", id, x.State, x.Refusal)
 		} else {
 			f.judgeOutput(out)
-			f.problems = slices.DeleteFunc(f.problems, func(text string) bool { // a clock has changed while the program used it
-				return strings.Contains(text, `is "woke early"`) && slices.ContainsFunc(f.faults, func(a Fault) bool { return a.Kind == Jump })
-			})
 		}
 		if verified != nil {
 			f.fail("J17", "`concerto runs verify %s` fails: %v", id, verified)
@@ -145,109 +139,17 @@ func (f *fleet) judge() {
 	}
 }
 
-// startPeople lets people answer until the returned function is called.
-func (f *fleet) startPeople() (end func()) {
-	f.people = people{map[string]int{}, map[string]string{}, map[string][]answer{}, map[string]int{}, map[string]bool{}}
-	stop, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		for {
-			select {
-			case <-stop: // first, if several can continue
-				return
-			default:
-			}
-			select {
-			case <-f.news.wake:
-				f.answerAll()
-			case <-time.After(look):
-				f.answerAll()
-			case <-stop:
-				return
-			}
-		}
-	}()
-	return func() { close(stop); <-ended }
-}
-
 // answerAll lets people answer the open questions of all runs.
 func (f *fleet) answerAll() {
 	f.gate.pass(f.start("ann"), "reads the questions")
-	var all sync.WaitGroup
+	var all []asked
 	for i, r := range f.plan.Runs {
-		for _, q := range f.store.Info(r.id(i)).Questions {
-			all.Go(func() { f.answer("ann", r.id(i), &q) })
-			if f.thinks("bob", r.id(i)+q.ID)%4 == 0 {
-				all.Go(func() { f.answer("bob", r.id(i), &q) })
-			}
+		id := r.id(i)
+		for _, q := range f.store.Info(id).Questions {
+			all = append(all, asked{id, q.ID, q.Channel, q.Payload, id + " " + q.ID})
 		}
 	}
-	all.Wait()
-}
-
-// answer lets a person answer a question of a run. No two answers are equal.
-func (f *fleet) answer(who, run string, q *journal.Question) {
-	id := run + " " + q.ID
-	f.mu.Lock()
-	f.people.tries[who+id]++
-	try, acknowledged := f.people.tries[who+id], len(f.people.given[id]) > 0
-	f.mu.Unlock()
-	if acknowledged && try > 2 {
-		return
-	}
-	x := f.thinks(who, id)
-	time.Sleep([]time.Duration{0, 0, 511 * time.Millisecond, 1009 * time.Millisecond, 11_017 * time.Millisecond}[x%5])
-	r := f.respond(who, id, q, try, x)
-	f.mu.Lock()
-	f.people.sent[r.Text] = id
-	if r.Text == "retry" {
-		if f.calls.retries[run] == nil {
-			f.calls.retries[run] = map[string]int{}
-		}
-		f.calls.retries[run][q.ID]++
-	}
-	f.mu.Unlock()
-	p := f.start(who)
-	if !f.gate.pass(p, "answers "+id) {
-		return
-	}
-	err := runs.Answer(&clientRun{f.store.Run(run), f, p}, q.ID, r)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	switch {
-	case errors.Is(err, errCut): // the person tries again
-		f.wake()
-	case errors.As(err, new(*runs.Problem)):
-		f.note(who, "answers %s: refused: %v", id, err)
-		if r.Text == "seven" {
-			f.wake()
-		}
-	case err != nil:
-		f.fail("J17", "%s cannot answer %s: %v", who, id, err)
-	default:
-		f.note(who, "answers %s: %q is acknowledged", id, r.Text)
-		if f.people.given[id] = append(f.people.given[id], answer{who, r.Text}); len(f.people.given[id]) > 1 && q.Channel != journal.UnknownChannel {
-			f.fail("J5", "two answers to %s are acknowledged: %v", id, f.people.given[id])
-		}
-	}
-}
-
-// respond returns what a person answers.
-func (f *fleet) respond(who, id string, q *journal.Question, try int, x uint64) runs.Response {
-	r := runs.Response{Text: "answer to " + id + " by " + who, By: who}
-	if try > 1 {
-		r.Text += " again"
-	}
-	switch q.Channel {
-	case "refuse":
-		no := strings.Trim(string(q.Payload), `"`) + " is refused"
-		r.Refuse = &no
-	case "number": // the first answer has the wrong type, and the question stays
-		r.Text = []string{"seven", "7"}[min(try, 2)-1]
-	case journal.UnknownChannel:
-		r.Text = [...]string{"retry", "fail", "retry"}[x/5%3]
-	}
-	return r
+	f.answerThese(all)
 }
 
 // clientRun is a run as the command of a person uses it.
@@ -266,7 +168,7 @@ func (r *clientRun) PutAnswer(id string, a journal.Answer) error {
 	err := r.Run.PutAnswer(id, a)
 	r.f.mu.Lock()
 	defer r.f.mu.Unlock()
-	if r.f.calls.lost[name] {
+	if r.f.lost[name] {
 		return errCut
 	}
 	return err

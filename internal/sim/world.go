@@ -174,14 +174,18 @@ func (w *world) run(p *process, name string) *rundir.Directory {
 	return rundir.On(p.view.At, filepath.Join(w.base, name))
 }
 
-const runName = "job"
+// runName is the name of the directory of the run, and runID the run's id.
+const (
+	runName = "job"
+	runID   = "r_same"
+)
 
 // fullFor is the number of operations for which a full disk has no space.
 const fullFor = 9
 
-// hasFailed reports whether an error is one that the simulated disk has returned.
+// hasFailed reports whether an error is one that the simulated disk or network has returned.
 func (w *world) hasFailed(err error) bool {
-	return slices.ContainsFunc(w.faults, func(f Fault) bool {
+	return errors.Is(err, errCut) || slices.ContainsFunc(w.faults, func(f Fault) bool {
 		return f.Kind == Full && errors.Is(err, syscall.ENOSPC) || f.Kind == Broken && errors.Is(err, syscall.EIO)
 	})
 }
@@ -237,7 +241,7 @@ func (w *world) options(p *process) engine.Options {
 		Records: engine.Records{Durable: &engine.Durable{Dir: filepath.Join(w.base, runName), Park: !w.schedule.Work.Wait, Wait: w.schedule.Work.Wait, Sync: w.schedule.Work.Sync, Remark: func(string) {}, ParkAfter: func() time.Duration { return parkAfter }}},
 		Output:  engine.Output{To: &printer{w, p}, Mode: emit.NDJSON, Synchronous: true},
 	}
-	o.Session.SessionID = "r_same"
+	o.Session.SessionID = runID
 	o.SetSeams(&engine.Seams{Owner: p.owner(w), Disk: p.view.At, VFS: p.view.VFS(), Outer: w.outer(p), Layer: w.layer(p), World: func(d durable.World) durable.World { return &outside{d, w, p} }, Keeper: &system{w, p}})
 	return o
 }
@@ -392,17 +396,30 @@ type Result struct {
 	Problems []string
 	Faults   []Fault  // those that have happened
 	Trace    []string // the calls in the order in which they continued, and the operations of the disk
-	Out      []string // lines of the run's output
 	Story    string
-	Took     time.Duration // virtual
 }
 
 // Play runs a schedule in a bubble, with files below a real directory that it empties.
-func (s *Schedule) Play(t *testing.T, base string) (r *Result) {
+func (s *Schedule) Play(t *testing.T, base string) *Result {
+	t.Helper()
+	return s.play(t, base, func(w *world) {
+		w.gate.reached = w.reached
+	}, func(ctx context.Context, w *world) {
+		closePeople := w.startPeople(w.answerAll, func(p *process, _ string) journal.Run { return w.run(p, runName) }, pauses)
+		err := w.startAll(ctx)
+		w.gate.pass(w.start("end"), "of the run")
+		closePeople()
+		w.disk.StopFaults()
+		w.judge(ctx, err)
+	})
+}
+
+// play lets work run in a new world, in a bubble. prepare completes the world before its first call.
+func (s *Schedule) play(t *testing.T, base string, prepare func(w *world), work func(ctx context.Context, w *world)) (r *Result) {
 	t.Helper()
 	install()
-	work := filepath.Join(base, "work")
-	if err := errors.Join(os.RemoveAll(base), os.MkdirAll(work, 0o700), os.MkdirAll(filepath.Join(base, "scratch"), 0o700)); err != nil {
+	dir, scratch := filepath.Join(base, "work"), filepath.Join(base, "scratch")
+	if err := errors.Join(os.RemoveAll(base), os.MkdirAll(dir, 0o700), os.MkdirAll(scratch, 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	name := filepath.Base(base) + ".sim"
@@ -410,31 +427,26 @@ func (s *Schedule) Play(t *testing.T, base string) (r *Result) {
 	defer late.Stop()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{schedule: s, base: base, host: name, gate: newGate(s.Order), began: time.Now(), news: newSignal(), answers: newSignal(), changes: newSignal(), models: map[string][]string{}}
-		w.gate.reached, w.gate.idle = w.reached, w.notify
-		w.disk = simdisk.New(simdisk.Options{Seed: s.Order, Scratch: filepath.Join(base, "scratch"), Observe: w.observe})
+		w.gate.idle = w.notify
+		w.disk = simdisk.New(simdisk.Options{Seed: s.Order, Scratch: scratch, Observe: w.observe})
 		defer w.disk.Close()
 		w.disk.MkdirAll(base)
-		w.disk.MkdirAll(work)
-		worlds.Store(base, w)
-		worlds.Store(name, w)
-		defer worlds.Delete(base)
-		defer worlds.Delete(name)
+		w.disk.MkdirAll(dir)
+		for _, key := range []string{base, name} {
+			worlds.Store(key, w)
+			defer worlds.Delete(key)
+		}
+		prepare(w)
 		stop := make(chan struct{})
 		go w.gate.run(stop)
 		closeServer := w.serve()
-		closePeople := w.startPeople()
-		err := w.startAll(t.Context())
-		w.gate.pass(w.start("end"), "of the run")
-		closePeople()
-		w.disk.StopFaults()
-		w.judge(t.Context(), err)
+		work(t.Context(), w)
 		close(stop)
 		closeServer()
 		w.endKeepers()
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		r = &Result{Problems: w.problems, Faults: w.faults, Trace: w.gate.trace, Story: w.story(), Took: time.Since(w.began)}
-		r.Out, _, _ = w.run(w.pids[0], runName).Out()
+		r = &Result{Problems: w.problems, Faults: w.faults, Trace: w.gate.trace, Story: w.story()}
 	})
 	return r
 }

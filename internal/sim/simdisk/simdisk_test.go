@@ -143,8 +143,8 @@ func useLocks(f disk.Files, note func(name string, err error, result ...any)) {
 func TestLikeTheRealDisk(t *testing.T) {
 	real := use(disk.At(filepath.Join(t.TempDir(), "dir", "run")))
 	d := New(Options{})
-	d.MkdirAll("/work")
-	simulated := use(d.View(new(OnlyProcess)).At("/work/dir/run"))
+	d.MkdirAll("/disk")
+	simulated := use(d.View(new(OnlyProcess)).At("/disk/dir/run"))
 	want, got := strings.Split(real, "\n"), strings.Split(simulated, "\n")
 	if len(got) != len(want) || len(want) < 50 {
 		t.Errorf("%d results of the simulated disk, want %d", len(got), len(want))
@@ -159,7 +159,7 @@ func TestLikeTheRealDisk(t *testing.T) {
 // start creates a disk with a directory that survives power cuts, and a process.
 func start(o Options) (*Disk, *View, *OnlyProcess) {
 	d, p := New(o), new(OnlyProcess)
-	d.MkdirAll("/work")
+	d.MkdirAll("/disk")
 	return d, d.View(p), p
 }
 
@@ -168,15 +168,15 @@ func TestPowerCut(t *testing.T) {
 	for outcome := PowerNone; outcome < Outcomes; outcome++ {
 		for seed := range uint64(20) {
 			d, v, p := start(Options{Seed: seed, Faults: []Fault{{At: 6, Outcome: outcome}}})
-			f, _, err := v.At("/work").Append("a") // operation 1
+			f, _, err := v.At("/disk").Append("a") // operation 1
 			if err != nil {
 				t.Fatal(err)
 			}
 			_, werr := f.Write([]byte("synced "))                                   // 2
-			if err := errors.Join(werr, f.Sync(), v.SyncDir("/work")); err != nil { // 3 and 4
+			if err := errors.Join(werr, f.Sync(), v.SyncDir("/disk")); err != nil { // 3 and 4
 				t.Fatal(err)
 			}
-			other, _, err := v.At("/work").Append("b") // 5
+			other, _, err := v.At("/disk").Append("b") // 5
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -184,7 +184,7 @@ func TestPowerCut(t *testing.T) {
 			if _, again := other.Write(nil); !errors.Is(err, ErrDead) || !errors.Is(again, ErrDead) || !p.IsDead() {
 				t.Fatalf("%s: writing at the power cut and after it returns %v and %v", outcome, err, again)
 			}
-			next := d.View(new(OnlyProcess)).At("/work")
+			next := d.View(new(OnlyProcess)).At("/disk")
 			text, err := next.Read("a")
 			switch rest, ok := strings.CutPrefix(string(text), "synced "); {
 			case err != nil || !ok:
@@ -207,19 +207,19 @@ func TestPowerCut(t *testing.T) {
 func TestNamesAfterPowerCut(t *testing.T) {
 	for seed := range uint64(20) {
 		d, v, _ := start(Options{Seed: seed, Faults: []Fault{{At: 11, Outcome: PowerPart}}})
-		files := v.At("/work")
+		files := v.At("/disk")
 		err := errors.Join(files.Put("old", []byte("x")), files.Dir("sub")) // operations 1 to 6
 		f, ferr := files.Open("sub/f", os.O_WRONLY|os.O_CREATE, 0)          // 7
 		if err = errors.Join(err, ferr); err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(f.Sync(), v.SyncDir("/work/sub"), v.Rename("/work/old", "/work/new")); err != nil { // 8 to 10
+		if err := errors.Join(f.Sync(), v.SyncDir("/disk/sub"), v.Rename("/disk/old", "/disk/new")); err != nil { // 8 to 10
 			t.Fatal(err)
 		}
 		if err := f.Sync(); !errors.Is(err, ErrDead) {
 			t.Fatalf("the sync at the power cut returns %v", err)
 		}
-		next := d.View(new(OnlyProcess)).At("/work")
+		next := d.View(new(OnlyProcess)).At("/disk")
 		names, err := next.List(".")
 		if err != nil {
 			t.Fatal(err)
@@ -238,7 +238,7 @@ func TestNamesAfterPowerCut(t *testing.T) {
 // space.
 func TestFailure(t *testing.T) {
 	_, v, p := start(Options{Failure: Failure{From: 2, For: 3, Err: syscall.ENOSPC}})
-	f, _, err := v.At("/work").Append("a") // operation 1
+	f, _, err := v.At("/disk").Append("a") // operation 1
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +252,7 @@ func TestFailure(t *testing.T) {
 	if n, err := f.Write([]byte("5678")); n != 4 || err != nil || p.IsDead() {
 		t.Errorf("writing after the failure returns %d, %v", n, err)
 	}
-	if text, err := v.At("/work").Read("a"); string(text) != "5678" || err != nil {
+	if text, err := v.At("/disk").Read("a"); string(text) != "5678" || err != nil {
 		t.Errorf("the file contains %q, error %v", text, err)
 	}
 }
@@ -260,10 +260,10 @@ func TestFailure(t *testing.T) {
 // TestLockOfDeadProcess checks that a lock is released when its process dies.
 func TestLockOfDeadProcess(t *testing.T) {
 	d, v, p := start(Options{})
-	if _, err := v.At("/work").Lock("lock", nil); err != nil {
+	if _, err := v.At("/disk").Lock("lock", nil); err != nil {
 		t.Fatal(err)
 	}
-	next := d.View(new(OnlyProcess)).At("/work")
+	next := d.View(new(OnlyProcess)).At("/disk")
 	if _, err := next.Lock("lock", nil); !errors.Is(err, lockfile.ErrHeld) {
 		t.Errorf("the lock of a living process is %v", err)
 	}
