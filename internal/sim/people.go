@@ -38,8 +38,8 @@ type answer struct{ by, text string }
 // readEvery is the time after which people read the open questions even if nothing was printed.
 const readEvery = 10*time.Minute + 37*time.Millisecond
 
-// pauses are the times before an answer to a run, and workerPauses those for the runs of workers. The
-// longer ones let a run park.
+// pauses are the times before an answer to a run, and workerPauses those for the runs of workers.
+// The longer ones let a run park.
 var (
 	pauses       = [5]time.Duration{0, 0, 511 * time.Millisecond, 20_017 * time.Millisecond, time.Hour + 53*time.Millisecond}
 	workerPauses = [5]time.Duration{0, 0, 511 * time.Millisecond, 1009 * time.Millisecond, 11_017 * time.Millisecond}

@@ -157,7 +157,9 @@ func (x *workerProcess) options(_ *engine.Program, run string, start json.RawMes
 	part := x.f.start(x.name + "/" + run)
 	x.f.mu.Lock()
 	defer x.f.mu.Unlock()
-	part.dead.Store(x.dead.Load())
+	if x.dead.Load() {
+		x.f.world.end(part)
+	}
 	x.parts, x.f.workers.byProcess[part] = append(x.parts, part), x
 	acts := func(next effect.Performer) effect.Performer { return &acts{next, x, run, x.epochs[run]} }
 	o := engine.Options{Args: s.Args, Inputs: s.Inputs, Environ: []string{"SERVER=http://" + x.f.host}, Models: engine.Models{Function: x.f.reply(part)}}
@@ -175,8 +177,7 @@ func (x *workerProcess) crash(at string) {
 	parts, all := slices.Clone(x.parts), slices.Clone(x.all)
 	x.f.mu.Unlock()
 	for _, p := range parts {
-		p.dead.Store(true)
-		x.f.gate.release(p)
+		x.f.world.end(p)
 	}
 	for _, s := range all {
 		s.Abandon()

@@ -414,7 +414,8 @@ func (s *Schedule) Play(t *testing.T, base string) *Result {
 	})
 }
 
-// play lets work run in a new world, in a bubble. prepare completes the world before its first call.
+// play lets work run in a new world, in a bubble. prepare completes the world before its first
+// call.
 func (s *Schedule) play(t *testing.T, base string, prepare func(w *world), work func(ctx context.Context, w *world)) (r *Result) {
 	t.Helper()
 	install()

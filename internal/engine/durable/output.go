@@ -158,8 +158,7 @@ func (o *output) recordPrinted(r *Run) {
 }
 
 // lastNote is like recordPrinted, at the end of the run or of its process. by is By of the record,
-// which is always appended if by is not "".
-// It prevents further records.
+// which is always appended if by is not "". It prevents further records.
 func (o *output) lastNote(r *Run, by string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -34,6 +34,10 @@ type osFile struct{ *os.File }
 // Sync writes the data of the file to the disk.
 func (f osFile) Sync() error { return datasync(f.File) }
 
+// Lock locks the file until it is closed. If another process holds the lock, the error is a
+// *lockfile.HeldError.
+func (f osFile) Lock() error { return lockfile.LockOpen(f.File) }
+
 func (system) Open(path string, flags int, perm fs.FileMode) (File, error) {
 	f, err := userfile.OpenFile(path, flags, perm)
 	if err != nil {

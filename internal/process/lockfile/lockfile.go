@@ -12,7 +12,8 @@ import (
 // ErrHeld means that another process holds a lock.
 var ErrHeld = errors.New("another process has it")
 
-// HeldError is the error of LockAs if another process holds the lock. It wraps ErrHeld.
+// HeldError is the error of LockAs and LockOpen if another process holds the lock. It wraps
+// ErrHeld.
 type HeldError struct {
 	PID string // number of the process, or "" if it is not known
 }

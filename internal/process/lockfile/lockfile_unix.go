@@ -3,8 +3,11 @@
 package lockfile
 
 import (
+	"bufio"
 	"errors"
 	"os"
+	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -17,10 +20,7 @@ func Lock(file string) (unlock func() error, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-			if errors.Is(err, syscall.EWOULDBLOCK) {
-				err = ErrHeld
-			}
+		if err := flock(f, syscall.LOCK_EX); err != nil {
 			return nil, errors.Join(err, f.Close())
 		}
 		ours, err := f.Stat()
@@ -46,12 +46,56 @@ func Held(file string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	err = syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
-	held := errors.Is(err, syscall.EWOULDBLOCK)
+	err = flock(f, syscall.LOCK_SH)
+	held := errors.Is(err, ErrHeld)
 	if held {
 		err = nil
 	}
 	return held, errors.Join(err, f.Close())
+}
+
+// LockOpen locks a file until it is closed. If another process holds the lock, the error is a
+// *HeldError.
+func LockOpen(f *os.File) error {
+	err := flock(f, syscall.LOCK_EX)
+	if errors.Is(err, ErrHeld) {
+		return &HeldError{PID: holder(f)}
+	}
+	return err
+}
+
+// flock locks a file without waiting. The error is ErrHeld if another process holds the lock.
+func flock(f *os.File, how int) error {
+	err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return ErrHeld
+	}
+	return err
+}
+
+// holder returns the id of the process that holds the lock of a file, or "" if it is unknown.
+func holder(f *os.File) string {
+	info, err := f.Stat()
+	if err != nil {
+		return ""
+	}
+	inode := strconv.FormatUint(info.Sys().(*syscall.Stat_t).Ino, 10)
+	locks, err := os.Open("/proc/locks")
+	if err != nil {
+		return ""
+	}
+	defer locks.Close()
+	for in := bufio.NewScanner(locks); in.Scan(); {
+		// a line of /proc/locks: 1: FLOCK ADVISORY WRITE 4711 fe:00:10100742 0 EOF
+		words := strings.Fields(in.Text())
+		if len(words) < 6 || words[1] != "FLOCK" || !strings.HasSuffix(words[5], ":"+inode) {
+			continue
+		}
+		if pid, err := strconv.Atoi(words[4]); err == nil && pid > 0 {
+			return words[4]
+		}
+	}
+	return ""
 }
 
 // IsDead reports whether no process with that number exists on this machine.

@@ -24,9 +24,15 @@ func Lock(file string) (unlock func() error, err error) {
 	return f.Close, nil
 }
 
-// LockOpen locks a file until it is closed. The error wraps ErrHeld if another process holds the
-// lock.
-func LockOpen(f *os.File) error { return lockByte(f, windows.LOCKFILE_EXCLUSIVE_LOCK) }
+// LockOpen locks a file until it is closed. If another process holds the lock, the error is a
+// *HeldError.
+func LockOpen(f *os.File) error {
+	err := lockByte(f, windows.LOCKFILE_EXCLUSIVE_LOCK)
+	if errors.Is(err, ErrHeld) {
+		return &HeldError{}
+	}
+	return err
+}
 
 // lockByte locks the byte without waiting. The lock ends when the file is closed.
 func lockByte(f *os.File, flags uint32) error {

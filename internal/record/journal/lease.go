@@ -14,12 +14,13 @@ var ErrLost = errors.New("the lease has expired")
 // ErrNotRenewed means that nothing may be sent before the lease is renewed.
 var ErrNotRenewed = errors.New("the lease could not be renewed in time; waiting for the engine")
 
-// Lease is the lease of a worker in a shared store, which protects the runs that the worker owns. It
-// is renewed in the background from Start until End, or until it is lost. It is safe for concurrent use.
+// Lease is the lease of a worker in a shared store, which protects the runs that the worker owns.
+// It is renewed in the background from Start until End, or until it is lost. It is safe for
+// concurrent use.
 type Lease struct {
 	options LeaseOptions
-	// sendUntil is the time until which the worker may send something for its runs, on the monotonic
-	// clock: four fifths of the lease after the last renewal was sent.
+	// sendUntil is the time until which the worker may send something for its runs, on the
+	// monotonic clock: four fifths of the lease after the last renewal was sent.
 	sendUntil atomic.Pointer[time.Time]
 	draining  atomic.Bool
 	clock     clock
@@ -34,11 +35,11 @@ type LeaseOptions struct {
 	// Renew renews the lease in the store, and returns the store's time. draining means that the
 	// worker claims nothing more. The error is ErrLost if the lease has expired.
 	Renew func(ctx context.Context, draining bool) (now time.Time, err error)
-	// IsFinal reports whether an error of a write comes from the state of the run, so that repeating
-	// the write cannot succeed.
+	// IsFinal reports whether an error of a write comes from the state of the run, so that
+	// repeating the write cannot succeed.
 	IsFinal func(error) bool
-	// OnRetry, if not nil, makes Try repeat a write after another error, until the lease is lost. It
-	// receives the first error of each write.
+	// OnRetry, if not nil, makes Try repeat a write after another error, until the lease is lost.
+	// It receives the first error of each write.
 	OnRetry func(run string, err error)
 }
 

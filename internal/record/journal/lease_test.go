@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// TestLease renews a lease of 9 s in a store that does not answer for a time, and then has given the
-// lease to others. A write is tried again while the store does not answer, never after four fifths
-// of the lease, and not at all when the lease is lost.
+// TestLease renews a lease of 9 s in a store that does not answer for a time, and then has given
+// the lease to others. A write is tried again while the store does not answer, never after four
+// fifths of the lease, and not at all when the lease is lost.
 func TestLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		away, renewals, began := errors.New("the store does not answer"), 0, time.Now()

@@ -232,9 +232,9 @@ func Parse(line []byte, previous string) (*Record, error) {
 
 func shortHash(h string) string { return h[:min(len(h), 8)] + "…" }
 
-// StateAfter returns the state of a run in a shared store whose owner leaves it after a last record;
-// nil means none. wake is the time of its first timer; nil means none. code is its exit code; nil if
-// it has not ended.
+// StateAfter returns the state of a run in a shared store whose owner leaves it after a last
+// record; nil means none. wake is the time of its first timer; nil means none. code is its exit
+// code; nil if it has not ended.
 func StateAfter(last *Record) (state string, wake *time.Time, code *int) {
 	switch {
 	case last == nil:
