@@ -2,7 +2,6 @@ package sim
 
 import (
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -12,7 +11,8 @@ import (
 func TestWorkers(t *testing.T) {
 	base := baseOf(t)
 	var all []EngineRun
-	wrong, twice, different := 0, 0, 0
+	var runs traces
+	wrong := 0
 	for seed := *first; seed < *first+*seeds; seed++ {
 		if all == nil || seed%perProgram == 0 {
 			all = GenerateRuns(seed / perProgram)
@@ -28,18 +28,10 @@ func TestWorkers(t *testing.T) {
 				t.FailNow()
 			}
 		}
-		if seed%again == 0 {
-			twice++
-			if b := s.Play(t, base); !slices.Equal(r.Trace, b.Trace) || r.Story != b.Story {
-				different++
-				t.Logf("seed %d has two traces: %s", seed, firstDifference(r, b))
-			}
-		}
+		runs.compare(t, seed, r, func() *Result { return s.Play(t, base) })
 	}
-	t.Logf("%d of %d seeds that ran twice have two traces", different, twice)
-	if different*4 > twice+4 { // Go selects at random when a request to end, the end of a lease and a result arrive at once
-		t.Errorf("%d of %d seeds that ran twice have two traces, want at most a quarter", different, twice)
-	}
+	// Go selects at random when a request to end, the end of a lease and a result arrive at once.
+	runs.check(t, 4)
 }
 
 // TestReplayWorkers runs the schedules of faults of workers that were mended. Each fault of a
