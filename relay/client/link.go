@@ -103,7 +103,7 @@ type link struct {
 func (s *Source) connect(within time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, within)
 	defer cancel()
-	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", s.o.Socket)
+	conn, err := s.o.Dial(ctx)
 	if err != nil {
 		return nil, reason(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"strconv"
 	"sync"
@@ -25,6 +26,8 @@ import (
 type Options struct {
 	Socket  string           // path of hostd's socket
 	Started protocol.Started // description of the run
+	// Dial connects to hostd; nil means a connection to Socket.
+	Dial func(ctx context.Context) (net.Conn, error)
 }
 
 // Source reports one run. It is safe for concurrent use. A nil *Source reports nothing.
@@ -57,6 +60,9 @@ type Source struct {
 // New starts to report a run. It makes the first attempt to connect to hostd; Absent returns the
 // result.
 func New(o Options) *Source {
+	if o.Dial == nil {
+		o.Dial = func(ctx context.Context) (net.Conn, error) { return (&net.Dialer{}).DialContext(ctx, "unix", o.Socket) }
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Source{o: o, ctx: ctx, cancel: cancel, stopped: make(chan struct{}), tried: make(chan struct{}), joined: make(chan struct{}), wake: make(chan struct{}, 1), urgent: make(chan struct{}, 1)}
 	s.requests.open, s.requests.asked = map[string]*openRequest{}, map[string]string{}

@@ -60,7 +60,21 @@ type Options struct {
 	Version string
 	LogPath string // path of the log file, which the diagnostics report; "" means none
 	Log     *slog.Logger
+
+	seams Seams
 }
+
+// Seams replaces what a Daemon uses of the operating system. The zero Seams replaces nothing. Only
+// internal/sim sets it.
+type Seams struct {
+	Listen func() (net.Listener, error) // listens for programs; nil means on the Unix socket
+	VFS    string                       // the SQLite VFS with the spool
+	HTTP   *http.Client                 // for the connection to the server
+	Random func() float64               // for the delays of the link, in [0, 1)
+}
+
+// SetSeams sets the seams.
+func (o *Options) SetSeams(s Seams) { o.seams = s }
 
 // Daemon is a running machine daemon.
 type Daemon struct {
@@ -105,18 +119,21 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := socket.CheckFree(o.Socket); err != nil {
-		return nil, err
+	if o.seams.Listen == nil {
+		o.seams.Listen = func() (net.Listener, error) { return socket.Listen(o.Socket) }
+		if err := socket.CheckFree(o.Socket); err != nil {
+			return nil, err
+		}
 	}
 	if d.o.Spool == "" {
 		d.o.Spool = filepath.Join(o.State, "spool.db")
 	}
-	if d.spool, err = spool.Open(ctx, d.o.Spool, spool.Options{Max: o.SpoolMax, Log: o.Log}); err != nil {
+	if d.spool, err = spool.Open(ctx, d.o.Spool, spool.Options{Max: o.SpoolMax, Log: o.Log, VFS: o.seams.VFS}); err != nil {
 		return nil, err
 	}
 	// If two daemons start at the same time, the lock of the spool stops one of them before it can
 	// take over the other's socket.
-	if d.listen, err = socket.Listen(o.Socket); err != nil {
+	if d.listen, err = o.seams.Listen(); err != nil {
 		return nil, err
 	}
 	if err := d.restore(ctx, rules); err != nil {
@@ -173,7 +190,7 @@ func (d *Daemon) connect(ctx context.Context) (err error) {
 		d.o.Log.Warn("could not read the machine's name", "error", err)
 	}
 	d.link, err = link.New(link.Options{Name: name, URL: d.o.Server, MachineID: d.o.MachineID, Token: func() (string, error) { return d.o.Token, nil }, Key: func() (*link.Key, error) { return d.key(ctx) }, Agent: "concerto-relay/" + d.o.Version, Instance: newUUID(), Features: features,
-		Spool: d.spool, Commands: commands{d}, Log: d.o.Log})
+		Spool: d.spool, Commands: commands{d}, Log: d.o.Log, HTTP: d.o.seams.HTTP, Random: d.o.seams.Random})
 	return err
 }
 

@@ -11,9 +11,3 @@ func (s *Spool) LimitPages(n int) error {
 	_, err := s.writeDB.Exec(fmt.Sprintf(`PRAGMA max_page_count = %d`, n))
 	return err
 }
-
-// On returns options for a spool in the SQLite VFS with the name disk.
-func (o Options) On(disk string) Options {
-	o.disk = disk
-	return o
-}

@@ -54,7 +54,7 @@ func (p *power) after(dir string) error {
 func TestPowerCut(t *testing.T) {
 	p := &power{T: t}
 	cuts := powercut.Test(t, "cut-spool", 7, p.after)
-	s, err := spool.Open(ctx, filepath.Join(t.TempDir(), "spool.db"), spool.Options{}.On("cut-spool"))
+	s, err := spool.Open(ctx, filepath.Join(t.TempDir(), "spool.db"), spool.Options{VFS: "cut-spool"})
 	if err != nil {
 		t.Fatal(err)
 	}

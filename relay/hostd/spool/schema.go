@@ -29,9 +29,9 @@ CREATE TABLE notes (run INTEGER NOT NULL, kind TEXT NOT NULL, key TEXT NOT NULL,
 CREATE TABLE results (n INTEGER PRIMARY KEY AUTOINCREMENT, run TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL, state TEXT NOT NULL, error TEXT NOT NULL,
 	UNIQUE (run, kind, id))`
 
-// connect opens a database file in the SQLite VFS with the name disk.
-func connect(disk, file, transactions string) (*sql.DB, error) {
-	name := "file:" + (&url.URL{Path: file}).EscapedPath() + "?vfs=" + disk + "&_txlock=" + transactions
+// connect opens a database file in the SQLite VFS with the name vfs.
+func connect(vfs, file, transactions string) (*sql.DB, error) {
+	name := "file:" + (&url.URL{Path: file}).EscapedPath() + "?vfs=" + vfs + "&_txlock=" + transactions
 	for _, p := range []string{"busy_timeout(10000)", "journal_mode(wal)", "synchronous(full)", "secure_delete(on)"} {
 		name += "&_pragma=" + url.QueryEscape(p)
 	}
@@ -39,8 +39,8 @@ func connect(disk, file, transactions string) (*sql.DB, error) {
 }
 
 // checkIntegrity checks the file for damage before anything is written to it.
-func (s *Spool) checkIntegrity(ctx context.Context, disk, file string) (err error) {
-	s.integrity, err = sqliteintegrity.Check(ctx, s.writeDB, file, ErrDamaged, func() (*sql.DB, error) { return connect(disk, file, "deferred") })
+func (s *Spool) checkIntegrity(ctx context.Context, vfs, file string) (err error) {
+	s.integrity, err = sqliteintegrity.Check(ctx, s.writeDB, file, ErrDamaged, func() (*sql.DB, error) { return connect(vfs, file, "deferred") })
 	if errors.Is(err, ErrDamaged) {
 		err = withRemedy(err)
 	}

@@ -39,8 +39,7 @@ const DefaultMax = 1 << 30
 type Options struct {
 	Max int64        // maximum size of all events in bytes; 0 means DefaultMax
 	Log *slog.Logger // nil logs nothing
-
-	disk string // name of the SQLite VFS; "" means the default
+	VFS string       // the SQLite VFS with the file; "" means that of the system
 }
 
 // Event is an event of a run. Data is one of the structs of package protocol, or a JSON object. The
@@ -115,8 +114,8 @@ func Open(ctx context.Context, file string, o Options) (s *Spool, err error) {
 	if o.Max == 0 {
 		o.Max = DefaultMax
 	}
-	if o.disk == "" {
-		o.disk = "os"
+	if o.VFS == "" {
+		o.VFS = "os"
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -130,31 +129,41 @@ func Open(ctx context.Context, file string, o Options) (s *Spool, err error) {
 	}
 	s = &Spool{max: o.Max, log: o.Log, unlock: unlock, in: make(chan *job, protocol.BatchEvents), wake: make(chan struct{}, 1), committed: make(chan struct{}, 1),
 		room: make(chan struct{}), closed: make(chan struct{}), done: make(chan struct{}), runs: map[string]*run{}, acks: map[string]int64{}}
-	if err := s.open(ctx, o.disk, file); err != nil {
+	if err := s.open(ctx, o.VFS, file); err != nil {
 		return nil, errors.Join(fmt.Errorf("open the spool %s: %w", file, err), s.release())
 	}
 	go s.write()
 	return s, nil
 }
 
-func (s *Spool) open(ctx context.Context, disk, file string) (err error) {
-	if s.writeDB, err = connect(disk, file, "immediate"); err != nil {
+func (s *Spool) open(ctx context.Context, vfs, file string) (err error) {
+	if err := createPrivate(file); err != nil {
+		return err
+	}
+	if s.writeDB, err = connect(vfs, file, "immediate"); err != nil {
 		return err
 	}
 	s.writeDB.SetMaxOpenConns(1)
-	if err := s.checkIntegrity(ctx, disk, file); err != nil {
+	if err := s.checkIntegrity(ctx, vfs, file); err != nil {
 		return err
 	}
 	if s.epoch, err = migrate(ctx, s.writeDB); err != nil {
 		return err
 	}
-	if err := os.Chmod(file, 0o600); err != nil {
-		return err
-	}
-	if s.readDB, err = connect(disk, file, "deferred"); err != nil {
+	if s.readDB, err = connect(vfs, file, "deferred"); err != nil {
 		return err
 	}
 	return s.load(ctx)
+}
+
+// createPrivate lets only this user read a file, which it creates if it does not exist: SQLite
+// would let others read it.
+func createPrivate(file string) error {
+	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Chmod(0o600), f.Close())
 }
 
 // Close commits pending changes and closes the spool.

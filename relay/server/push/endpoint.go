@@ -43,9 +43,9 @@ func endpointOf(text string, insecure bool) (*url.URL, error) {
 	return u, nil
 }
 
-// newClient returns a client for push services. It connects only to public addresses, which it
-// checks after resolving the name. It uses no proxy and follows no redirects.
-func newClient(insecure bool) *http.Client {
+// newDialer returns a dialer for push services. It connects only to public addresses, which it
+// checks after resolving the name, unless insecure is set.
+func newDialer(insecure bool) *net.Dialer {
 	d := &net.Dialer{Timeout: dialTimeout}
 	if !insecure {
 		d.ControlContext = func(_ context.Context, _, address string, _ syscall.RawConn) error {
@@ -56,10 +56,15 @@ func newClient(insecure bool) *http.Client {
 			return nil
 		}
 	}
+	return d
+}
+
+// newClient returns a client for push services. It uses no proxy and follows no redirects.
+func newClient(dial func(ctx context.Context, network, address string) (net.Conn, error)) *http.Client {
 	return &http.Client{
 		Timeout:       sendTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport: &http.Transport{DialContext: d.DialContext, ForceAttemptHTTP2: true, TLSHandshakeTimeout: dialTimeout, MaxResponseHeaderBytes: maxHeaders,
+		Transport: &http.Transport{DialContext: dial, ForceAttemptHTTP2: true, TLSHandshakeTimeout: dialTimeout, MaxResponseHeaderBytes: maxHeaders,
 			MaxIdleConns: 32, MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute},
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/url"
 	"sync"
@@ -35,7 +36,10 @@ type Config struct {
 	// Wall returns the wall-clock time, which tokens contain; nil means time.Now.
 	Wall  func() time.Time
 	After func(time.Duration, func()) (stop func() bool) // starts a timer; nil means time.AfterFunc
-	Log   *slog.Logger
+	// Dial connects to push services; nil means a dialer that refuses private addresses, unless
+	// Insecure is set.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	Log  *slog.Logger
 }
 
 // Push serves subscriptions and sends messages. It is safe for concurrent use.
@@ -65,6 +69,9 @@ func New(ctx context.Context, c Config) (*Push, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
+	if c.Dial == nil {
+		c.Dial = newDialer(c.Insecure).DialContext
+	}
 	subject := "mailto:concerto-relay@localhost.invalid"
 	if c.Public != nil && c.Public.Scheme == "https" {
 		subject = protocol.OriginOf(c.Public)
@@ -74,7 +81,7 @@ func New(ctx context.Context, c Config) (*Push, error) {
 		return nil, err
 	}
 	p := &Push{c: c, id: id, hints: map[string]struct{}{}, starts: map[string]string{}, wake: make(chan struct{}, 1), done: make(chan struct{})}
-	p.send = &sender{id: id, client: newClient(c.Insecure), now: c.Now, wall: c.Wall, after: c.After, onUnsubscribed: p.removeSubscription, log: c.Log}
+	p.send = &sender{id: id, client: newClient(c.Dial), now: c.Now, wall: c.Wall, after: c.After, onUnsubscribed: p.removeSubscription, log: c.Log}
 	p.send.start()
 	go p.run()
 	return p, nil

@@ -48,7 +48,7 @@ func TestQueuedMessages(t *testing.T) {
 		return 201, nil
 	}
 	paused := false
-	s := &sender{id: id, client: newClient(true), now: time.Now, wall: time.Now, log: slog.New(slog.DiscardHandler), onUnsubscribed: func(context.Context, string) {},
+	s := &sender{id: id, client: newClient(newDialer(true).DialContext), now: time.Now, wall: time.Now, log: slog.New(slog.DiscardHandler), onUnsubscribed: func(context.Context, string) {},
 		after: func(time.Duration, func()) func() bool { paused = true; return func() bool { return true } }}
 	s.start()
 	b := service.Subscribe("b", id.public)

@@ -86,7 +86,7 @@ func TestAddresses(t *testing.T) {
 		}
 	}
 	// The address is checked after the name is resolved.
-	if _, err := newClient(false).Get("http://localhost:1/"); !errors.Is(err, errAddress) {
+	if _, err := newClient(newDialer(false).DialContext).Get("http://localhost:1/"); !errors.Is(err, errAddress) {
 		t.Errorf("request to localhost: error = %v, want errAddress", err)
 	}
 }

@@ -19,16 +19,16 @@ import (
 // store.ErrDamaged for a damaged file and store.ErrNewer for the file of a newer version, and
 // changes neither. If the program that used a large file was killed, the file is checked while it
 // is in use, and Store.Damage reports the result.
-func Open(ctx context.Context, file string) (*store.Store, error) { return openOn(ctx, "os", file) }
+func Open(ctx context.Context, file string) (*store.Store, error) { return OpenOn(ctx, "os", file) }
 
-// openOn opens a file in the SQLite VFS with the name disk.
-func openOn(ctx context.Context, disk, file string) (*store.Store, error) {
-	write, err := connect(disk, file, "immediate")
+// OpenOn is like Open for a file in the SQLite VFS with the name vfs.
+func OpenOn(ctx context.Context, vfs, file string) (*store.Store, error) {
+	write, err := connect(vfs, file, "immediate")
 	if err != nil {
 		return nil, err
 	}
 	write.SetMaxOpenConns(1)
-	reopen := func() (*sql.DB, error) { return connect(disk, file, "deferred") }
+	reopen := func() (*sql.DB, error) { return connect(vfs, file, "deferred") }
 	checked, err := sqliteintegrity.Check(ctx, write, file, store.ErrDamaged, reopen)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", file, err), write.Close())
@@ -51,8 +51,8 @@ func openOn(ctx context.Context, disk, file string) (*store.Store, error) {
 // error of SQLite.
 func interrupted(err error) bool { return errors.Is(err, sqlite3.INTERRUPT) }
 
-func connect(disk, file, transactions string) (*sql.DB, error) {
-	name := "file:" + (&url.URL{Path: file}).EscapedPath() + "?vfs=" + disk + "&_txlock=" + transactions
+func connect(vfs, file, transactions string) (*sql.DB, error) {
+	name := "file:" + (&url.URL{Path: file}).EscapedPath() + "?vfs=" + vfs + "&_txlock=" + transactions
 	for _, p := range []string{"busy_timeout(10000)", "journal_mode(wal)", "synchronous(full)", "foreign_keys(on)", "secure_delete(on)"} {
 		name += "&_pragma=" + url.QueryEscape(p)
 	}
