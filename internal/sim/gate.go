@@ -208,6 +208,18 @@ func (g *gate) release(p *process) {
 	g.releaseIf(func(c *call) bool { return c.by == p })
 }
 
+// abandon lets one call continue that waits.
+func (g *gate) abandon(name string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, all := range []map[string]*call{g.waiting, g.delayed} {
+		if c := all[name]; c != nil {
+			delete(all, name)
+			close(c.ready)
+		}
+	}
+}
+
 // releaseIf lets calls continue. The caller has locked g.mu.
 func (g *gate) releaseIf(released func(*call) bool) {
 	for _, all := range []map[string]*call{g.waiting, g.delayed} {

@@ -16,6 +16,7 @@ var (
 	seeds  = flag.Uint64("seeds", 400, "number of seeds of TestSeeds")
 	shrink = flag.Bool("shrink", true, "search for the shortest schedule of a violation")
 	only   = flag.String("only", "", "kinds of blocks, separated by commas; all by default")
+	story  = flag.Bool("story", false, "print the story of each seed")
 	keep   = flag.String("keep", "", "directory for the schedules with violations, shrunk")
 )
 
@@ -61,6 +62,15 @@ func (x *traces) compare(t *testing.T, seed uint64, r *Result, play func() *Resu
 		return
 	}
 	x.twice++
+	if *story {
+		strip := func(r *Result) *Result {
+			c := *r
+			c.Trace = slices.DeleteFunc(slices.Clone(r.Trace), func(l string) bool { return strings.HasPrefix(l, "- ") })
+			return &c
+		}
+		b := play()
+		t.Logf("seed %d calls: %s", seed, firstDifference(strip(r), strip(b)))
+	}
 	if b := play(); !slices.Equal(r.Trace, b.Trace) || r.Story != b.Story {
 		x.different++
 		t.Logf("seed %d has two traces: %s", seed, firstDifference(r, b))

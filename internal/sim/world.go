@@ -55,6 +55,7 @@ type world struct {
 	hosts       hosts
 	keepers     []*keeperProcess
 	sockets     sockets
+	wires       wires
 	printed     []string
 }
 
@@ -104,9 +105,12 @@ func (w *world) fail(invariant, format string, args ...any) {
 }
 
 // start creates a process.
-func (w *world) start(name string) *process {
+func (w *world) start(name string) *process { return w.startOn(w.disk, name) }
+
+// startOn creates a process of the machine with a disk.
+func (w *world) startOn(d *simdisk.Disk, name string) *process {
 	p := &process{name: name, world: w, ended: make(chan struct{})}
-	p.view = w.disk.View(p)
+	p.view = d.View(p)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p.id = len(w.pids) + 1
@@ -155,6 +159,7 @@ func (w *world) end(p *process) {
 	close(p.ended)
 	w.gate.release(p)
 	w.sockets.end(p)
+	w.wires.end(p)
 	w.hosts.end(p)
 }
 

@@ -40,15 +40,20 @@ func (s *Source) run(conn net.Conn, err error) {
 			s.mu.Unlock()
 		}
 		s.setReached(err)
+		brief := true // hostd was not reached, or has closed the connection at once
 		if err == nil {
-			run, pause = l.run, retryFirst
+			run = l.run
+			began := time.Now()
 			if done := s.serve(l); done {
 				return
 			}
+			brief = time.Since(began) < retryFirst
+		}
+		if !brief {
+			pause = retryFirst
+		} else if !s.wait(pause) {
+			return
 		} else {
-			if !s.wait(pause) {
-				return
-			}
 			pause = min(2*pause, maxRetryDelay)
 		}
 		conn, err = s.connect(connectTimeout)
@@ -235,16 +240,21 @@ func (s *Source) writeAll(l *link) (done bool) {
 	}
 }
 
-// sendStart sends run.started again if hostd does not acknowledge events and does not know the run,
-// because the event was written to an earlier connection.
+// sendStart sends run.started again if hostd does not know the run any more, although an earlier
+// hostd has received the event. A gap replaces what that one has acknowledged.
 func (s *Source) sendStart(l *link) bool {
 	s.mu.Lock()
-	known := l.hasAcks || s.queue.acked == 0
+	received := s.queue.acked
 	s.mu.Unlock()
-	if known {
+	if received == 0 || l.acked > 0 {
 		return true
 	}
-	_, err := l.Write(encodeEvent(protocol.RunStarted, s.o.Started))
+	lines := encodeEvent(protocol.RunStarted, s.o.Started)
+	if l.hasAcks && received > 1 {
+		var e encoder
+		lines = append(lines, e.encode(&chunk{items: []item{{of: &about{kind: isGap, lost: received - 1}}}})...)
+	}
+	_, err := l.Write(lines)
 	return err == nil
 }
 

@@ -136,7 +136,7 @@ type Registry struct {
 // runRequests holds the requests of one run. mu is held while changes of the run's requests are
 // committed.
 type runRequests struct {
-	mu      sync.Mutex
+	mu      lock
 	ended   bool
 	open    map[string]*entry
 	order   []*entry            // open requests, oldest first
@@ -144,8 +144,15 @@ type runRequests struct {
 	granted map[grant]bool
 }
 
+// lock is a mutex that is held while its holder waits for the disk. Virtual time, in which crashes
+// are simulated, does not stop for those who wait for a channel.
+type lock chan struct{}
+
+func (l lock) Lock()   { l <- struct{}{} }
+func (l lock) Unlock() { <-l }
+
 func newRunRequests() *runRequests {
-	return &runRequests{open: map[string]*entry{}, done: map[string]Decision{}, granted: map[grant]bool{}}
+	return &runRequests{mu: make(lock, 1), open: map[string]*entry{}, done: map[string]Decision{}, granted: map[grant]bool{}}
 }
 
 // grant identifies a call that is approved until the end of its run.

@@ -9,7 +9,7 @@ import (
 	"io"
 	"net"
 	"slices"
-	"sync"
+	"sync/atomic"
 
 	"github.com/concerto-lang/concerto/relay/hostd/approvals"
 	"github.com/concerto-lang/concerto/relay/hostd/spool"
@@ -25,7 +25,7 @@ type run struct {
 	started   bool        // run.started is committed
 	committed int64       // number of committed events
 	stopTimer func() bool // stops the timer for reconnecting; nil while the run is connected
-	once      sync.Once
+	hasEnded  atomic.Bool
 
 	steering steering
 }
@@ -43,7 +43,9 @@ type sourceConn struct {
 	batch  []spool.Event
 	events int64            // number of events in the batch, including lost ones
 	exit   *protocol.Exited // the exit that the program has reported; nil before
-	mu     sync.Mutex       // held while a line is written to the connection
+	// writing contains an element while a line is written to the connection. A mutex would stop
+	// virtual time, in which crashes are simulated.
+	writing chan struct{}
 }
 
 // serve handles lines of the program until the connection closes.
@@ -65,27 +67,28 @@ func (l *sourceConn) serve() {
 
 // end commits the end of the run. Only the first call has an effect.
 func (r *run) end(e protocol.Exited) {
-	r.once.Do(func() {
-		ctx := context.Background()
-		if r.started {
-			err := r.s.o.Approvals.CloseRun(ctx, r.id)
-			events := []spool.Event{{Type: protocol.RunExited, Data: e}}
-			if err == nil {
-				next := r.committed + 1
-				_, err = r.s.o.Spool.Commit(ctx, spool.Change{Run: r.id, Events: events, Offset: &next, Notes: []spool.Note{{Kind: noteKind, Key: noteKey}}})
-			}
-			if err == nil {
-				r.log.append(r.id, events)
-			}
-			if err != nil {
-				r.s.o.Log.Error("report the end of a run", "run", r.id, "error", err)
-			}
+	if r.hasEnded.Swap(true) {
+		return
+	}
+	ctx := context.Background()
+	if r.started {
+		err := r.s.o.Approvals.CloseRun(ctx, r.id)
+		events := []spool.Event{{Type: protocol.RunExited, Data: e}}
+		if err == nil {
+			next := r.committed + 1
+			_, err = r.s.o.Spool.Commit(ctx, spool.Change{Run: r.id, Events: events, Offset: &next, Notes: []spool.Note{{Kind: noteKind, Key: noteKey}}})
 		}
-		r.s.mu.Lock()
-		delete(r.s.runs, r.id)
-		r.s.addEnded(r.id)
-		r.s.mu.Unlock()
-	})
+		if err == nil {
+			r.log.append(r.id, events)
+		}
+		if err != nil {
+			r.s.o.Log.Error("report the end of a run", "run", r.id, "error", err)
+		}
+	}
+	r.s.mu.Lock()
+	delete(r.s.runs, r.id)
+	r.s.addEnded(r.id)
+	r.s.mu.Unlock()
 }
 
 func (l *sourceConn) read() error {
@@ -244,8 +247,8 @@ func (l *sourceConn) send(m protocol.HostdMessage) error {
 	if err != nil {
 		return err
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.writing <- struct{}{}
+	defer func() { <-l.writing }()
 	_, err = l.conn.Write(append(text, '\n'))
 	return err
 }

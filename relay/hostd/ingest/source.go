@@ -233,7 +233,7 @@ func (s *Sources) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	defer conn.Close()
 	defer context.AfterFunc(s.ctx, func() { conn.Close() })()
 	r, back := s.join(q)
-	l := &sourceConn{run: r, conn: conn, in: bufio.NewReaderSize(ahead, 64<<10), wantsAcks: q.Header.Get(protocol.SourceCounts) != ""}
+	l := &sourceConn{run: r, conn: conn, in: bufio.NewReaderSize(ahead, 64<<10), wantsAcks: q.Header.Get(protocol.SourceCounts) != "", writing: make(chan struct{}, 1)}
 	head := "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + protocol.SourceUpgrade + "\r\n" + protocol.SourceRun + ": " + r.id + "\r\n"
 	if l.wantsAcks {
 		head += protocol.SourceCounts + ": " + strconv.FormatInt(r.committed, 10) + "\r\n"

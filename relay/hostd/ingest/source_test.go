@@ -6,10 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -255,6 +258,45 @@ func TestReconnect(t *testing.T) {
 	}
 	if n := strings.Count(all, "run.permission_requested"); n != 1 {
 		t.Errorf("events run.permission_requested = %d, want 1", n)
+	}
+}
+
+// TestLostSpool starts a hostd that does not know the run, because its spool was moved away. The
+// run continues as another one with a gap. Its open request can be answered.
+func TestLostSpool(t *testing.T) {
+	dir := t.TempDir()
+	h := start(t, dir)
+	s := client.New(client.Options{Socket: filepath.Join(dir, "s"), Started: started})
+	s.Emitted("n", json.RawMessage("1"), false)
+	got := asking(s, &effect.AwaitEmit{Channel: "go"})
+	first, _ := h.waitForText(t, `run.permission_requested`)
+	h.close()
+	for _, end := range []string{"", "-wal", "-shm"} {
+		if err := os.Remove(filepath.Join(dir, "spool.db"+end)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+	}
+	s.Emitted("n", json.RawMessage("2"), false)
+	h = start(t, dir)
+	defer h.close()
+	run, _ := h.waitForText(t, `run.permission_requested`)
+	if run == first {
+		t.Errorf("the run has the id %s in both spools", run)
+	}
+	if err := h.desk.Decide(context.Background(), run, "q1", approvals.Decision{Decision: approvals.Approve}); err != nil {
+		t.Error(err)
+	}
+	if a := <-got; a != `"yes"` {
+		t.Errorf("answer = %s, want \"yes\"", a)
+	}
+	s.End(0)
+	_, all := h.waitForText(t, "run.exited")
+	var types []string
+	for line := range strings.Lines(all) {
+		types = append(types, strings.Fields(line)[1])
+	}
+	if want := []string{"run.started", "run.gap", "run.emit", "run.permission_requested", "run.permission_resolved", "run.exited"}; !slices.Equal(types, want) {
+		t.Errorf("types of the events of the second run = %v, want %v\n%s", types, want, all)
 	}
 }
 

@@ -45,11 +45,16 @@ type Service struct {
 
 // New starts a push service.
 func New(t testing.TB) *Service {
-	s := &Service{T: t, Now: time.Now, browsers: map[string]*Browser{}, seen: map[string]int{}}
+	s := At(t, "")
 	web := httptest.NewServer(s)
 	s.URL = web.URL
 	t.Cleanup(web.Close)
 	return s
+}
+
+// At returns a push service that the caller serves at a URL.
+func At(t testing.TB, url string) *Service {
+	return &Service{T: t, URL: url, Now: time.Now, browsers: map[string]*Browser{}, seen: map[string]int{}}
 }
 
 // Browser receives messages.

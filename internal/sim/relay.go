@@ -1,0 +1,333 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/cryptotest"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/record/audit"
+	"github.com/concerto-lang/concerto/internal/sim/simdisk"
+	"github.com/concerto-lang/concerto/relay/hostd"
+	"github.com/concerto-lang/concerto/relay/hostd/spool"
+	relayserver "github.com/concerto-lang/concerto/relay/server"
+	"github.com/concerto-lang/concerto/relay/server/auth"
+	"github.com/concerto-lang/concerto/relay/server/httpguard"
+	"github.com/concerto-lang/concerto/relay/server/push"
+	"github.com/concerto-lang/concerto/relay/server/push/pushtest"
+	"github.com/concerto-lang/concerto/relay/store"
+	"github.com/concerto-lang/concerto/relay/store/sqlite"
+)
+
+// relay is a world with a machine on which programs and hostd run, a server on another machine, and
+// two phones.
+type relay struct {
+	*world
+	plan       *RelaySchedule
+	serverDisk *simdisk.Disk
+	phoneDisk  *simdisk.Disk
+	pushes     *pushtest.Service
+	phones     []*phone
+	jobs       []*job
+	quiet      chan struct{} // closed when no more faults happen
+	isQuiet    bool
+	isOver     bool
+	running    sync.WaitGroup // the processes
+	over       chan struct{}  // closed when all processes must end
+	ctx        context.Context
+
+	streams  map[string][]string  // events of runs as the first phone has received them, by run
+	asked    map[string]*question // by title and id
+	commands []*command           // in the order in which they were sent first
+	serial   int                  // number of the last answer or message
+}
+
+// The addresses of the network.
+const (
+	serverAddress = "127.0.0.1:8080"
+	pushAddress   = "127.0.0.1:9090"
+	hostdAddress  = "hostd"
+)
+
+// users are the people with a phone.
+var users = []string{"ann", "bob"}
+
+// Figures of the relay's world.
+const (
+	maxQuiet  = 20 * time.Minute // after which the scripts of the programs must have ended
+	settleFor = 4 * time.Minute  // for connections that wait before they try again
+	showsFor  = 5 * time.Second  // within which a phone shows an open request
+	restarts  = 40
+)
+
+// Play runs a schedule in a bubble, with files below a real directory that it empties.
+func (s *RelaySchedule) Play(t *testing.T, base string) *Result {
+	t.Helper()
+	cryptotest.SetGlobalRandom(t, s.Order) // ids of runs and tokens
+	var r *relay
+	one := &Schedule{Order: s.Order, People: s.People, Seed: s.Seed}
+	return one.play(t, base, func(w *world) {
+		w.wires = newWires()
+		r = &relay{world: w, plan: s, quiet: make(chan struct{}), over: make(chan struct{}), streams: map[string][]string{}, asked: map[string]*question{}}
+		w.gate.reached = r.reached
+		r.serverDisk, r.phoneDisk = r.newDisk("server"), r.newDisk("phones")
+		r.install(t)
+	}, func(ctx context.Context, w *world) {
+		r.ctx = ctx
+		r.play()
+		r.judge(ctx)
+		r.serverDisk.Close()
+		r.phoneDisk.Close()
+	})
+}
+
+// newDisk returns the disk of another machine.
+func (r *relay) newDisk(machine string) *simdisk.Disk {
+	scratch := filepath.Join(r.base, "scratch-"+machine)
+	if err := os.Mkdir(scratch, 0o700); err != nil {
+		panic(err) // the directory was just emptied
+	}
+	d := simdisk.New(simdisk.Options{Seed: r.plan.Order + uint64(len(machine)), Scratch: scratch, Observe: r.observe})
+	d.MkdirAll(r.base)
+	return d
+}
+
+// install creates the server's database with its users, before the first fault.
+func (r *relay) install(t *testing.T) {
+	p := r.startOn(r.serverDisk, "installer")
+	ctx := context.Background()
+	db, err := sqlite.OpenOn(ctx, p.view.VFS(), r.database())
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := auth.New(auth.Config{Store: db, Guard: httpguard.New(httpguard.Config{Loopback: true})})
+	by := audit.Actor{Type: "user", Name: "ann"}
+	r.pushes = pushtest.At(t, "http://"+pushAddress)
+	for _, user := range users {
+		_, err := a.PutUser(ctx, by, user, auth.Owner, "unused")
+		_, token, err2 := a.NewToken(ctx, by, user, auth.NewToken{Name: "phone", Role: auth.Owner})
+		if err := errors.Join(err, err2); err != nil {
+			t.Fatal(err)
+		}
+		r.phones = append(r.phones, &phone{r: r, user: user, token: token})
+	}
+	a.Close()
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (r *relay) database() string { return filepath.Join(r.base, "relay.db") }
+
+// play runs all processes until the programs have ended and the phones have had time to show that.
+func (r *relay) play() {
+	pushService := &http.Server{Handler: r.pushes}
+	service := &process{name: "push", world: r.world, ended: make(chan struct{})}
+	l := r.wires.listen(service, pushAddress)
+	r.running.Go(func() { _ = pushService.Serve(l) }) // ends with http.ErrServerClosed
+	r.running.Go(func() { r.keep(r.serverDisk, "server", r.serve) })
+	r.running.Go(func() { r.keep(r.disk, "hostd", r.hostd) })
+	for _, x := range r.phones {
+		r.running.Go(func() { r.keep(r.phoneDisk, x.user, x.run) })
+	}
+	var scripts sync.WaitGroup
+	for i := range r.plan.Jobs {
+		j := newJob(r, i)
+		r.jobs = append(r.jobs, j)
+		scripts.Go(j.play)
+	}
+	r.waitFor(&scripts)
+	r.calm()
+	for _, j := range r.jobs {
+		j.epilogue()
+	}
+	time.Sleep(settleFor)
+	r.mu.Lock()
+	r.isOver = true
+	r.mu.Unlock()
+	close(r.over)
+	_ = pushService.Close() // it has nothing to flush
+	r.running.Wait()
+}
+
+// waitFor waits until the scripts have ended, or for maxQuiet.
+func (r *relay) waitFor(scripts *sync.WaitGroup) {
+	late := time.AfterFunc(maxQuiet, func() { r.fail2("J16", "a program waits after %s", maxQuiet) })
+	scripts.Wait()
+	late.Stop()
+}
+
+// calm ends the faults, and lets the processes connect.
+func (r *relay) calm() {
+	r.mu.Lock()
+	r.isQuiet = true
+	r.mu.Unlock()
+	r.disk.StopFaults()
+	r.serverDisk.StopFaults()
+	close(r.quiet)
+	time.Sleep(settleFor)
+}
+
+// fail2 notes a violation. The caller has not locked r.mu.
+func (r *relay) fail2(invariant, format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.fail(invariant, format, args...)
+}
+
+// keep starts a process, and starts it again when it has ended, until r.over.
+func (r *relay) keep(d *simdisk.Disk, name string, run func(ctx context.Context, p *process) error) {
+	for n := 1; n <= restarts; n++ {
+		p := r.startOn(d, fmt.Sprintf("%s#%d", name, n))
+		ctx, cancel := context.WithCancelCause(context.Background())
+		p.cancel = cancel
+		stop := make(chan struct{})
+		go func() {
+			select {
+			case <-r.over:
+				cancel(nil)
+			case <-stop:
+			}
+		}()
+		if r.gate.pass(p, "starts") {
+			err := run(ctx, p)
+			r.mu.Lock()
+			if !p.dead.Load() {
+				r.note(p.name, "exits: %v", err)
+			}
+			r.mu.Unlock()
+		}
+		close(stop)
+		cancel(nil)
+		r.world.end(p)
+		select {
+		case <-r.over:
+			return
+		case <-time.After(time.Duration(300+len(name)*31+7*n) * time.Millisecond): // no two processes need the same time
+		}
+	}
+}
+
+// hostd runs the daemon of the programs' machine.
+func (r *relay) hostd(ctx context.Context, p *process) error {
+	o := hostd.Options{Server: "http://" + serverAddress, MachineID: "host_a", Token: "the machine's token", State: filepath.Join(r.base, "work"), Socket: "unused",
+		Roots: []string{r.base}, Environ: []string{}, Version: "sim", Log: r.logger(p)}
+	o.SetSeams(hostd.Seams{Listen: func() (net.Listener, error) { return r.wires.listen(p, hostdAddress), nil }, VFS: p.view.VFS(), HTTP: r.wires.client(p),
+		Random: func() float64 { return float64(chance(r.plan.Order, p.name)%1000) / 1000 }})
+	d, err := hostd.Open(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Run(ctx)
+}
+
+// serve runs the relay's server.
+func (r *relay) serve(ctx context.Context, p *process) error {
+	db, err := sqlite.OpenOn(ctx, p.view.VFS(), r.database())
+	if err != nil {
+		return err
+	}
+	g, log := httpguard.New(httpguard.Config{Loopback: true}), r.logger(p)
+	a := auth.New(auth.Config{Store: db, Guard: g, TOFU: auth.TOFULoopback, Log: log})
+	defer func() {
+		a.Close()
+		_ = db.Close() // it fails if the process is dead
+	}()
+	pushes, err := push.New(ctx, push.Config{Store: db, Auth: a, Insecure: true, Log: log, Dial: func(ctx context.Context, _, address string) (net.Conn, error) { return r.wires.dial(ctx, p, address) }})
+	if err != nil {
+		return err
+	}
+	defer pushes.Close()
+	s := relayserver.New(relayserver.Config{Store: db, Auth: a, Version: "sim", Watch: pushes, More: pushes.Routes(), Log: log})
+	h := &http.Server{Handler: g.Wrap(s), ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
+	l := r.wires.listen(p, serverAddress)
+	served := make(chan error, 1)
+	go func() { served <- h.Serve(l) }()
+	<-ctx.Done()
+	s.Close()
+	_ = h.Close() // what it serves has ended
+	<-served
+	return nil
+}
+
+// logger returns a log whose warnings are part of the story.
+func (r *relay) logger(p *process) *slog.Logger { return slog.New(&storyLog{r, p}) }
+
+type storyLog struct {
+	r *relay
+	p *process
+}
+
+func (l *storyLog) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelWarn }
+func (l *storyLog) WithAttrs([]slog.Attr) slog.Handler               { return l }
+func (l *storyLog) WithGroup(string) slog.Handler                    { return l }
+
+func (l *storyLog) Handle(_ context.Context, rec slog.Record) error {
+	if l.p.dead.Load() {
+		return nil
+	}
+	var b strings.Builder
+	rec.Attrs(func(a slog.Attr) bool { fmt.Fprintf(&b, " %s", a); return true })
+	l.r.mu.Lock()
+	defer l.r.mu.Unlock()
+	l.r.note(l.p.name, "logs %s%s", rec.Message, &b)
+	return nil
+}
+
+// checkStores checks that the spool and the server's database are as they must be after all runs.
+func (r *relay) checkStores(ctx context.Context) error {
+	p := r.start("reader")
+	s, err := spool.Open(ctx, filepath.Join(r.base, "work", "spool.db"), spool.Options{VFS: p.view.VFS()})
+	if err != nil {
+		return err
+	}
+	for _, x := range s.Runs() {
+		if !x.Ended || x.Acked < x.Last {
+			r.fail2("J12", "the spool has the run %s of which %d of %d events are acknowledged, ended: %v", x.ID, x.Acked, x.Last, x.Ended)
+		}
+	}
+	results, err := s.Results(ctx, 0)
+	for _, x := range results {
+		r.fail2("J12", "the spool has the result of %s %s", x.Kind, x.ID)
+	}
+	if err := errors.Join(err, s.Close()); err != nil {
+		return err
+	}
+	reader := r.startOn(r.serverDisk, "reader")
+	db, err := sqlite.OpenOn(ctx, reader.view.VFS(), r.database())
+	if err != nil {
+		return err
+	}
+	for _, j := range r.jobs {
+		if run := j.runID(); run != "" {
+			r.checkRun(ctx, db, j, run)
+		}
+	}
+	return db.Close()
+}
+
+// checkRun compares a stored run with what the phones have received.
+func (r *relay) checkRun(ctx context.Context, db *store.Store, j *job, run string) {
+	all, err := db.Events(ctx, run, 0, 100_000)
+	if err != nil && !errors.Is(err, store.ErrUnknown) {
+		r.fail2("J17", "the events of %s cannot be read: %v", j.title, err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(all) != len(r.streams[run]) {
+		r.fail("J8", "the server has %d events of %s, and the phones have received %d", len(all), j.title, len(r.streams[run]))
+	}
+	if open, err := db.Requests(ctx, run); err != nil || len(open) > 0 {
+		r.fail("J12", "the server has %d open requests of %s (error %v)", len(open), j.title, err)
+	}
+}
