@@ -31,7 +31,7 @@ func (b *batch) settle(r *openRun, e *Event) error {
 	case protocol.ToolResult:
 		return b.markApplied(r.ID, DecisionCommand, e.text("request_id"))
 	case protocol.RunPermissionResolved:
-		return b.markResolved(r.ID, e.text("request_id"), e.text("decision"), e.text("answer_sha256"))
+		return b.markResolved(r.ID, e)
 	case protocol.RunRefused:
 		b.records = append(b.records, audit.Record{Run: r.ID, Kind: "self_decision_refused", Actor: audit.Actor{Type: "host", Name: r.MachineID}, Subject: json.RawMessage(`{}`), Data: e.refusedData()})
 	case protocol.RunExited:
@@ -75,8 +75,9 @@ func (b *batch) markApplied(run, kind, id string) error {
 
 // markResolved finishes the decision on a request. The command is applied if the machine reports
 // this decision. It is rejected if the machine reports another decision, or closed the request
-// without a decision.
-func (b *batch) markResolved(run, id, decision, answer string) error {
+// without a decision. It is indeterminate if the machine does not know.
+func (b *batch) markResolved(run string, e *Event) error {
+	id, decision, answer := e.text("request_id"), e.text("decision"), e.text("answer_sha256")
 	c, err := b.open(run, DecisionCommand, id)
 	if err != nil || c == nil {
 		return err
@@ -90,10 +91,18 @@ func (b *batch) markResolved(run, id, decision, answer string) error {
 		return b.end(c, protocol.OutcomeRejected, protocol.AlreadyDecided)
 	case decision == stored || decision == "" || stored == protocol.DecisionAnswer && (decision == protocol.DecisionApprove || decision == protocol.DecisionDeny):
 		return b.end(c, protocol.OutcomeApplied, "") // older machines report an answer as an approval
+	case e.isUnknown():
+		return b.end(c, protocol.OutcomeUnknown, "")
 	case decision == protocol.DecisionExpired || decision == protocol.DecisionWithdrawn:
 		return b.end(c, protocol.OutcomeRejected, protocol.Expired)
 	}
 	return b.end(c, protocol.OutcomeRejected, protocol.AlreadyDecided)
+}
+
+// isUnknown reports whether a run.permission_resolved leaves open whether a decision took effect.
+func (e *Event) isUnknown() bool {
+	var d struct{ Unknown bool }
+	return json.Unmarshal(e.Data, &d) == nil && d.Unknown
 }
 
 // endCommands finishes the commands that were not yet applied when their run ended.

@@ -1,7 +1,6 @@
 package approvals
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,7 +23,7 @@ func (d *Registry) Decide(ctx context.Context, run, id string, dec Decision) err
 		t = newRunRequests() // empty requests, so that findOpen returns the error
 	}
 	t.mu.Lock()
-	d.awaitAttach(ctx, t, id)
+	d.awaitAttach(ctx, t, id, dec)
 	e, err := t.findOpen(run, id, dec)
 	if e != nil {
 		dec = e.asRecorded(dec)
@@ -47,8 +46,9 @@ func (d *Registry) Decide(ctx context.Context, run, id string, dec Decision) err
 	defer t.mu.Unlock()
 	close(e.applying)
 	e.applying = nil
+	ctx = context.WithoutCancel(ctx) // what was applied is also recorded if hostd is asked to end
 	if errors.Is(err, ErrIndeterminate) && t.open[id] == e {
-		lost := d.resolve(ctx, t, run, e, Decision{Decision: Withdrawn}, nil, indeterminateReason)
+		lost := d.resolve(ctx, t, run, e, Decision{Decision: Withdrawn, Tried: &dec}, nil, indeterminateReason)
 		return &Error{protocol.Internal, err.Error(), errors.Join(err, lost)}
 	}
 	if err != nil {
@@ -61,23 +61,30 @@ func (d *Registry) Decide(ctx context.Context, run, id string, dec Decision) err
 	if t.open[id] != e { // the request was closed while Apply was running
 		return errorf(protocol.Expired, "request %s of run %s is already closed: %s", id, run, t.done[id].Decision)
 	}
-	return d.resolve(ctx, t, run, e, dec, also, dec.Text)
+	if err := d.resolve(ctx, t, run, e, dec, also, dec.Text); err != nil {
+		return errors.Join(err, ErrIndeterminate) // a restart may withdraw the request
+	}
+	return nil
 }
 
 // attachTimeout is the time that a decision waits after a restart of hostd until the requester
-// attaches to the request.
+// attaches to the request. A decision that the previous process has perhaps applied waits until
+// that is known.
 const attachTimeout = 5 * time.Second
 
 // awaitAttach waits until the requester of a restored request has attached. The caller holds t.mu,
 // which awaitAttach releases while it waits.
-func (d *Registry) awaitAttach(ctx context.Context, t *runRequests, id string) {
+func (d *Registry) awaitAttach(ctx context.Context, t *runRequests, id string, dec Decision) {
 	e := t.open[id]
 	if e == nil || e.detached == nil {
 		return
 	}
 	away, late := e.detached, make(chan struct{})
+	stop := func() bool { return true }
+	if recorded := e.asRecorded(dec); e.attempted == nil || !e.attempted.isSame(&recorded) {
+		stop = d.o.After(attachTimeout, func() { close(late) })
+	}
 	t.mu.Unlock()
-	stop := d.o.After(attachTimeout, func() { close(late) })
 	select {
 	case <-away:
 	case <-late:
@@ -112,8 +119,10 @@ func (t *runRequests) findOpen(run, id string, dec Decision) (*entry, error) {
 		return nil, errorf(protocol.AlreadyDecided, "request %s is being decided", id)
 	case e != nil:
 		return e, nil
-	case decided && cmp.Or(was.Sent, was.Decision) == dec.Decision && was.By == dec.By:
+	case decided && was.isSame(&dec):
 		return nil, nil
+	case decided && was.Tried != nil && was.Tried.isSame(&dec):
+		return nil, ErrIndeterminate
 	case decided && (was.Decision == Expired || was.Decision == Withdrawn):
 		return nil, errorf(protocol.Expired, "request %s of run %s is already closed: %s", id, run, was.Decision)
 	case decided:
@@ -188,7 +197,7 @@ func (e *entry) checkDecision(dec Decision) error {
 // open ones.
 func (d *Registry) resolve(ctx context.Context, t *runRequests, run string, e *entry, dec Decision, also []Event, why string) error {
 	id := e.Data.RequestID
-	resolved := protocol.PermissionResolved{RequestID: id, Decision: dec.Decision, Actor: dec.Actor, By: dec.By, AnswerSHA256: dec.AnswerSHA256, Reason: d.o.Redact(why)}
+	resolved := protocol.PermissionResolved{RequestID: id, Decision: dec.Decision, Actor: dec.Actor, By: dec.By, AnswerSHA256: dec.AnswerSHA256, Reason: d.o.Redact(why), Unknown: dec.Tried != nil}
 	if dec.Value != nil {
 		resolved.Answer = protocol.ShortJSON(d.o.RedactJSON(dec.Value), protocol.MaxAnswer)
 	}

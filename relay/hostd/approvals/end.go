@@ -53,7 +53,7 @@ func (d *Registry) CloseRun(ctx context.Context, run string) error {
 		if e.attempted != nil {
 			why = indeterminateReason
 		}
-		if err := d.resolve(ctx, t, run, e, Decision{Decision: Withdrawn}, nil, why); err != nil {
+		if err := d.resolve(ctx, t, run, e, Decision{Decision: Withdrawn, Tried: e.attempted}, nil, why); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@
 package approvals
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -85,6 +86,14 @@ type Decision struct {
 	Scope      string          `json:"-"` // once, or session for all later calls with the same arguments
 	// AnswerSHA256 identifies the answer; "" if it is secret.
 	AnswerSHA256 string `json:"answer_sha256,omitempty"`
+	// Tried is a decision of which it is unknown whether it took effect before the request was
+	// withdrawn, or nil.
+	Tried *Decision `json:"tried,omitempty"`
+}
+
+// isSame reports whether two recorded decisions are the same choice of the same user.
+func (d *Decision) isSame(other *Decision) bool {
+	return cmp.Or(d.Sent, d.Decision) == cmp.Or(other.Sent, other.Decision) && d.By == other.By
 }
 
 // Error explains why a decision or request was refused. Unless Code is Internal, the state has not

@@ -432,7 +432,7 @@ func TestSettle(t *testing.T) {
 		{"failed", func(w *fixture) error { return w.ResolveRestored(context.Background(), "r", "failed", nil, "why") }, `{"request_id":"failed","decision":"withdrawn","reason":"why"}`},
 		{"undecided", func(w *fixture) error { return w.ResolveRestored(context.Background(), "r", "undecided", nil, "why") }, `{"request_id":"undecided","decision":"withdrawn","reason":"why"}`},
 		{"tried", func(w *fixture) error { return w.CloseRun(context.Background(), "r") },
-			`{"request_id":"tried","decision":"withdrawn","reason":"it was decided, and it is unknown whether it took effect"}`},
+			`{"request_id":"tried","decision":"withdrawn","reason":"it was decided, and it is unknown whether it took effect","unknown":true}`},
 	} {
 		s := &spool{rows: map[string]approvals.Row{}}
 		before := newFixture(s)

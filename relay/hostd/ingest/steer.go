@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -76,12 +77,17 @@ func (s *steering) forget(id string, c chan string) {
 	}
 }
 
-// inputKind is the kind of the notes that store the inputs of a run.
-const inputKind = "input"
+// inputKind is the kind of the notes that store the inputs of a run, and triedKind that of the
+// inputs that were sent to the program, and of which it has not confirmed the receipt.
+const (
+	inputKind = "input"
+	triedKind = "input tried"
+)
 
 // Steer sends the text of an input to a running host of a run. An input with a known id is not sent
 // again: hostd stores the id when the program has confirmed the input, and the program itself
-// detects an input that it has sent. The error is an *approvals.Error, or ErrIndeterminate of
+// detects an input that it has sent. hostd also stores that it sends an input, because after its
+// restart the program may be gone. The error is an *approvals.Error, or ErrIndeterminate of
 // package approvals if it is unknown whether a host has received the text.
 func (s *Sources) Steer(ctx context.Context, id, by string, in protocol.SendInput) error {
 	r := s.find(id)
@@ -100,14 +106,23 @@ func (s *Sources) Steer(ctx context.Context, id, by string, in protocol.SendInpu
 	case stored != nil:
 		return nil
 	}
+	tried, err := s.o.Spool.Note(ctx, id, triedKind, in.InputID)
+	if err != nil {
+		return err
+	}
 	conn, reply := r.steering.begin(in.InputID)
 	switch {
+	case conn == nil && tried != nil:
+		return approvals.ErrIndeterminate
 	case conn == nil:
 		return approvals.Errorf(protocol.Forbidden, "run %s is not connected", id)
 	case reply == nil: // the first attempt waits for its reply
 		return approvals.ErrIndeterminate
 	}
 	defer r.steering.forget(in.InputID, reply)
+	if err := r.recordTried(in.InputID, json.RawMessage("true")); err != nil {
+		return err
+	}
 	m := protocol.HostdMessage{Steer: &protocol.Steering{ID: in.InputID, Text: in.Text, Host: in.Host, Workspace: in.Workspace, By: by}}
 	if err := conn.send(m); err != nil {
 		return approvals.ErrIndeterminate
@@ -120,14 +135,23 @@ func (s *Sources) Steer(ctx context.Context, id, by string, in protocol.SendInpu
 		case !known:
 			return approvals.ErrIndeterminate
 		case failure != "":
-			return approvals.Errorf(protocol.Forbidden, "%s", failure)
+			return errors.Join(approvals.Errorf(protocol.Forbidden, "%s", failure), r.recordTried(in.InputID, nil))
 		}
 	case <-late.C:
 		return approvals.ErrIndeterminate
 	case <-ctx.Done():
 		return approvals.ErrIndeterminate
 	}
-	return r.recordInput(by, sum, in)
+	if err := r.recordInput(by, sum, in); err != nil {
+		return errors.Join(err, approvals.ErrIndeterminate) // a restart may find the program gone
+	}
+	return nil
+}
+
+// recordTried stores that an input is sent to the program; nil deletes that.
+func (r *run) recordTried(id string, tried json.RawMessage) error {
+	_, err := r.s.o.Spool.Commit(context.Background(), spool.Change{Run: r.id, Notes: []spool.Note{{Kind: triedKind, Key: id, Data: tried}}})
+	return err
 }
 
 // recordInput commits the event of an input, together with its id.
@@ -138,7 +162,8 @@ func (r *run) recordInput(by, sum string, in protocol.SendInput) error {
 	}
 	events := []spool.Event{{Type: protocol.RunInput, Data: protocol.Input{Actor: cmp.Or(in.Actor, "web"), InputID: in.InputID,
 		TextRedacted: r.s.o.Redact.In(r.note.Started.Cwd).Text(in.Text), TextSHA256: sum, By: by}}}
-	if _, err := r.s.o.Spool.Commit(r.s.ctx, spool.Change{Run: r.id, Events: events, Notes: []spool.Note{{Kind: inputKind, Key: in.InputID, Data: note}}}); err != nil {
+	notes := []spool.Note{{Kind: inputKind, Key: in.InputID, Data: note}, {Kind: triedKind, Key: in.InputID}}
+	if _, err := r.s.o.Spool.Commit(context.Background(), spool.Change{Run: r.id, Events: events, Notes: notes}); err != nil {
 		return fmt.Errorf("store an input of run %s: %w", r.id, err)
 	}
 	r.log.append(r.id, events)
