@@ -31,5 +31,5 @@ func TestRelay(t *testing.T) {
 		}
 		runs.compare(t, seed, r, func() *Result { return s.Play(t, base) })
 	}
-	runs.check(t, 4)
+	runs.check(t, 100)
 }

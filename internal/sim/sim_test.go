@@ -62,15 +62,6 @@ func (x *traces) compare(t *testing.T, seed uint64, r *Result, play func() *Resu
 		return
 	}
 	x.twice++
-	if *story {
-		strip := func(r *Result) *Result {
-			c := *r
-			c.Trace = slices.DeleteFunc(slices.Clone(r.Trace), func(l string) bool { return strings.HasPrefix(l, "- ") })
-			return &c
-		}
-		b := play()
-		t.Logf("seed %d calls: %s", seed, firstDifference(strip(r), strip(b)))
-	}
 	if b := play(); !slices.Equal(r.Trace, b.Trace) || r.Story != b.Story {
 		x.different++
 		t.Logf("seed %d has two traces: %s", seed, firstDifference(r, b))

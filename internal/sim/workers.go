@@ -418,6 +418,7 @@ func (f *fleet) work() {
 	}
 	all.Wait()
 	f.workers.running.Wait()
+	time.Sleep(30 * time.Second) // the longest partition: statements that are lost in it still wait
 }
 
 // end lets the workers end. The caller has locked f.mu.

@@ -30,8 +30,7 @@ func TestWorkers(t *testing.T) {
 		}
 		runs.compare(t, seed, r, func() *Result { return s.Play(t, base) })
 	}
-	// Go selects at random when a request to end, the end of a lease and a result arrive at once.
-	runs.check(t, 4)
+	runs.check(t, 100)
 }
 
 // TestReplayWorkers runs the schedules of faults of workers that were mended. Each fault of a

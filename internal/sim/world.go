@@ -424,6 +424,7 @@ func (s *Schedule) Play(t *testing.T, base string) *Result {
 func (s *Schedule) play(t *testing.T, base string, prepare func(w *world), work func(ctx context.Context, w *world)) (r *Result) {
 	t.Helper()
 	install()
+	defer oneAtATime()()
 	dir, scratch := filepath.Join(base, "work"), filepath.Join(base, "scratch")
 	if err := errors.Join(os.RemoveAll(base), os.MkdirAll(dir, 0o700), os.MkdirAll(scratch, 0o700)); err != nil {
 		t.Fatal(err)
@@ -456,6 +457,24 @@ func (s *Schedule) play(t *testing.T, base string, prepare func(w *world), work 
 	})
 	return r
 }
+
+// oneAtATime lets one goroutine run at a time, and no garbage collection move it, until the returned
+// function is called. Otherwise goroutines that compute between two calls would be in an order of
+// their own. The memory of a schedule is collected after it.
+func oneAtATime() (restore func()) {
+	n, percent, limit := runtime.GOMAXPROCS(1), debug.SetGCPercent(-1), debug.SetMemoryLimit(2<<30)
+	return func() {
+		runtime.GOMAXPROCS(n)
+		debug.SetGCPercent(percent)
+		debug.SetMemoryLimit(limit)
+		if plays.Add(1)%16 == 0 {
+			runtime.GC()
+		}
+	}
+}
+
+// plays is the number of schedules so far.
+var plays atomic.Int64
 
 // stuckAfter is the real time within which a schedule must end.
 const stuckAfter = 20 * time.Second
