@@ -99,7 +99,7 @@ var Policy = []Rule{
 	{Package: "internal/process/lockfile"},
 	{Package: "internal/process/userfile"},
 	{Package: "internal/process/disk", Imports: "internal/process/lockfile internal/process/userfile"},
-	{Package: "internal/sim/simdisk", Imports: "internal/process/disk internal/process/lockfile internal/process/userfile", Tests: true},
+	{Package: "internal/sim/simdisk", Imports: "internal/process/disk internal/process/lockfile", Tests: true},
 	{Package: "internal/process/guard", Imports: "internal/process/proc"},
 	{Package: "internal/process/procgroup/nonblock"},
 	{Package: "internal/process/procgroup", Imports: "internal/process/procgroup/nonblock internal/process/proc"},

@@ -15,4 +15,8 @@
 // A judge decides what is right. It uses what the server, the models, the hosts and the people of
 // the world have seen, and what they have answered. No two of their answers are equal, so that a
 // repeated effect shows.
+//
+// TestRules checks what the simulated files, locks, pipes, sockets and processes have in common
+// with those of Linux: a table of rules, each of which holds on both. A difference that is found
+// later becomes a rule.
 package sim

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
@@ -40,8 +41,8 @@ type hostProcess struct {
 	seen
 }
 
-// newHost starts a host.
-func (w *world) newHost(parent *process, name string) *hostProcess {
+// newHost starts a host that run plays.
+func (w *world) newHost(parent *process, name string, run func(*hostProcess)) *hostProcess {
 	h := &hostProcess{kind: name, parent: parent, done: make(chan struct{}), seen: seen{lines: map[string]int{}, results: map[string]string{}}}
 	h.change.L = &h.mu
 	w.hosts.mu.Lock()
@@ -49,7 +50,7 @@ func (w *world) newHost(parent *process, name string) *hostProcess {
 	name = fmt.Sprintf("%s#%d", name, len(w.hosts.all))
 	w.hosts.mu.Unlock()
 	h.process = w.start(name)
-	go h.run()
+	go run(h)
 	return h
 }
 
@@ -88,7 +89,7 @@ func (h *hostProcess) leave(e procgroup.Exit) {
 }
 
 // killed is the exit of a process that was killed.
-var killed = procgroup.Exit{Code: 137, Signal: "SIGKILL"}
+var killed = procgroup.Exit{Code: 137, Signal: syscall.SIGKILL.String()}
 
 // readLine returns the host's next line, and false at the end of its input.
 func (h *hostProcess) readLine() (string, bool) {
@@ -122,6 +123,8 @@ func (h *hostProcess) Read(b []byte) (int, error) {
 	defer h.mu.Unlock()
 	for {
 		switch {
+		case h.stopped && !h.dead.Load() && !h.parent.dead.Load(): // even if there is output
+			return 0, os.ErrDeadlineExceeded
 		case h.offered > 0:
 			n := copy(b, h.output[:h.offered])
 			h.output, h.offered = h.output[n:], h.offered-n
@@ -133,8 +136,6 @@ func (h *hostProcess) Read(b []byte) (int, error) {
 			h.world.gate.pass(h.parent, "reads output of "+h.name)
 			h.mu.Lock()
 			h.offered = len(h.output)
-		case h.stopped:
-			return 0, os.ErrDeadlineExceeded
 		default:
 			h.change.Wait()
 		}
@@ -160,8 +161,11 @@ func (h *hostProcess) Written() int64 {
 func (h *hostProcess) Write(b []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.inClosed || h.dead.Load() || h.parent.dead.Load() {
-		return 0, io.ErrClosedPipe
+	switch {
+	case h.inClosed:
+		return 0, os.ErrClosed
+	case h.dead.Load(), h.parent.dead.Load():
+		return 0, syscall.EPIPE
 	}
 	h.input = append(h.input, b...)
 	h.change.Broadcast()
@@ -180,9 +184,13 @@ func (h *hostProcess) CloseInput() {
 	h.change.Broadcast()
 }
 
+// Unread returns -1 if the input is closed, because the number is then unknown.
 func (h *hostProcess) Unread() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.inClosed {
+		return -1
+	}
 	return len(h.input)
 }
 
@@ -199,5 +207,5 @@ func (h *hostProcess) Exit() procgroup.Exit {
 
 // End sends SIGTERM, which ends the host.
 func (h *hostProcess) End(time.Duration, <-chan struct{}) {
-	h.leave(procgroup.Exit{Code: 143, Signal: "SIGTERM"})
+	h.leave(procgroup.Exit{Code: 143, Signal: syscall.SIGTERM.String()})
 }

@@ -57,7 +57,7 @@ func (s *system) Start(c procgroup.Command, _ func(procgroup.Command) (*procgrou
 	if s.p.dead.Load() {
 		return nil, simdisk.ErrDead
 	}
-	return s.w.newHost(s.p, c.Name), nil
+	return s.w.newHost(s.p, c.Name, (*hostProcess).run), nil
 }
 
 // Terminated returns a channel that receives a signal when the process is dead, so that its
@@ -137,19 +137,19 @@ func (w *world) endKeepers() {
 
 // sockets contains the sockets of a machine.
 type sockets struct {
-	mu        sync.Mutex
-	listeners map[string]*door // by path
-	all       []*socket
+	mu    sync.Mutex
+	doors map[string]*door // those to which Dial connects, by path; they may be closed
+	every []*door
+	all   []*socket
 }
 
 // end closes the sockets of a dead process.
 func (s *sockets) end(p *process) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for path, l := range s.listeners {
+	for _, l := range s.every {
 		if l.p == p {
-			_ = l.Close()
-			delete(s.listeners, path)
+			_ = l.Close() // it may be closed already
 		}
 	}
 	for _, x := range s.all {
@@ -172,15 +172,19 @@ func (s *system) Listen(dir, name string) (keeper.Listener, string, error) {
 	if s.p.dead.Load() {
 		return nil, "", simdisk.ErrDead
 	}
+	if _, err := s.p.view.Stat(dir); err != nil {
+		return nil, "", err
+	}
 	l := &door{p: s.p}
 	l.changed.L = &l.mu
 	all := &s.w.sockets
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	if all.listeners == nil {
-		all.listeners = map[string]*door{}
+	if all.doors == nil {
+		all.doors = map[string]*door{}
 	}
-	all.listeners[filepath.Join(dir, name)] = l
+	all.doors[filepath.Join(dir, name)] = l
+	all.every = append(all.every, l)
 	return l, name, nil
 }
 
@@ -191,9 +195,9 @@ func (s *system) Dial(dir, at string) (keeper.Socket, error) {
 	all := &s.w.sockets
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	l := all.listeners[filepath.Join(dir, at)]
+	l := all.doors[filepath.Join(dir, at)]
 	if l == nil {
-		return nil, &net.OpError{Op: "dial", Net: "unix", Err: syscall.ECONNREFUSED}
+		return nil, &net.OpError{Op: "dial", Net: "unix", Err: syscall.ENOENT}
 	}
 	to, from := newStream(), newStream()
 	client, server := &socket{p: s.p, in: from, out: to}, &socket{p: l.p, in: to, out: from}
@@ -231,13 +235,16 @@ func (l *door) Accept() (keeper.Socket, error) {
 	return s, nil
 }
 
-// Close closes the connections that were not accepted, too.
+// Close resets the connections that were not accepted.
 func (l *door) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.closed {
+		return net.ErrClosed
+	}
 	l.closed = true
 	for _, s := range l.waiting {
-		_ = s.Close()
+		_ = s.close(true) // it may be closed already
 	}
 	l.waiting = nil
 	l.changed.Broadcast()
@@ -253,8 +260,10 @@ type stream struct {
 	ended   bool // no more data arrives
 	broken  bool // writes fail
 	closed  bool // reads fail
+	reset   bool // the writer has closed its end with unread bytes; one read fails after the data
 	expired bool // the deadline of the reader has passed
 	timer   *time.Timer
+	writeBy time.Time // the deadline of the writer; zero for none
 }
 
 func newStream() *stream {
@@ -289,12 +298,12 @@ func (s *socket) Read(b []byte) (int, error) {
 		switch {
 		case in.closed:
 			return 0, net.ErrClosed
+		case in.expired: // even if there is data
+			return 0, os.ErrDeadlineExceeded
 		case in.offered > 0:
 			n := copy(b, in.data[:in.offered])
 			in.data, in.offered = in.data[n:], in.offered-n
 			return n, nil
-		case in.expired:
-			return 0, os.ErrDeadlineExceeded
 		case len(in.data) == 0 && !in.ended:
 			in.changed.Wait()
 		case !passed:
@@ -307,6 +316,9 @@ func (s *socket) Read(b []byte) (int, error) {
 			passed = true
 		case len(in.data) > 0:
 			in.offered = len(in.data)
+		case in.reset:
+			in.reset = false
+			return 0, &net.OpError{Op: "read", Net: "unix", Err: syscall.ECONNRESET}
 		default:
 			return 0, io.EOF
 		}
@@ -314,14 +326,30 @@ func (s *socket) Read(b []byte) (int, error) {
 }
 
 func (s *socket) Write(b []byte) (n int, err error) {
-	s.out.set(func() {
-		if s.out.broken || s.out.ended || s.p.dead.Load() {
-			err = &net.OpError{Op: "write", Net: "unix", Err: syscall.EPIPE}
-			return
+	out := s.out
+	err = s.change(out, func() error {
+		switch by := out.writeBy; {
+		case !by.IsZero() && !by.After(time.Now()):
+			return os.ErrDeadlineExceeded
+		case out.broken, out.ended, s.p.dead.Load():
+			return &net.OpError{Op: "write", Net: "unix", Err: syscall.EPIPE}
 		}
-		n, s.out.data = len(b), append(s.out.data, b...)
+		n, out.data = len(b), append(out.data, b...)
+		return nil
 	})
 	return n, err
+}
+
+// change changes a direction of the connection, unless this end is closed.
+func (s *socket) change(of *stream, do func() error) (err error) {
+	s.in.mu.Lock()
+	closed := s.in.closed
+	s.in.mu.Unlock()
+	if closed {
+		return net.ErrClosed
+	}
+	of.set(func() { err = do() })
+	return err
 }
 
 func (s *socket) WriteNow(b []byte) int {
@@ -331,24 +359,39 @@ func (s *socket) WriteNow(b []byte) int {
 
 // CloseRead lets reads end after the data that has arrived.
 func (s *socket) CloseRead() error {
-	s.in.set(func() { s.in.broken, s.in.ended = true, true })
-	return nil
+	return s.change(s.in, func() error {
+		s.in.broken, s.in.ended = true, true
+		return nil
+	})
 }
 
 func (s *socket) CloseWrite() error {
-	s.out.set(func() { s.out.ended = true })
-	return nil
+	return s.change(s.out, func() error {
+		s.out.ended = true
+		return nil
+	})
 }
 
-func (s *socket) Close() error {
-	s.in.set(func() { s.in.broken, s.in.closed = true, true })
-	return s.CloseWrite()
+// Close resets the connection if it contains bytes that were not read.
+func (s *socket) Close() error { return s.close(false) }
+
+func (s *socket) close(reset bool) error {
+	was := false
+	s.in.set(func() {
+		was, reset = s.in.closed, reset || len(s.in.data) > 0
+		s.in.broken, s.in.closed = true, true
+	})
+	if was {
+		return net.ErrClosed
+	}
+	s.out.set(func() { s.out.ended, s.out.reset = true, reset })
+	return nil
 }
 
 // SetReadDeadline lets reads fail that wait at a time; the zero time removes the limit.
 func (s *socket) SetReadDeadline(at time.Time) error {
 	in := s.in
-	in.set(func() {
+	return s.change(in, func() error {
 		if in.timer != nil {
 			in.timer.Stop()
 		}
@@ -356,16 +399,26 @@ func (s *socket) SetReadDeadline(at time.Time) error {
 		if at.After(time.Now()) {
 			in.timer = time.AfterFunc(time.Until(at), func() { in.set(func() { in.expired = true }) })
 		}
+		return nil
 	})
-	return nil
 }
 
-func (s *socket) SetWriteDeadline(time.Time) error { return nil }
-func (s *socket) SetDeadline(at time.Time) error   { return s.SetReadDeadline(at) }
-func (s *socket) LocalAddr() net.Addr              { return &net.UnixAddr{Net: "unix"} }
-func (s *socket) RemoteAddr() net.Addr             { return &net.UnixAddr{Net: "unix"} }
-func (s *socket) PassesFiles() bool                { return false }
-func (s *socket) SendFiles([]byte, ...int) error   { return errors.ErrUnsupported }
+// SetWriteDeadline lets writes fail after a time.
+func (s *socket) SetWriteDeadline(at time.Time) error {
+	return s.change(s.out, func() error {
+		s.out.writeBy = at
+		return nil
+	})
+}
+
+func (s *socket) SetDeadline(at time.Time) error {
+	return errors.Join(s.SetReadDeadline(at), s.SetWriteDeadline(at))
+}
+
+func (s *socket) LocalAddr() net.Addr            { return &net.UnixAddr{Net: "unix"} }
+func (s *socket) RemoteAddr() net.Addr           { return &net.UnixAddr{Net: "unix"} }
+func (s *socket) PassesFiles() bool              { return false }
+func (s *socket) SendFiles([]byte, ...int) error { return errors.ErrUnsupported }
 
 func (s *socket) ReceiveByte() (byte, []*os.File, error) {
 	var b [1]byte

@@ -55,7 +55,7 @@ func New(o Options) *Client {
 		o.Args = []string{"keeper"}
 	}
 	if o.System == nil {
-		o.System = system{}
+		o.System = OS()
 	}
 	c := &Client{opts: o, files: o.System.Files(o.Dir), connecting: make(chan struct{}, 1), secrets: slices.Clone(o.Secrets), lastNumbers: map[string]int64{}}
 	names, _ := c.files.List(hostsDir)

@@ -78,7 +78,7 @@ type StartFunc func(run *procgroup.Run, c procgroup.Command, s *sandbox.Confinem
 //
 // start starts the processes that have a sandbox. If it is nil, they are not started.
 func Main(in io.Reader, out io.Writer, log io.Writer, start StartFunc) error {
-	return MainOn(system{}, in, out, log, start)
+	return MainOn(OS(), in, out, log, start)
 }
 
 // MainOn is like Main, on another system.

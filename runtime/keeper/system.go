@@ -79,6 +79,9 @@ type Child interface {
 	End(grace time.Duration, stop <-chan struct{})
 }
 
+// OS returns the real operating system.
+func OS() System { return system{} }
+
 // system is the real operating system.
 type system struct{}
 

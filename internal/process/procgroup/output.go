@@ -35,7 +35,7 @@ func newOutput(f *os.File) *output {
 // reading is interrupted.
 func (o *output) Read(b []byte) (int, error) {
 	n, err := o.readWait(b)
-	if err == io.EOF || errors.Is(err, os.ErrClosed) {
+	if err == io.EOF || err != nil && o.isClosed() {
 		o.close()
 		return 0, io.EOF
 	}
@@ -96,6 +96,12 @@ func (o *output) setDeadline() {
 		deadline = time.Unix(1, 0)
 	}
 	_ = o.f.SetReadDeadline(deadline)
+}
+
+func (o *output) isClosed() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.closed
 }
 
 func (o *output) close() {

@@ -1,6 +1,7 @@
 package simdisk
 
 import (
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -11,7 +12,6 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/process/disk"
 	"github.com/concerto-lang/concerto/internal/process/lockfile"
-	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
 // View is the disk as one process uses it. It implements disk.System and vfs.VFS.
@@ -33,9 +33,21 @@ func (v *View) find(op, path string) (*inode, error) {
 	}
 	n := v.disk.names[filepath.Clean(path)]
 	if n == nil {
-		return nil, &fs.PathError{Op: op, Path: path, Err: syscall.ENOENT}
+		return nil, &fs.PathError{Op: op, Path: path, Err: v.disk.missing(path)}
 	}
 	return n, nil
+}
+
+// missing returns the error for a path that does not exist: ENOTDIR if it leads through a file.
+func (d *Disk) missing(path string) error {
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		switch n := d.names[dir]; {
+		case n != nil && !n.dir:
+			return syscall.ENOTDIR
+		case n != nil || dir == filepath.Dir(dir):
+			return syscall.ENOENT
+		}
+	}
 }
 
 // checkParent returns an error if the directory of a path does not exist.
@@ -74,10 +86,10 @@ func (v *View) open(path string, flags int) (*handle, error) {
 			h.inode = v.disk.newInode()
 			v.disk.rename(change{path: h.inode})
 		})
+	case h.inode.dir:
+		return nil, &fs.PathError{Op: "open", Path: path, Err: syscall.EISDIR}
 	case flags&os.O_EXCL != 0:
 		return nil, &fs.PathError{Op: "open", Path: path, Err: syscall.EEXIST}
-	case h.inode.dir:
-		return nil, &fs.PathError{Op: "open", Path: path, Err: userfile.ErrNotRegular}
 	case flags&os.O_TRUNC != 0 && len(h.inode.data) > 0:
 		err = v.operate("truncate "+label(path), nothing, func() { h.inode.apply(step{}, v.disk) })
 	}
@@ -143,7 +155,7 @@ func (v *View) move(op, from, to string, by func(*inode) change) error {
 	if err == nil {
 		err = v.checkParent(op, to)
 	}
-	if err == nil && op == "link" && v.disk.names[to] != nil {
+	if old := v.disk.names[to]; err == nil && old != nil && (op == "link" || old.dir) {
 		err = &os.LinkError{Op: op, Old: from, New: to, Err: syscall.EEXIST}
 	}
 	if err != nil {
@@ -188,7 +200,11 @@ func (v *View) Mkdir(path string, _ fs.FileMode) error {
 func (v *View) List(dir string) ([]string, error) {
 	v.disk.mu.Lock()
 	defer v.disk.mu.Unlock()
-	if _, err := v.find("open", dir); err != nil {
+	n, err := v.find("open", dir)
+	if err == nil && !n.dir {
+		err = &fs.PathError{Op: "readdirent", Path: dir, Err: syscall.ENOTDIR}
+	}
+	if err != nil {
 		return nil, err
 	}
 	return v.disk.list(filepath.Clean(dir)), nil
@@ -267,11 +283,28 @@ func (h *handle) check() error {
 	return nil
 }
 
+// checkRead is like check for a call that reads.
+func (h *handle) checkRead() error {
+	if err := h.check(); err != nil || h.flags&os.O_WRONLY == 0 {
+		return err
+	}
+	return &fs.PathError{Op: "read", Path: h.path, Err: syscall.EBADF}
+}
+
+// checkOpen is like check for a call that passes the file's descriptor to the system.
+func (h *handle) checkOpen() error {
+	err := h.check()
+	if err == fs.ErrClosed {
+		err = syscall.EBADF
+	}
+	return err
+}
+
 // Read reads at the position of the handle.
 func (h *handle) Read(b []byte) (int, error) {
 	h.view.disk.mu.Lock()
 	defer h.view.disk.mu.Unlock()
-	if err := h.check(); err != nil {
+	if err := h.checkRead(); err != nil {
 		return 0, err
 	}
 	n := h.inode.readAt(b, h.at)
@@ -286,8 +319,11 @@ func (h *handle) Read(b []byte) (int, error) {
 func (h *handle) ReadAt(b []byte, at int64) (int, error) {
 	h.view.disk.mu.Lock()
 	defer h.view.disk.mu.Unlock()
-	if err := h.check(); err != nil {
+	if err := h.checkRead(); err != nil {
 		return 0, err
+	}
+	if at < 0 {
+		return 0, &fs.PathError{Op: "readat", Path: h.path, Err: errNegative}
 	}
 	n := h.inode.readAt(b, at)
 	if n < len(b) {
@@ -311,13 +347,15 @@ func (h *handle) Seek(offset int64, whence int) (int64, error) {
 		return 0, err
 	}
 	switch whence {
-	case io.SeekStart:
-		h.at = offset
 	case io.SeekCurrent:
-		h.at += offset
+		offset += h.at
 	case io.SeekEnd:
-		h.at = int64(len(h.inode.data)) + offset
+		offset += int64(len(h.inode.data))
 	}
+	if offset < 0 {
+		return 0, &fs.PathError{Op: "seek", Path: h.path, Err: syscall.EINVAL}
+	}
+	h.at = offset
 	return h.at, nil
 }
 
@@ -334,10 +372,22 @@ func (h *handle) Write(b []byte) (int, error) {
 	return n, err
 }
 
+// errNegative and errAppends are errors of package os for offsets.
+var (
+	errNegative = errors.New("negative offset")
+	errAppends  = errors.New("WriteAt of a file that is open for appending")
+)
+
 // WriteAt writes at an offset.
 func (h *handle) WriteAt(b []byte, at int64) (int, error) {
 	h.view.disk.mu.Lock()
 	defer h.view.disk.mu.Unlock()
+	switch {
+	case h.flags&os.O_APPEND != 0:
+		return 0, errAppends
+	case at < 0:
+		return 0, &fs.PathError{Op: "writeat", Path: h.path, Err: errNegative}
+	}
 	return h.writeAt(b, at)
 }
 
@@ -350,7 +400,11 @@ func (h *handle) writeAt(b []byte, at int64) (int, error) {
 		return 0, &fs.PathError{Op: "write", Path: h.path, Err: syscall.EBADF}
 	}
 	write := func(b []byte) func() {
-		return func() { h.inode.apply(step{at, append([]byte{}, b...)}, h.view.disk) }
+		return func() {
+			if len(b) > 0 { // otherwise the file is not extended
+				h.inode.apply(step{at, slices.Clone(b)}, h.view.disk)
+			}
+		}
 	}
 	err := h.view.operate("write "+label(h.path), space, write(b))
 	if err == syscall.ENOSPC {
@@ -371,8 +425,8 @@ func (h *handle) Sync() error {
 }
 
 func (h *handle) sync() error {
-	if err := h.check(); err != nil {
-		return err
+	if err := h.checkOpen(); err != nil {
+		return wrap("sync", h.path, err)
 	}
 	return wrap("sync", h.path, h.view.operate("sync "+label(h.path), nothing, h.inode.sync))
 }
@@ -388,6 +442,9 @@ func (h *handle) truncate(size int64) error {
 	if err := h.check(); err != nil {
 		return err
 	}
+	if size < 0 || h.flags&(os.O_WRONLY|os.O_RDWR) == 0 {
+		return &fs.PathError{Op: "truncate", Path: h.path, Err: syscall.EINVAL}
+	}
 	err := h.view.operate("truncate "+label(h.path), nothing, func() { h.inode.apply(step{at: size}, h.view.disk) })
 	return wrap("truncate", h.path, err)
 }
@@ -400,7 +457,7 @@ func (h *handle) Lock() error {
 }
 
 func (h *handle) lock() error {
-	if err := h.check(); err != nil {
+	if err := h.checkOpen(); err != nil {
 		return err
 	}
 	if h.inode.lock != h && h.inode.isLocked() {
