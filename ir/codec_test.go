@@ -94,6 +94,27 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+// TestDecodeSettings checks the two members that are decoded, and that the others are skipped but
+// must be JSON.
+func TestDecodeSettings(t *testing.T) {
+	p := everything(t)
+	data := Encode(p)
+	got, err := DecodeSettings(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Program{Entry: -1, Connections: p.Connections}
+	want.Run = p.Run
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("settings (-want +got):\n%s", diff)
+	}
+	for _, bad := range [][]byte{data[:len(data)-3], bytes.Replace(data, []byte(`"functions":[`), []byte(`"functions":[}`), 1), append(data, 'x')} {
+		if _, err := DecodeSettings(bad); err == nil {
+			t.Errorf("%q… has been decoded", bad[:40])
+		}
+	}
+}
+
 // TestEveryFieldIsEncoded sets each field of the IR that is zero in the program of TestRoundTrip,
 // and compares the program with its decoded form. A field that the codec does not know is reported.
 func TestEveryFieldIsEncoded(t *testing.T) {

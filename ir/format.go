@@ -20,7 +20,25 @@ func Encode(p *Program) []byte {
 
 // Decode decodes the output of Encode. Its errors wrap ErrNotIR or ErrVersion, or contain the
 // problem and its byte offset. The caller must verify a decoded program before running it.
-func Decode(data []byte) (p *Program, err error) {
+func Decode(data []byte) (*Program, error) { return decode(data, (*codec).program) }
+
+// DecodeSettings is like Decode for the connections and the settings of runs: it skips the other
+// members, which take most of the time.
+func DecodeSettings(data []byte) (*Program, error) {
+	return decode(data, func(c *codec, p *Program) {
+		c.object(func() {
+			list(c, "connections", &p.Connections, true, c.connection)
+			c.raw("run", &p.Run)
+			if c.key != noKey && c.key != "connections" && c.key != "run" {
+				c.readRaw()
+				c.done()
+			}
+		})
+	})
+}
+
+// decode decodes data with a function that reads a program.
+func decode(data []byte, read func(*codec, *Program)) (p *Program, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			f, ok := r.(failure)
@@ -33,7 +51,7 @@ func Decode(data []byte) (p *Program, err error) {
 	c := &codec{in: data}
 	c.header()
 	p = &Program{Entry: -1}
-	c.program(p)
+	read(c, p)
 	for ; c.pos < len(data); c.pos++ {
 		if strings.IndexByte(" \t\r\n", data[c.pos]) < 0 {
 			c.fail(c.pos, "text after the end of the program")

@@ -67,7 +67,7 @@ func Show(run journal.Run) (*durable.Shown, error) {
 // showStored returns the state of a run that was read before. running means that a process is
 // running it.
 func showStored(s *durable.Stored, running bool) (*durable.Shown, error) {
-	p, err := ir.Decode(s.Program)
+	p, err := ir.DecodeSettings(s.Program)
 	if err != nil {
 		return nil, err
 	}
