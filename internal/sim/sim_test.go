@@ -109,24 +109,33 @@ func firstDifference(a, b *Result) string {
 
 // TestReplay runs the schedules of faults that were mended. Each fault of a schedule must happen.
 func TestReplay(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.sim")
+	replay(t, "testdata", func(t *testing.T, file, base string) (*Result, []Fault) {
+		s, err := Read(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Work.compile(t, base)
+		return s.Play(t, base), s.Faults
+	})
+}
+
+// replay plays the schedules in a directory. No invariant may be violated, and each fault of a
+// schedule must happen.
+func replay(t *testing.T, dir string, play func(t *testing.T, file, base string) (*Result, []Fault)) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.sim"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%d schedules, error %v", len(files), err)
 	}
-	base := filepath.Join(t.TempDir(), "w1")
+	base := baseOf(t)
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".sim"), func(t *testing.T) {
-			s, err := Read(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			s.Work.compile(t, base)
-			r := s.Play(t, base)
+			r, faults := play(t, file, base)
 			if len(r.Problems) > 0 {
 				t.Errorf("%s\n%s", strings.Join(r.Problems, "\n"), r.Story)
 			}
-			if len(r.Faults) != len(s.Faults) {
-				t.Errorf("the schedule is stale: only these of its %d faults have happened: %v", len(s.Faults), r.Faults)
+			if len(r.Faults) != len(faults) {
+				t.Errorf("the schedule is stale: only these of its %d faults have happened: %v", len(faults), r.Faults)
 			}
 		})
 	}

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -36,25 +35,12 @@ func TestWorkers(t *testing.T) {
 // TestReplayWorkers runs the schedules of faults of workers that were mended. Each fault of a
 // schedule must happen.
 func TestReplayWorkers(t *testing.T) {
-	files, err := filepath.Glob("testdata/workers/*.sim")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%d schedules, error %v", len(files), err)
-	}
-	base := baseOf(t)
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".sim"), func(t *testing.T) {
-			s, err := ReadEngine(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			s.compile(t)
-			r := s.Play(t, base)
-			if len(r.Problems) > 0 {
-				t.Errorf("%s\n%s", strings.Join(r.Problems, "\n"), r.Story)
-			}
-			if len(r.Faults) != len(s.Faults) {
-				t.Errorf("the schedule is stale: only these of its %d faults have happened: %v", len(s.Faults), r.Faults)
-			}
-		})
-	}
+	replay(t, "testdata/workers", func(t *testing.T, file, base string) (*Result, []Fault) {
+		s, err := ReadEngine(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.compile(t)
+		return s.Play(t, base), s.Faults
+	})
 }

@@ -420,7 +420,8 @@ func (s *spool) restart(t *testing.T) *fixture {
 }
 
 // TestSettle kills hostd while a decision is being applied. If the requester no longer exists, the
-// decision counts as applied. If the run has ended, its result is unknown.
+// decision counts as applied. If the run has ended, its result is unknown. The server sends the
+// decision another time to the next hostd, and receives the same result.
 func TestSettle(t *testing.T) {
 	for _, c := range []struct {
 		id   string
@@ -452,10 +453,24 @@ func TestSettle(t *testing.T) {
 		}
 		s.full = false
 		w := s.restart(t)
+		repeated := make(chan error, 1)
+		if c.id == "tried" {
+			go func() {
+				repeated <- w.Decide(context.Background(), "r", c.id, approvals.Decision{Decision: approvals.Approve, By: "ada", Answer: json.RawMessage(`"x"`)})
+			}()
+		}
 		if err := c.end(w); err != nil {
 			t.Error(err)
 		}
 		s.expectEvents(t, "r run.permission_resolved "+c.want)
+		if c.id == "tried" {
+			if err, isUnknown := <-repeated, strings.Contains(c.want, "unknown"); errors.Is(err, approvals.ErrIndeterminate) != isUnknown || err != nil && !isUnknown {
+				t.Errorf("repeated decision, whose result is unknown: %v: error = %v", isUnknown, err)
+			}
+			if err := w.Decide(context.Background(), "r", c.id, approvals.Decision{Decision: approvals.Deny, By: "bob"}); err == nil || errors.Is(err, approvals.ErrIndeterminate) {
+				t.Errorf("decision of another user on a closed request: error = %v", err)
+			}
+		}
 		if err := w.ResolveRestored(context.Background(), "r", c.id, nil, "again"); err != nil {
 			t.Error(err)
 		}
