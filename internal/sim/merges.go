@@ -173,7 +173,7 @@ func (m *mergeWorld) valueOf(ref string) string {
 // target returns the commit of the target.
 func (m *mergeWorld) target() string { t := m.targets(); return m.valueOf(t[len(t)-1]) }
 
-// run runs git for the user or the judge. What the user does is synced.
+// run runs git for the user or the judge.
 func (m *mergeWorld) run(input string, args ...string) string {
 	date := fmt.Sprintf("%d +0000", time.Now().Unix())
 	out, err := m.git.With("GIT_AUTHOR_DATE="+date, "GIT_COMMITTER_DATE="+date).Pipe(context.Background(), m.place(), []byte(input), args...)

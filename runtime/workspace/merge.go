@@ -19,8 +19,8 @@ type Repository struct {
 	Common string // its common directory
 }
 
-// Repository returns the repository of the workspaces. What its Git writes survives a power cut: a
-// merge that is recorded as done must be done.
+// Repository returns the repository of the workspaces. Its Git is synced: a merge that is recorded
+// as done must be done after a power cut, too.
 func (s *Store) Repository(ctx context.Context) (*Repository, error) {
 	if err := s.repository(ctx); err != nil {
 		return nil, err

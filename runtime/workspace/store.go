@@ -558,7 +558,7 @@ func (s *Store) build(ctx context.Context, r *record, limit time.Duration) error
 // writeFiles creates the worktree of a record.
 func (s *Store) writeFiles(ctx context.Context, r *record) error {
 	top := s.place.taskPath(r.Name)
-	if err := s.addWorktree(ctx, r, top); err != nil {
+	if err := addWorktree(ctx, s, r, top); err != nil {
 		return failure(err, r.Name, "create the worktree")
 	}
 	// Without --no-checkout, git starts another process, which would continue if git was killed.
@@ -578,7 +578,7 @@ func (s *Store) writeFiles(ctx context.Context, r *record) error {
 }
 
 // addWorktree creates the worktree of a record without its files.
-func (s *Store) addWorktree(ctx context.Context, r *record, top string) error {
+func addWorktree(ctx context.Context, s *Store, r *record, top string) error {
 	adding.Lock()
 	defer adding.Unlock()
 	on := []string{"--detach", "--", top, r.Base}
