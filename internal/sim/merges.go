@@ -37,11 +37,12 @@ type mergeWorld struct {
 
 // mergeRecord is what the judge of a queue has seen.
 type mergeRecord struct {
-	values map[string][]value // of refs, each with all values so far
-	users  []string           // commits of the user on the target
-	passed map[string]bool    // trees that have passed the gate
-	orders map[string]*order  // by the ids of changes
-	taken  map[string]bool    // ids of changes that the user has merged
+	values map[string][]value  // of refs, each with all values so far
+	users  []string            // commits of the user on the target
+	passed map[string]bool     // trees that have passed the gate
+	orders map[string]*order   // by the ids of changes
+	open   map[string][]*order // those that have not ended
+	taken  map[string]bool     // ids of changes that the user has merged
 }
 
 // value is a commit with its tree, which may be lost in a power cut.
@@ -51,6 +52,7 @@ type value struct{ commit, tree string }
 type order struct {
 	do, commit string
 	done       bool // the person has received the result
+	unsure     bool // another request has happened at the same time
 }
 
 // crashed is the value with which a goroutine of a dead process ends at its next call. An error
@@ -366,10 +368,13 @@ func (m *mergeWorld) runAlways(lane int, ended <-chan struct{}) {
 	}
 }
 
-// act lets people do the steps of the work, each when the one before has ended or crashed.
-func (m *mergeWorld) act() {
+// act lets a person do steps of the work, each when the one before has ended or crashed.
+func (m *mergeWorld) act(person, people int) {
 	var x *command
 	for i, s := range m.plan.Work.Steps {
+		if i%people != person {
+			continue
+		}
 		if x == nil {
 			x = m.open(fmt.Sprintf("person#%d", i))
 		}
@@ -384,7 +389,7 @@ func (m *mergeWorld) act() {
 			x = nil
 		}
 		if s.Pause {
-			time.Sleep(977 * time.Millisecond)
+			time.Sleep(977*time.Millisecond + time.Duration(person)*13*time.Millisecond)
 		}
 	}
 	if x != nil {
@@ -410,14 +415,14 @@ func (m *mergeWorld) do(x *command, i int, s MergeStep) {
 		}
 		o.commit = m.commit(from, "Change "+s.ID, s.File, text)
 		m.run("", "update-ref", "refs/heads/"+s.ID, o.commit)
-		m.merges.order(s.ID, o)
+		defer m.merges.order(s.ID, o)()
 		after := slices.DeleteFunc([]string{s.After}, func(id string) bool { return id == "" })
 		_, err = x.queue.SubmitBranch(ctx, s.ID, merge.Submission{After: after, Priority: s.Priority})
 	case "drop":
-		m.merges.order(s.ID, o)
+		defer m.merges.order(s.ID, o)()
 		err = x.queue.Drop(ctx, s.ID)
 	case "retry":
-		m.merges.order(s.ID, o)
+		defer m.merges.order(s.ID, o)()
 		err = x.queue.Retry(ctx, s.ID)
 	}
 	x.stop()
@@ -428,8 +433,14 @@ func (m *mergeWorld) do(x *command, i int, s MergeStep) {
 	}
 }
 
-// order notes a request. One that is not done before the next one may have happened.
-func (r *mergeRecord) order(id string, o *order) { r.orders[id] = o }
+// order notes a request. end must be called when its process has ended it, or has crashed.
+func (r *mergeRecord) order(id string, o *order) (end func()) {
+	for _, other := range r.open[id] {
+		other.unsure, o.unsure = true, true
+	}
+	r.orders[id], r.open[id] = o, append(r.open[id], o)
+	return func() { r.open[id] = slices.DeleteFunc(r.open[id], func(x *order) bool { return x == o }) }
+}
 
 // moveTarget is what the user does to the target.
 func (m *mergeWorld) moveTarget(commit string) {
@@ -470,8 +481,10 @@ func (s *MergeSchedule) playWith(t *testing.T, base string, installed bool) *Res
 	var m *mergeWorld
 	one := &Schedule{Order: s.Order, Seed: s.Seed}
 	return one.play(t, base, func(w *world) {
-		m = &mergeWorld{world: w, plan: s, merges: mergeRecord{map[string][]value{}, nil, map[string]bool{}, map[string]*order{}, map[string]bool{}}}
+		m = &mergeWorld{world: w, plan: s, merges: mergeRecord{map[string][]value{}, nil, map[string]bool{}, map[string]*order{}, map[string][]*order{}, map[string]bool{}}}
 		w.gate.reached = m.reached
+		// Pins change in transactions. SQLite would let the others wait for a random time.
+		w.gate.urgent = func(name string) bool { return strings.Contains(name, "refs/concerto/changes/") }
 		if err := m.create(installed); err != nil {
 			t.Fatal(err)
 		}
@@ -481,7 +494,11 @@ func (s *MergeSchedule) playWith(t *testing.T, base string, installed bool) *Res
 		for lane := 1; lane <= s.Work.Runners; lane++ {
 			runners.Go(func() { m.runAlways(lane, ended) })
 		}
-		m.act()
+		var people sync.WaitGroup
+		for person := range max(s.Work.People, 1) {
+			people.Go(func() { m.act(person, max(s.Work.People, 1)) })
+		}
+		people.Wait()
 		close(ended)
 		runners.Wait()
 		m.calm = true

@@ -30,6 +30,7 @@ type MergeWork struct {
 	Push    bool        `json:"push,omitempty"`  // the target is a branch of a remote
 	Flaky   bool        `json:"flaky,omitempty"` // the gate may fail without reason
 	Runners int         `json:"runners"`
+	People  int         `json:"people,omitempty"` // 1 by default; each does every n-th step
 	Steps   []MergeStep `json:"steps"`
 }
 
@@ -48,7 +49,7 @@ type MergeStep struct {
 // GenerateMerges generates the work of a queue.
 func GenerateMerges(seed uint64) *MergeWork {
 	r := newRandom(seed)
-	w := &MergeWork{Batch: 1 + r.IntN(4), Retry: r.IntN(2), Squash: r.IntN(4) == 0, Push: r.IntN(3) == 0, Flaky: r.IntN(3) == 0, Runners: 1 + r.IntN(2)}
+	w := &MergeWork{Batch: 1 + r.IntN(4), Retry: r.IntN(2), Squash: r.IntN(4) == 0, Push: r.IntN(3) == 0, Flaky: r.IntN(3) == 0, Runners: 1 + r.IntN(2), People: 1 + r.IntN(2)}
 	id := func() string { return fmt.Sprint("c", r.IntN(5)) }
 	for i := range 5 + r.IntN(6) {
 		s := MergeStep{Do: "submit", ID: id(), Pause: r.IntN(3) == 0}

@@ -76,6 +76,8 @@ func (m *mergeWorld) judgeChanges(tip string, all []*merge.Change) {
 			m.failed("M2", "%s has landed %d times", c.ID, n)
 		case c.State == merge.Merged && !in && (n == 0 || !m.plan.Work.Squash):
 			m.failed("M3", "%s is merged, and has not landed", c.ID)
+		case c.State == merge.Merged && n > 0 && !m.isFree(c, all):
+			m.failed("M3", "%s has landed before a change on which it depends", c.ID)
 		case c.State == merge.Merged:
 		case n > 0 || in && !m.merges.taken[c.ID]:
 			m.failed("M3", "%s is %s, and has landed", c.ID, c.State)
@@ -89,7 +91,7 @@ func (m *mergeWorld) judgeChanges(tip string, all []*merge.Change) {
 	}
 	for id, o := range m.merges.orders {
 		switch c := by[id]; {
-		case !o.done:
+		case !o.done || o.unsure:
 		case c == nil:
 			m.failed("M3", "%s %s is lost", o.do, id)
 		case o.do == "drop" && c.State != merge.Dropped:

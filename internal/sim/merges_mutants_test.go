@@ -5,7 +5,7 @@ import "testing"
 // mergeMutants are faults that the world of a merge queue finds.
 var mergeMutants = []mutant{
 	{"the target moves without its expected value", "runtime/merge/target.go", `t.rules.ref(), commit, local)`, `t.rules.ref(), commit)`},
-	{"the remote's branch is overwritten", "runtime/merge/target.go", `"--force-with-lease="+t.rules.ref()+":"+old, `, ``},
+	{"the remote's branch is overwritten", "runtime/merge/target.go", `"--force-with-lease="+t.rules.ref()+":"+old, `, `"--force", `},
 	{"an interrupted landing is queued again without a look", "runtime/merge/recover.go", "done, err := t.contains(ctx, now, commit)", "done, err := false, error(nil)"},
 	{"an interrupted landing counts as merged", "runtime/merge/recover.go", "done, err := t.contains(ctx, now, commit)", "done, err := true, error(nil)"},
 	{"the target moves before the landing is recorded", "runtime/merge/land.go", "if err := q.update(changes, func(c *Change) { c.State, c.old, c.new = Landing, b.old, p.commit }); err != nil {\n\t\treturn err\n\t}\n\tif err := b.target.move(ctx, q.m.step, b.old, b.local, p.commit, b.ids(k)); err != nil {",
@@ -13,7 +13,7 @@ var mergeMutants = []mutant{
 	{"a landing is recorded as done before the target moves", "runtime/merge/land.go", "c.State, c.old, c.new = Landing, b.old, p.commit }", "c.State, c.Merged = Merged, &p.commit }"},
 	{"a gate's result is used for another tree", "runtime/merge/gate.go", "if g.green[tree] || ", "if len(g.green) > 0 || "},
 	{"a part of a batch lands without its gate", "runtime/merge/batch.go", "if k > 1 {\n\t\tif err := b.land(ctx, k-1)", "if k > 0 {\n\t\tif err := b.land(ctx, k)"},
-	{"a change that was dropped during the gate lands", "runtime/merge/batch.go", "return failed, b.checkQueued(ctx)", "return failed, nil"},
+	{"a dropped change lands", "runtime/merge/row.go", "if i < 0 || now[i].State != state || now[i].Commit != c.Commit {", "if i < 0 || now[i].Commit != c.Commit {"},
 	{"a replaced change lands", "runtime/merge/row.go", "if i < 0 || now[i].State != state || now[i].Commit != c.Commit {", "if i < 0 || now[i].State != state {"},
 	{"the database is not synced", "runtime/world/sqlitestore/database.go", "synchronous = FULL", "synchronous = OFF"},
 	{"the commits of merges are not synced", "runtime/workspace/merge.go", "g, err := s.git.Synced().Identified", "g, err := s.git.Identified"},

@@ -146,7 +146,7 @@ func (g *Git) With(variables ...string) *Git {
 }
 
 // Synced returns a Git whose calls write objects and refs so that they survive a power cut. By
-// default, git does so for neither, and the user may have set more than the default.
+// default, git syncs neither loose objects nor refs.
 func (g *Git) Synced() *Git {
 	other := *g
 	other.synced = true

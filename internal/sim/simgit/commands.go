@@ -275,14 +275,10 @@ func (x *call) fetch(o *arguments) error {
 func (x *call) push(o *arguments) error {
 	from, to, _ := strings.Cut(o.rest[1], ":")
 	ref := remotePrefix + to
-	if o.has("--force-with-lease") {
-		_, expected, _ := strings.Cut(o.value("--force-with-lease"), ":")
-		if now := x.now.refs[ref]; now != expected && now != from {
-			return &failed{1, "error: failed to push some refs"}
-		}
-	}
+	now := x.now.refs[ref]
 	all, err := x.ancestors(from)
-	if err != nil {
+	_, lease, _ := strings.Cut(o.value("--force-with-lease"), ":")
+	if err != nil || now != "" && now != from && !o.has("--force") && (o.has("--force-with-lease") && now != lease || !o.has("--force-with-lease") && !all[now]) {
 		return &failed{1, "error: failed to push some refs"}
 	}
 	for id := range all {

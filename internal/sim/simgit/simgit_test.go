@@ -147,7 +147,7 @@ func (b *both) step() {
 	case 12:
 		b.run("", "", "diff-tree", "-r", "-z", "--no-renames", "--ignore-submodules=none", main, any)
 	case 13:
-		b.run("", "", "push", "--quiet", "--force-with-lease=refs/heads/main:"+b.any([]string{main, any}), "origin", any+":refs/heads/main")
+		b.run("", "", slices.DeleteFunc([]string{"push", "--quiet", b.any([]string{"", "--force", "--force-with-lease=refs/heads/main:" + main, "--force-with-lease=refs/heads/main:" + any}), "origin", any + ":refs/heads/main"}, func(a string) bool { return a == "" })...)
 		b.run("", "", "ls-remote", "--quiet", "origin", "refs/heads/main")
 	case 14:
 		b.run("", "", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--refmap=", "origin", "+refs/heads/main:refs/concerto/fetched/main")
