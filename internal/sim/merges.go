@@ -133,7 +133,10 @@ func (m *mergeWorld) gitOf(p *process) *git.Git {
 		changes := isOf(name, changing)
 		p.stop()
 		if changes || isOf(name, reading) && name != "rev-parse" {
-			m.gate.pass(p, "git "+name)
+			begins := "git " + name
+			if !m.gate.pass(p, begins) && m.model != nil && chance(m.plan.Order, begins)%2 == 0 {
+				err = m.model.Interrupt(c)
+			}
 			p.stop()
 		}
 		out, stderr, exit, err = m.program(ctx, c)

@@ -19,6 +19,7 @@ var mergeMutants = []mutant{
 	{"the commits of merges are not synced", "runtime/workspace/merge.go", "g, err := s.git.Synced().Identified", "g, err := s.git.Identified"},
 	{"a change's dependency is ignored", "runtime/merge/run.go", "if chosen[id] || i >= 0 && all[i].State == Merged {", "if chosen[id] || i >= 0 {"},
 	{"two processes run a queue", "runtime/merge/queue.go", "unlock, err = lockfile.LockAs(path)", "unlock, err = func() {}, nil"},
+	{"the lock of a git that was killed remains", "runtime/workspace/gate.go", `[]string{"index.lock", "HEAD.lock"}`, `[]string{"HEAD.lock"}`},
 	{"a merged change remains pinned", "runtime/merge/land.go", "case c.State == Merged && pinned != \"\":", "case false:"},
 }
 

@@ -99,13 +99,7 @@ func (r *Repository) Run(ctx context.Context, c *git.Call) (out []byte, stderr s
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	x := &call{Repository: r, Call: c}
-	args := c.Args
-	for ; args[0] == "-c"; args = args[2:] {
-		if v, ok := strings.CutPrefix(args[1], "core.fsync="); ok {
-			x.syncs = v
-		}
-	}
+	x, args := r.call(c)
 	do, ok := commands[args[0]]
 	if !ok {
 		panic("the model of git does not know the command " + args[0])
@@ -115,6 +109,17 @@ func (r *Repository) Run(ctx context.Context, c *git.Call) (out []byte, stderr s
 		return x.out.Bytes(), f.text, f.exit, nil
 	}
 	return x.out.Bytes(), "", 0, err
+}
+
+// call returns a call with its arguments without settings.
+func (r *Repository) call(c *git.Call) (x *call, args []string) {
+	x = &call{Repository: r, Call: c}
+	for args = c.Args; args[0] == "-c"; args = args[2:] {
+		if v, ok := strings.CutPrefix(args[1], "core.fsync="); ok {
+			x.syncs = v
+		}
+	}
+	return x, args
 }
 
 // commands are what the model can do.

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/concerto-lang/concerto/internal/process/git"
 )
 
 // A worktree is a directory with a file .git, and a directory in the repository with the files
@@ -36,12 +38,41 @@ func (x *call) worktree(o *arguments) error {
 	if _, err := x.read("commit", id); err != nil {
 		return err
 	}
-	admin := filepath.Join(x.common(), "worktrees", filepath.Base(top))
-	if _, err := os.Stat(admin); err == nil {
-		return fatal("'%s' is a missing but already registered worktree", top)
-	}
+	admin := x.newAdmin(top)
 	return errors.Join(os.MkdirAll(top, 0o755), os.MkdirAll(admin, 0o755), os.WriteFile(filepath.Join(admin, "gitdir"), []byte(filepath.Join(top, ".git")+"\n"), 0o644),
 		os.WriteFile(filepath.Join(admin, "HEAD"), []byte(id+"\n"), 0o644), os.WriteFile(filepath.Join(top, ".git"), []byte("gitdir: "+admin+"\n"), 0o644))
+}
+
+// newAdmin returns the path of a new directory of a worktree in the repository.
+func (x *call) newAdmin(top string) string {
+	for n := 0; ; n++ {
+		admin := filepath.Join(x.common(), "worktrees", filepath.Base(top)) + strings.TrimPrefix(fmt.Sprint(n), "0")
+		if !fileExists(admin) {
+			return admin
+		}
+	}
+}
+
+// Interrupt does a part of a call that changes a worktree, as a git that is killed does.
+func (r *Repository) Interrupt(c *git.Call) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	x, args := r.call(c)
+	switch o := options(args[1:]); args[0] {
+	case "reset", "checkout":
+		files, _ := filepath.Glob(filepath.Join(c.At.Dir, "*")) // the pattern is valid
+		if len(files) > 0 {
+			if err := os.Remove(files[0]); err != nil {
+				return err
+			}
+		}
+		return os.WriteFile(filepath.Join(c.At.GitDir, "index.lock"), nil, 0o644)
+	case "worktree":
+		if o.rest[0] == "add" {
+			return os.MkdirAll(x.newAdmin(o.rest[1]), 0o755)
+		}
+	}
+	return nil
 }
 
 func (x *call) listWorktrees() error {
@@ -55,7 +86,7 @@ func (x *call) listWorktrees() error {
 		id, _ := x.head(admin)
 		top := strings.TrimSpace(string(link))
 		fmt.Fprintf(&x.out, "worktree %s\x00HEAD %s\x00detached\x00", filepath.Dir(top), id)
-		if _, err := os.Stat(top); err != nil {
+		if !fileExists(top) {
 			x.out.WriteString("prunable gitdir file points to non-existent location\x00")
 		}
 		x.out.WriteString("\x00")
@@ -68,6 +99,9 @@ func (x *call) writeFiles(id string) error {
 	files, err := x.files(id)
 	if err != nil {
 		return err
+	}
+	if lock := filepath.Join(x.At.GitDir, "index.lock"); fileExists(lock) {
+		return fatal("Unable to create '%s': File exists.", lock)
 	}
 	index := filepath.Join(x.At.GitDir, "index")
 	old, _ := os.ReadFile(index) // missing in a new worktree
@@ -82,6 +116,11 @@ func (x *call) writeFiles(id string) error {
 	}
 	names := strings.Join(slices.Sorted(maps.Keys(files)), "\n")
 	return errors.Join(err, os.WriteFile(index, []byte(names), 0o644), os.WriteFile(filepath.Join(x.At.GitDir, "HEAD"), []byte(id+"\n"), 0o644))
+}
+
+func fileExists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 func (x *call) reset(*arguments) error {
