@@ -135,7 +135,7 @@ func (m *mergeWorld) gitOf(p *process) *git.Git {
 		if changes || isOf(name, reading) && name != "rev-parse" {
 			begins := "git " + name
 			if !m.gate.pass(p, begins) && m.model != nil && chance(m.plan.Order, begins)%2 == 0 {
-				err = m.model.Interrupt(c)
+				_ = m.model.Interrupt(c) // whatever it has done is a part
 			}
 			p.stop()
 		}
@@ -328,8 +328,8 @@ func (m *mergeWorld) mayFail(err error) bool {
 		return true
 	}
 	red, ok := errors.AsType[*merge.GateFailed](err)
-	return err == nil || errors.Is(err, merge.ErrUnknown) || errors.Is(err, errSuspended) || ok && red.OnTarget && m.plan.Work.Flaky && !m.calm ||
-		!m.calm && slices.ContainsFunc(m.faults, func(f Fault) bool { return f.Kind == Full || f.Kind == Broken })
+	return err == nil || errors.Is(err, merge.ErrUnknown) || ok && red.OnTarget && m.plan.Work.Flaky && !m.calm ||
+		!m.calm && slices.ContainsFunc(m.faults, func(f Fault) bool { return f.Kind == Full })
 }
 
 // runOnce runs the queue in a process.
@@ -340,7 +340,7 @@ func (m *mergeWorld) runOnce(x *command) (report *merge.Report, err error) {
 	report, err = x.queue.Run(ctx, merge.Run{})
 	x.stop()
 	m.noted(x.process, "%d merged, %d failed, %d blocked, %v", len(report.Merged), len(report.Failed), len(report.Blocked), err)
-	if !m.mayFail(err) {
+	if !m.mayFail(err) && ctx.Err() == nil {
 		m.failed("M8", "a run ends with %v", err)
 	}
 	return report, err
@@ -418,14 +418,14 @@ func (m *mergeWorld) do(x *command, i int, s MergeStep) {
 		}
 		o.commit = m.commit(from, "Change "+s.ID, s.File, text)
 		m.run("", "update-ref", "refs/heads/"+s.ID, o.commit)
-		defer m.merges.order(s.ID, o)()
+		defer m.order(s.ID, o)()
 		after := slices.DeleteFunc([]string{s.After}, func(id string) bool { return id == "" })
 		_, err = x.queue.SubmitBranch(ctx, s.ID, merge.Submission{After: after, Priority: s.Priority})
 	case "drop":
-		defer m.merges.order(s.ID, o)()
+		defer m.order(s.ID, o)()
 		err = x.queue.Drop(ctx, s.ID)
 	case "retry":
-		defer m.merges.order(s.ID, o)()
+		defer m.order(s.ID, o)()
 		err = x.queue.Retry(ctx, s.ID)
 	}
 	x.stop()
@@ -437,12 +437,19 @@ func (m *mergeWorld) do(x *command, i int, s MergeStep) {
 }
 
 // order notes a request. end must be called when its process has ended it, or has crashed.
-func (r *mergeRecord) order(id string, o *order) (end func()) {
+func (m *mergeWorld) order(id string, o *order) (end func()) {
+	r := &m.merges
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	for _, other := range r.open[id] {
 		other.unsure, o.unsure = true, true
 	}
 	r.orders[id], r.open[id] = o, append(r.open[id], o)
-	return func() { r.open[id] = slices.DeleteFunc(r.open[id], func(x *order) bool { return x == o }) }
+	return func() {
+		m.mu.Lock() // several processes may die at once
+		defer m.mu.Unlock()
+		r.open[id] = slices.DeleteFunc(r.open[id], func(x *order) bool { return x == o })
+	}
 }
 
 // moveTarget is what the user does to the target.

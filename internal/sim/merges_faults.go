@@ -79,7 +79,8 @@ func ReadMerges(path string) (*MergeSchedule, error) {
 	return s, read(path, s)
 }
 
-// random returns the fault that the seed selects for a call.
+// random returns the fault that the seed selects for a call. No operation of the disk is Broken:
+// SQLite does not sync a directory again if that has failed.
 func (s *MergeSchedule) random(name string) (Fault, bool) {
 	x := chance(s.Seed, name)
 	if x%(4<<(s.Seed%5)) != 0 {
@@ -97,7 +98,7 @@ func (s *MergeSchedule) random(name string) (Fault, bool) {
 	case n < 18:
 		f.Kind, f.How = Suspend, 0
 	default:
-		f.Kind, f.N, f.How = []Kind{Full, Broken}[n-18], 1+r.IntN(12), 0
+		f.Kind, f.N, f.How = Full, 1+r.IntN(12), 0
 	}
 	return f, true
 }
@@ -126,8 +127,6 @@ func (m *mergeWorld) reached(p *process, name string) (delay time.Duration, agai
 			m.disk.FaultAfter(f.N, f.How)
 		case Full:
 			m.disk.FailAfter(f.N, fullFor, syscall.ENOSPC)
-		case Broken:
-			m.disk.FailAfter(f.N, 1, syscall.EIO)
 		case Suspend:
 			if p.cancel != nil {
 				p.cancel(errSuspended)
