@@ -40,7 +40,8 @@ type gate struct {
 	// reached is called when a call is chosen. It returns for how long the call is delayed, or that
 	// it must wait until another goroutine has done something.
 	reached func(p *process, name string) (delay time.Duration, again bool)
-	idle    func() bool // called when all goroutines wait; reports whether one continues
+	idle    func() bool            // called when all goroutines wait; reports whether one continues
+	urgent  func(name string) bool // reports whether a call comes before all others; nil for never
 
 	mu      sync.Mutex
 	waiting map[string]*call
@@ -182,13 +183,16 @@ func (g *gate) choose() (name string, c *call) {
 	return name, c
 }
 
-// priority returns the priority of a call. Lower values come first. All are equal for order 0, so
-// that calls continue in the order of their names.
+// priority returns the priority of a call. Lower values come first. Those that are not urgent are
+// equal for order 0, so that calls continue in the order of their names.
 func (g *gate) priority(name string) uint64 {
-	if g.order == 0 {
+	switch {
+	case g.urgent != nil && g.urgent(name):
 		return 0
+	case g.order == 0:
+		return 1
 	}
-	return chance(g.order, name)
+	return max(chance(g.order, name), 1)
 }
 
 // chance returns a random number that follows from a seed and a name.

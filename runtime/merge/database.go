@@ -32,13 +32,16 @@ type database struct {
 // tx is a transaction.
 type tx = sqlitestore.Transaction
 
-// openDatabase opens the file of queues, and creates it if it does not exist.
-func openDatabase(path string) (*database, error) {
+// openDatabase opens the file of queues, and creates it if it does not exist. on is where SQLite's
+// files are.
+func openDatabase(path string, on sqlitestore.Options) (*database, error) {
 	d := &database{path: path}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, workspace.Failure(err, "", "create the directory of "+path)
 	}
-	file, err := sqlitestore.OpenDatabase(path, schema, lockWait)
+	s := schema
+	s.On = on
+	file, err := sqlitestore.OpenDatabase(path, s, lockWait)
 	if err != nil {
 		return nil, d.failure(err)
 	}

@@ -67,29 +67,60 @@ func (q *Queue) discard(ctx context.Context, c *Change) error {
 	return q.removePin(ctx, c.ID)
 }
 
-// discardMerged discards merged changes whose pins an interrupted process has left.
-func (q *Queue) discardMerged(ctx context.Context) error {
+// tidyPins makes every change that may still be merged have its pin, and no other one. A process
+// that was interrupted, or a power cut, may have left it otherwise. Merged changes with a pin are
+// discarded.
+func (q *Queue) tidyPins(ctx context.Context) error {
 	repo, err := q.m.o.Store.Repository(ctx)
 	if err != nil {
 		return err
 	}
-	out, err := repo.Git.Run(ctx, repo.Main, "for-each-ref", "--format=%(refname)", q.pin(""))
-	if err != nil {
-		return workspace.Failure(err, "", "list the pinned changes")
-	}
-	pins := map[string]bool{}
-	for ref := range strings.FieldsSeq(out) {
-		pins[ref] = true
-	}
-	all, err := q.List(ctx)
+	d, err := q.database()
 	if err != nil {
 		return err
 	}
-	for _, c := range all {
-		if c.State == Merged && pins[q.pin(c.ID)] {
-			if err := q.discard(ctx, c); err != nil {
+	var merged []*Change
+	err = d.transaction(func(t *tx) error { // in which no other process submits or drops a change
+		out, err := repo.Git.Run(ctx, repo.Main, "for-each-ref", "--format=%(objectname) %(refname)", q.pin(""))
+		if err != nil {
+			return workspace.Failure(err, "", "list the pinned changes")
+		}
+		pins := map[string]string{} // commits by ids of changes
+		for line := range strings.Lines(out) {
+			commit, ref, _ := strings.Cut(strings.TrimSpace(line), " ")
+			pins[strings.TrimPrefix(ref, q.pin(""))] = commit
+		}
+		all, err := d.changes(t, q.rules.name)
+		if err != nil {
+			return err
+		}
+		for _, c := range all {
+			pinned := pins[c.ID]
+			switch {
+			case c.State == Merged && pinned != "":
+				merged = append(merged, c)
+			case c.State == Dropped:
+				continue
+			case c.State != Merged && pinned != c.Commit:
+				if err := q.setPin(ctx, c); err != nil { // git may have removed the commit
+					q.m.o.Log(err.Error())
+				}
+			}
+			delete(pins, c.ID)
+		}
+		for id := range pins {
+			if err := q.removePin(ctx, id); err != nil {
 				return err
 			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, c := range merged {
+		if err := q.discard(ctx, c); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -19,6 +19,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/text/suggest"
 	"github.com/concerto-lang/concerto/runtime/workspace"
+	"github.com/concerto-lang/concerto/runtime/world/sqlitestore"
 )
 
 // Config contains the settings of [merge.X] in the manifest.
@@ -53,6 +54,10 @@ type Options struct {
 	GateTimeout float64
 	Queues      map[string]Config // [merge.X] by name
 	Log         func(line string) // nil for none
+	// On contains the disk of the databases; its zero value means the real one.
+	On sqlitestore.Options
+	// Step is called before each step that changes something; nil for none. Tests stop there.
+	Step func(name string)
 }
 
 // AddQueue adds the queue in the JSON of [merge.NAME].
@@ -96,7 +101,7 @@ type Gate func(ctx context.Context, w *workspace.Workspace) error
 // must call Close.
 type Merges struct {
 	o    Options
-	step func(name string) // called before each step that changes something; tests stop there
+	step func(name string) // Options.Step
 
 	mu    sync.Mutex
 	files map[string]*database
@@ -107,7 +112,10 @@ func New(o Options) *Merges {
 	if o.Log == nil {
 		o.Log = func(string) {}
 	}
-	return &Merges{o: o, step: func(string) {}, files: map[string]*database{}}
+	if o.Step == nil {
+		o.Step = func(string) {}
+	}
+	return &Merges{o: o, step: o.Step, files: map[string]*database{}}
 }
 
 // Close closes the databases.
@@ -208,7 +216,7 @@ func (m *Merges) database(file string) (*database, error) {
 	if err := m.prepare(); err != nil {
 		return nil, workspace.Failure(err, "", "create the directory "+m.home())
 	}
-	d, err := openDatabase(path)
+	d, err := openDatabase(path, m.o.On)
 	if err != nil {
 		return nil, err
 	}

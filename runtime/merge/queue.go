@@ -233,7 +233,7 @@ func (q *Queue) Retry(ctx context.Context, id string) error {
 
 // Drop removes a change from the queue. Its row remains, with the state dropped.
 func (q *Queue) Drop(ctx context.Context, id string) error {
-	err := q.change(ctx, id, func(_ []*Change, now *Change) (*Change, error) {
+	return q.change(ctx, id, func(_ []*Change, now *Change) (*Change, error) {
 		switch {
 		case now == nil:
 			return nil, fmt.Errorf("%w %s", ErrUnknown, id)
@@ -241,12 +241,8 @@ func (q *Queue) Drop(ctx context.Context, id string) error {
 			return nil, fail(workspace.AlreadyMerged, "the change %s has already been merged", id)
 		}
 		now.State, now.Message = Dropped, ""
-		return now, nil
+		return now, q.removePin(ctx, id) // in the transaction: the change may be submitted at once
 	})
-	if err != nil {
-		return err
-	}
-	return q.removePin(ctx, id)
 }
 
 // lock makes this process the only one that runs the queue.

@@ -11,6 +11,10 @@ import (
 	"github.com/concerto-lang/concerto/runtime/workspace"
 )
 
+// stopped is the value with which a test stops a run between two steps, as if its process was
+// killed.
+type stopped struct{ step string }
+
 // stopAt runs do with a step function that stops before step n. It reports whether do has stopped.
 func stopAt(m *Merges, n int, do func()) (is bool) {
 	m.step = func(name string) {

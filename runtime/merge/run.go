@@ -85,7 +85,7 @@ func (q *Queue) Run(ctx context.Context, o Run) (*Report, error) {
 	if err := q.recover(ctx, r); err != nil {
 		return &r.report, err
 	}
-	if err := q.discardMerged(ctx); err != nil {
+	if err := q.tidyPins(ctx); err != nil {
 		return &r.report, err
 	}
 	if o.Token != "" && o.Again {

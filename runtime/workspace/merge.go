@@ -19,12 +19,13 @@ type Repository struct {
 	Common string // its common directory
 }
 
-// Repository returns the repository of the workspaces.
+// Repository returns the repository of the workspaces. Its Git is synced: a merge that is recorded
+// as done must be done after a power cut, too.
 func (s *Store) Repository(ctx context.Context) (*Repository, error) {
 	if err := s.repository(ctx); err != nil {
 		return nil, err
 	}
-	return &Repository{s.git, s.main(), s.common}, nil
+	return &Repository{s.git.Synced(), s.main(), s.common}, nil
 }
 
 // Root returns the directory of the manifest.
@@ -35,9 +36,10 @@ func (s *Store) SetupTimeout() time.Duration {
 	return time.Duration(s.place.Worktrees.SetupTimeout * float64(time.Second))
 }
 
-// Identified returns git for a commit at a time, with an identity if none is configured.
+// Identified returns the Git of Repository for a commit at a time, with an identity if none is
+// configured.
 func (s *Store) Identified(ctx context.Context, at time.Time) (*git.Git, error) {
-	g, err := s.identified(ctx, at)
+	g, err := s.git.Synced().Identified(ctx, s.main(), at)
 	return g, failure(err, "", "find git's identity")
 }
 

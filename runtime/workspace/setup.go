@@ -59,6 +59,9 @@ func (s *Store) command(ctx context.Context, dir string, command []string) (exit
 // use. It returns the exit code of the command; err is set if it could not be started, or if ctx
 // has ended. The command's process group has then ended, too.
 func (s *Store) Execute(ctx context.Context, dir string, command, environ []string, out io.Writer) (exit int, err error) {
+	if start := s.place.Start; start != nil {
+		return start(ctx, dir, command, environ, out)
+	}
 	path, err := procgroup.Find(command[0], dir, s.place.CommandEnviron)
 	if err != nil {
 		return 0, err

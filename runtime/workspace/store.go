@@ -166,9 +166,12 @@ func (s *Store) repository(ctx context.Context) error {
 	if s.git != nil {
 		return nil
 	}
-	g, err := git.New(ctx, s.place.Environ, s.place.Root)
-	if err != nil {
-		return failure(err, "", "find git")
+	g := s.place.Git
+	if g == nil {
+		var err error
+		if g, err = git.New(ctx, s.place.Environ, s.place.Root); err != nil {
+			return failure(err, "", "find git")
+		}
 	}
 	if info, err := os.Stat(s.place.From); err != nil || !info.IsDir() {
 		return errorf(NoRepository, "", "%s is no directory", s.place.From).hint("set `repo` in [workspace]")
@@ -555,20 +558,7 @@ func (s *Store) build(ctx context.Context, r *record, limit time.Duration) error
 // writeFiles creates the worktree of a record.
 func (s *Store) writeFiles(ctx context.Context, r *record) error {
 	top := s.place.taskPath(r.Name)
-	adding.Lock()
-	on := []string{"--detach", "--", top, r.Base}
-	var err error
-	if r.Branch != "" {
-		// With -b, git would start another process. Neither it nor one that finishes may create the
-		// branch after this process was killed and the next one has discarded the workspace.
-		on = []string{"--", top, r.Branch}
-		_, err = s.git.Run(ctx, s.main(), "update-ref", "-m", "concerto: open "+r.Name, "refs/heads/"+r.Branch, r.Base, strings.Repeat("0", len(r.Base)))
-	}
-	if err == nil {
-		_, err = s.git.Run(ctx, s.main(), append([]string{"worktree", "add", "--quiet", "--no-checkout"}, on...)...)
-	}
-	adding.Unlock()
-	if err != nil {
+	if err := addWorktree(ctx, s, r, top); err != nil {
 		return failure(err, r.Name, "create the worktree")
 	}
 	// Without --no-checkout, git starts another process, which would continue if git was killed.
@@ -585,6 +575,23 @@ func (s *Store) writeFiles(ctx context.Context, r *record) error {
 		}
 	}
 	return nil
+}
+
+// addWorktree creates the worktree of a record without its files.
+func addWorktree(ctx context.Context, s *Store, r *record, top string) error {
+	adding.Lock()
+	defer adding.Unlock()
+	on := []string{"--detach", "--", top, r.Base}
+	if r.Branch != "" {
+		// With -b, git would start another process. Neither it nor one that finishes may create the
+		// branch after this process was killed and the next one has discarded the workspace.
+		on = []string{"--", top, r.Branch}
+		if _, err := s.git.Run(ctx, s.main(), "update-ref", "-m", "concerto: open "+r.Name, "refs/heads/"+r.Branch, r.Base, strings.Repeat("0", len(r.Base))); err != nil {
+			return err
+		}
+	}
+	_, err := s.git.Run(ctx, s.main(), append([]string{"worktree", "add", "--quiet", "--no-checkout"}, on...)...)
+	return err
 }
 
 // discard removes the worktree, the branch and the record of a workspace whose creation or removal

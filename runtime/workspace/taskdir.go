@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/process/git"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
@@ -41,8 +43,14 @@ type Place struct {
 	IsPending func(run, journal string) bool
 	Uses      *Uses // of the workspaces of this process; nil if nothing else uses them
 
+	Git   *git.Git // nil for the installed one
+	Start Start    // starts commands; nil for processes of this machine
+
 	folder string // of the worktrees in .concerto; "" for that of tasks
 }
+
+// Start runs a command as Store.Execute does.
+type Start func(ctx context.Context, dir string, command, environ []string, out io.Writer) (exit int, err error)
 
 // home is the directory of Concerto's files next to a manifest, and taskFolder that of task
 // directories in it.

@@ -48,7 +48,23 @@ func (e *Error) Error() string {
 type Git struct {
 	path    string
 	environ []string
+	program Program // runs instead of the installed git, if it is not nil
+	synced  bool    // see Synced
 }
+
+// Call is a call of git: its arguments, with settings, and its whole environment.
+type Call struct {
+	At      Place
+	Args    []string
+	Environ []string // as "NAME=value"
+	Input   []byte
+}
+
+// Program does what git does. The error is that of ctx, or means that git could not be started.
+type Program func(ctx context.Context, c *Call) (out []byte, stderr string, exit int, err error)
+
+// Of returns a Git that calls a program instead of the installed git.
+func Of(p Program) *Git { return &Git{program: p} }
 
 // Place is where git runs. If GitDir and CommonDir are "", git finds the repository of Dir itself;
 // Dir must then be in a repository that is trusted. Index is the file of the index, or "" for that
@@ -124,7 +140,17 @@ func environment(environ []string) []string {
 
 // With returns a Git whose processes also have these variables, as "NAME=value".
 func (g *Git) With(variables ...string) *Git {
-	return &Git{g.path, append(slices.Clip(g.environ), variables...)}
+	other := *g
+	other.environ = append(slices.Clip(g.environ), variables...)
+	return &other
+}
+
+// Synced returns a Git whose calls write objects and refs so that they survive a power cut. By
+// default, git syncs neither loose objects nor refs.
+func (g *Git) Synced() *Git {
+	other := *g
+	other.synced = true
+	return &other
 }
 
 // HasVariable reports whether the environment sets a variable.
@@ -226,8 +252,21 @@ func (g *Git) run(ctx context.Context, at Place, input []byte, finishes bool, ar
 	if at.Index != "" {
 		env = append(env, "GIT_INDEX_FILE="+at.Index)
 	}
+	all := slices.Clone(settings)
+	if g.synced {
+		all = append(all, "-c", "core.fsync=objects,derived-metadata,reference")
+	}
+	all = append(all, args...)
+	if g.program != nil {
+		out, stderr, exit, err := g.program(ctx, &Call{at, all, env, input})
+		read(bytes.NewReader(out))
+		if err == nil && exit != 0 {
+			err = &Error{args, exit, stderr}
+		}
+		return err
+	}
 	var lines []string
-	p, err := procgroup.Start(procgroup.Command{Path: g.path, Args: append(slices.Clone(settings), args...), Env: env, Dir: at.Dir, Finishes: finishes,
+	p, err := procgroup.Start(procgroup.Command{Path: g.path, Args: all, Env: env, Dir: at.Dir, Finishes: finishes,
 		Stderr: func(line []byte) { lines = append(lines, string(line)) }})
 	if err != nil {
 		return fmt.Errorf("could not run git: %w", err)

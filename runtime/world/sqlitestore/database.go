@@ -17,6 +17,7 @@ type Schema struct {
 	Application int64    // the application_id in SQLite's file header
 	Format      int64    // the user_version
 	Tables      []string // definitions of all tables and indexes
+	On          Options  // Disk and VFS; nothing else is used
 }
 
 // IsRefused reports whether an error of OpenDatabase, or of a statement, means that the file is
@@ -137,7 +138,7 @@ func (t *Transaction) Run(sql string, row func(Row) error, args ...any) (err err
 }
 
 func (s *Schema) open(path string, wait time.Duration) (*sqlite3.Conn, error) {
-	at, err := new(Options).locate(path)
+	at, err := s.On.locate(path)
 	if err != nil {
 		return nil, err
 	}
