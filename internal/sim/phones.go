@@ -38,9 +38,9 @@ type shown struct {
 	ended bool
 }
 
-// command is a decision or a message of a user. It is sent over each connection until its end is
+// userCommand is a decision or a message of a user. It is sent over each connection until its end is
 // known.
-type command struct {
+type userCommand struct {
 	user, title, run, id, typ string
 	data                      json.RawMessage
 	value                     string // of a decision
@@ -49,7 +49,7 @@ type command struct {
 }
 
 // isFinal reports whether the state of a command does not change any more.
-func (c *command) isFinal() bool {
+func (c *userCommand) isFinal() bool {
 	return c.state != "" && c.state != string(protocol.InputAccepted) && c.state != string(protocol.InputSent)
 }
 
@@ -108,7 +108,7 @@ func (x *phone) session(ctx context.Context, p *process) {
 	}
 	x.r.mu.Lock()
 	x.conn = c
-	var again []*command
+	var again []*userCommand
 	for _, c := range x.r.commands {
 		if c.user == x.user && !c.isFinal() {
 			again = append(again, c)
@@ -252,12 +252,12 @@ func (x *phone) decide(title, id string, approve bool) {
 		return
 	}
 	x.r.serial++
-	c := &command{user: x.user, title: title, run: run, id: id, at: time.Now(), typ: protocol.RunDeny, value: "false"}
+	c := &userCommand{user: x.user, title: title, run: run, id: id, at: time.Now(), typ: protocol.RunDeny, value: "false"}
 	d := protocol.Decide{RequestID: id, Actor: "web"}
 	if approve {
 		c.typ, c.value = protocol.RunApprove, "true"
 	}
-	if q.Questions[0].Kind == protocol.KindText {
+	if len(q.Questions) > 0 && q.Questions[0].Kind == protocol.KindText {
 		c.typ, c.value = protocol.RunApprove, fmt.Sprintf(`"%s %d"`, x.user, x.r.serial)
 		d.Answer = json.RawMessage(c.value)
 	}
@@ -299,7 +299,7 @@ func (x *phone) maybeSteer(run, title string) {
 		}
 		x.r.mu.Lock()
 		x.r.serial++
-		c := &command{user: x.user, title: title, run: run, id: fmt.Sprintf("in%d", x.r.serial), at: time.Now(), typ: protocol.RunSendInput}
+		c := &userCommand{user: x.user, title: title, run: run, id: fmt.Sprintf("in%d", x.r.serial), at: time.Now(), typ: protocol.RunSendInput}
 		c.data, _ = json.Marshal(protocol.SendInput{InputID: c.id, Text: "message " + c.id, Host: "coder"}) // it consists of texts
 		x.r.commands = append(x.r.commands, c)
 		x.r.note(p.name, "sends %s to %s", c.id, title)
@@ -309,7 +309,7 @@ func (x *phone) maybeSteer(run, title string) {
 }
 
 // sendCommand sends a command if the phone is connected. The next connection sends it otherwise.
-func (x *phone) sendCommand(c *command) {
+func (x *phone) sendCommand(c *userCommand) {
 	x.r.mu.Lock()
 	conn := x.conn
 	x.r.mu.Unlock()

@@ -47,7 +47,7 @@ type relay struct {
 
 	streams  map[string][]string  // events of runs as the first phone has received them, by run
 	asked    map[string]*question // by title and id
-	commands []*command           // in the order in which they were sent first
+	commands []*userCommand           // in the order in which they were sent first
 	serial   int                  // number of the last answer or message
 }
 

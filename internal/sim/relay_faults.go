@@ -26,7 +26,7 @@ type Job struct {
 
 // JobStep is a step of a program.
 type JobStep struct {
-	Kind string `json:"kind"`         // emit, sleep, text, confirm or asks
+	Kind string `json:"kind"`         // emit, sleep, text, confirm, approval or asks
 	Ms   int    `json:"ms,omitempty"` // how long it sleeps, or waits for an answer
 }
 
@@ -39,7 +39,7 @@ var stepTimes = []int{1, 800, 6_007, 40_013, 420_011}
 // GenerateJobs generates the programs of a schedule.
 func GenerateJobs(seed uint64) (all []Job) {
 	r := newRandom(seed)
-	kinds := []string{"emit", "emit", "emit", "sleep", "text", "text", "confirm", "asks"}
+	kinds := []string{"emit", "emit", "emit", "sleep", "text", "text", "confirm", "approval", "approval", "asks"}
 	for range 1 + r.IntN(3) {
 		var j Job
 		for range 2 + r.IntN(6) {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -90,10 +92,17 @@ var schemas = map[string]string{"text": `{"type":"string"}`, "confirm": `{"type"
 
 // ask asks people, and waits for an answer for a time.
 func (j *job) ask(kind string, wait time.Duration) *question {
-	ctx, cancel := context.WithTimeout(j.ctx, wait)
+	limit := wait
+	if kind == "approval" {
+		limit += time.Minute
+	}
+	ctx, cancel := context.WithTimeout(j.ctx, limit)
 	defer cancel()
 	q := &question{title: j.title, at: time.Now(), isFinal: kind == finalChannel}
 	r := &effect.AwaitEmit{Channel: kind, Payload: json.RawMessage(fmt.Sprintf("%q", kind)), Schema: json.RawMessage(schemas[kind])}
+	if kind == "approval" { // hostd's timeout ends it
+		r.Asks, r.Payload, r.Schema = &effect.Asking{Host: "coder", Type: kind, Within: wait.Milliseconds()}, json.RawMessage(`{"type":"approval","tool":"bash","args":{"command":"make"}}`), nil
+	}
 	q.id = j.src.Emitted(r.Channel, r.Payload, true)
 	j.r.mu.Lock()
 	j.r.asked[q.title+" "+q.id] = q
@@ -106,12 +115,22 @@ func (j *job) ask(kind string, wait time.Duration) *question {
 	case j.ctx.Err() != nil:
 		q.outcome = "dead"
 	case err == nil && answer != nil:
-		q.outcome, q.value, q.by = "answered", string(answer.Value), answer.Name
+		q.outcome, q.value, q.by = "answered", plainly(answer.Value), answer.Name
+	case err != nil && strings.Contains(err.Error(), protocol.HasExpired):
 	case err != nil && ctx.Err() == nil:
 		q.outcome = err.Error()
 	}
 	j.r.note(j.p.name, "has asked %s: %s %s %s", q.id, q.outcome, q.value, q.by)
 	return q
+}
+
+// plainly returns an answer as people send it: that to an approval is true or false.
+func plainly(value json.RawMessage) string {
+	var d struct{ Decision string }
+	if json.Unmarshal(value, &d) == nil && d.Decision != "" {
+		return strconv.FormatBool(d.Decision == "allow")
+	}
+	return string(value)
 }
 
 // steer receives a message of a user. Like an engine, it recognizes a message by its id.

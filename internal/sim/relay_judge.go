@@ -111,7 +111,7 @@ func (r *relay) judgeQuestion(q *question) {
 		}
 		return
 	}
-	isSame := func(c *command) bool {
+	isSame := func(c *userCommand) bool {
 		return c.title == q.title && c.id == q.id && c.user == q.by && c.value == q.value && !c.at.After(q.until)
 	}
 	i := slices.IndexFunc(r.commands, isSame)
@@ -125,7 +125,7 @@ func (r *relay) judgeQuestion(q *question) {
 }
 
 // judgeCommand checks that the reported state of a command is true.
-func (r *relay) judgeCommand(c *command) {
+func (r *relay) judgeCommand(c *userCommand) {
 	i := slices.IndexFunc(r.jobs, func(j *job) bool { return j.title == c.title })
 	j := r.jobs[i]
 	if !c.isFinal() && time.Since(c.at) > settleFor {
@@ -147,8 +147,8 @@ func (r *relay) judgeCommand(c *command) {
 
 // hasSame reports whether the user of a command has sent the received answer, too: the state of a
 // command that is sent with the same id is that of the first one.
-func (r *relay) hasSame(c *command, q *question) bool {
-	return slices.ContainsFunc(r.commands, func(o *command) bool {
+func (r *relay) hasSame(c *userCommand, q *question) bool {
+	return slices.ContainsFunc(r.commands, func(o *userCommand) bool {
 		return o != c && o.user == c.user && o.title == c.title && o.id == c.id && o.value == q.value
 	})
 }

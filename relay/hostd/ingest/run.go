@@ -254,7 +254,7 @@ func (l *sourceConn) send(m protocol.HostdMessage) error {
 }
 
 // submit opens a request of the program. If the request is open since before a restart of hostd,
-// submit attaches to it.
+// submit attaches to it. If it was closed then, the program receives the outcome.
 func (l *sourceConn) submit(id string, text []byte) error {
 	var data protocol.PermissionRequested
 	if err := json.Unmarshal(text, &data); err != nil {
@@ -276,6 +276,13 @@ func (l *sourceConn) submit(id string, text []byte) error {
 			sent = err == nil
 			return nil, err
 		}}
+	switch was, isClosed := l.s.o.Approvals.Outcome(l.id, id); { // the program has not received that
+	case isClosed && was.Decision == approvals.Withdrawn:
+		return l.send(protocol.HostdMessage{Answer: id, Error: "the request was withdrawn"})
+	case isClosed:
+		l.sendOutcome(&data, was, false)
+		return nil
+	}
 	wait := l.s.o.Approvals.Attach(l.id, id, r)
 	if wait == nil {
 		var err error
@@ -303,6 +310,10 @@ func (l *sourceConn) sendOutcome(data *protocol.PermissionRequested, d approvals
 	case approvals.Approve, approvals.Deny, approvals.Answer:
 		if sent {
 			return
+		}
+		if d.Answer == nil && d.Answers == nil && d.Value != nil { // a decision that an earlier hostd has stored
+			m = protocol.HostdMessage{Answer: data.RequestID, Value: d.Value, By: d.By}
+			break
 		}
 		var err error
 		if m, err = EncodeAnswer(data, d); err != nil {
