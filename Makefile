@@ -108,7 +108,7 @@ sim:
 
 # Faults are planted in the product, one at a time: the tests of the simulation must find each.
 sim-mutants:
-	CONCERTO_SIM_MUTANTS=1 go test ./internal/sim -run 'Test(Worker|Merge)?Mutants' -count=1 -timeout 0 -v
+	CONCERTO_SIM_MUTANTS=1 go test ./internal/sim -run 'Test(Worker|Merge|Relay)?Mutants' -count=1 -timeout 0 -v
 
 # A writing program is killed 200 times; what it had acknowledged is there. With ENGINE=postgres://…, the
 # workers of an engine in this database are killed instead. The database must be empty.

@@ -22,15 +22,15 @@ func Encode(p *Program) []byte {
 // problem and its byte offset. The caller must verify a decoded program before running it.
 func Decode(data []byte) (*Program, error) { return decode(data, (*codec).program) }
 
-// DecodeSettings is like Decode for the connections and the settings of runs: it skips the other
-// members, which take most of the time.
+// DecodeSettings is like Decode for the connections and the settings of runs. It skips the other
+// members, which take most of the time, and does not check them.
 func DecodeSettings(data []byte) (*Program, error) {
 	return decode(data, func(c *codec, p *Program) {
 		c.object(func() {
 			list(c, "connections", &p.Connections, true, c.connection)
 			c.raw("run", &p.Run)
 			if c.key != noKey && c.key != "connections" && c.key != "run" {
-				c.readRaw()
+				c.skip()
 				c.done()
 			}
 		})

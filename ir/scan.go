@@ -151,6 +151,16 @@ func pairedSurrogates(b []byte) bool {
 
 // readRaw returns the bytes of one JSON value.
 func (c *codec) readRaw() []byte {
+	start := c.skip()
+	if b := c.in[start:c.pos]; json.Valid(b) && utf8.Valid(b) {
+		return b
+	}
+	c.fail(start, "malformed value")
+	return nil
+}
+
+// skip skips a value, of which it checks only that it ends. It returns where the value starts.
+func (c *codec) skip() (start int) {
 	c.peek()
 	start, depth := c.pos, 0
 	for {
@@ -169,12 +179,7 @@ func (c *codec) readRaw() []byte {
 			c.token()
 		}
 		if depth <= 0 {
-			break
+			return start
 		}
 	}
-	if b := c.in[start:c.pos]; json.Valid(b) && utf8.Valid(b) {
-		return b
-	}
-	c.fail(start, "malformed value")
-	return nil
 }
