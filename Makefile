@@ -100,11 +100,12 @@ mutants:
 
 # Generated programs run on a simulated machine with the faults that the seeds select. KEEP is a directory for the shortest
 # schedules of violations; one that is copied to internal/sim/testdata is tried at each test. On two processors, two runs
-# with other seeds take the same time.
+# with other seeds take the same time. WORLD is Seeds, or another world: Workers, Merges or Relay.
+WORLD ?= Seeds
 FIRST ?= 1
 SEEDS ?= 500000
 sim:
-	go test ./internal/sim -run TestSeeds -count=1 -timeout 0 -v -args -first $(FIRST) -seeds $(SEEDS) $(if $(KEEP),-keep $(abspath $(KEEP)))
+	go test ./internal/sim -run 'Test$(WORLD)$$' -count=1 -timeout 0 -v -args -first $(FIRST) -seeds $(SEEDS) $(if $(KEEP),-keep $(abspath $(KEEP)))
 
 # Faults are planted in the product, one at a time: the tests of the simulation must find each.
 sim-mutants:

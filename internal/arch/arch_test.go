@@ -69,6 +69,7 @@ var libraries = []struct{ path, by string }{
 	{"github.com/landlock-lsm/go-landlock", "internal/process/sandbox/inside"},
 	{"github.com/coder/websocket", "internal/cli/serve"},
 	{"github.com/coder/websocket", "internal/cli/serve/servetest"},
+	{"github.com/coder/websocket", "internal/sim"},                // only in tests of the package
 	{"github.com/coder/websocket", "internal/testkit/faultproxy"}, // only in tests of the package
 	{"github.com/coder/websocket", "tools/relay/relaytest"},       // only in tests of the package
 	{"github.com/coder/websocket", "bench/relay"},

@@ -38,8 +38,8 @@ type shown struct {
 	ended bool
 }
 
-// userCommand is a decision or a message of a user. It is sent over each connection until its end is
-// known.
+// userCommand is a decision or a message of a user. It is sent over each connection until its end
+// is known.
 type userCommand struct {
 	user, title, run, id, typ string
 	data                      json.RawMessage
@@ -109,7 +109,7 @@ func (x *phone) session(ctx context.Context, p *process) {
 	x.r.mu.Lock()
 	x.conn = c
 	var again []*userCommand
-	for _, c := range x.r.commands {
+	for _, c := range x.r.seen.commands {
 		if c.user == x.user && !c.isFinal() {
 			again = append(again, c)
 		}
@@ -181,7 +181,7 @@ func (x *phone) take(p *process, frame []byte) {
 
 // settle records the state of a command. The caller has locked r.mu.
 func (x *phone) settle(run, id, state, why string) {
-	for _, c := range x.r.commands {
+	for _, c := range x.r.seen.commands {
 		if c.user == x.user && c.run == run && c.id == id && !c.isFinal() {
 			if c.state = state; c.isFinal() {
 				x.r.note(x.p.name, "learns that %s %s of %s is %s %s", c.typ, id, c.title, state, why)
@@ -240,7 +240,7 @@ func (x *phone) maybeDecide(title string, q *protocol.PermissionRequested) {
 func (x *phone) isRunning(p *process) bool {
 	x.r.mu.Lock()
 	defer x.r.mu.Unlock()
-	return x.p == p && !p.dead.Load() && !x.r.isOver
+	return x.p == p && !p.dead.Load() && !x.r.phase.isOver
 }
 
 // decide decides a request that the phone shows as open.
@@ -251,18 +251,18 @@ func (x *phone) decide(title, id string, approve bool) {
 		x.r.mu.Unlock()
 		return
 	}
-	x.r.serial++
+	x.r.seen.serial++
 	c := &userCommand{user: x.user, title: title, run: run, id: id, at: time.Now(), typ: protocol.RunDeny, value: "false"}
 	d := protocol.Decide{RequestID: id, Actor: "web"}
 	if approve {
 		c.typ, c.value = protocol.RunApprove, "true"
 	}
 	if len(q.Questions) > 0 && q.Questions[0].Kind == protocol.KindText {
-		c.typ, c.value = protocol.RunApprove, fmt.Sprintf(`"%s %d"`, x.user, x.r.serial)
+		c.typ, c.value = protocol.RunApprove, fmt.Sprintf(`"%s %d"`, x.user, x.r.seen.serial)
 		d.Answer = json.RawMessage(c.value)
 	}
 	c.data, _ = json.Marshal(d) // it consists of texts
-	x.r.commands = append(x.r.commands, c)
+	x.r.seen.commands = append(x.r.seen.commands, c)
 	x.r.note(x.p.name, "decides %s of %s: %s", id, title, c.value)
 	x.r.mu.Unlock()
 	x.sendCommand(c)
@@ -298,10 +298,10 @@ func (x *phone) maybeSteer(run, title string) {
 			return
 		}
 		x.r.mu.Lock()
-		x.r.serial++
-		c := &userCommand{user: x.user, title: title, run: run, id: fmt.Sprintf("in%d", x.r.serial), at: time.Now(), typ: protocol.RunSendInput}
+		x.r.seen.serial++
+		c := &userCommand{user: x.user, title: title, run: run, id: fmt.Sprintf("in%d", x.r.seen.serial), at: time.Now(), typ: protocol.RunSendInput}
 		c.data, _ = json.Marshal(protocol.SendInput{InputID: c.id, Text: "message " + c.id, Host: "coder"}) // it consists of texts
-		x.r.commands = append(x.r.commands, c)
+		x.r.seen.commands = append(x.r.seen.commands, c)
 		x.r.note(p.name, "sends %s to %s", c.id, title)
 		x.r.mu.Unlock()
 		x.sendCommand(c)
@@ -342,7 +342,7 @@ func (x *phone) trySubscribe(ctx context.Context, p *process) *pushtest.Browser 
 	if status != http.StatusOK || json.Unmarshal(text, &key) != nil {
 		return nil
 	}
-	b := x.r.pushes.Subscribe(strings.ReplaceAll(p.name, "#", "-"), key.Key)
+	b := x.r.seen.pushes.Subscribe(strings.ReplaceAll(p.name, "#", "-"), key.Key)
 	if _, status := x.request(ctx, p, http.MethodPost, "/push/subscriptions", b.JSON()); status != http.StatusNoContent {
 		return nil
 	}

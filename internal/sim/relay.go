@@ -32,23 +32,34 @@ import (
 // two phones.
 type relay struct {
 	*world
-	plan       *RelaySchedule
-	serverDisk *simdisk.Disk
-	phoneDisk  *simdisk.Disk
-	pushes     *pushtest.Service
-	phones     []*phone
-	jobs       []*job
-	quiet      chan struct{} // closed when no more faults happen
-	isQuiet    bool
-	isOver     bool
-	running    sync.WaitGroup // the processes
-	over       chan struct{}  // closed when all processes must end
-	ctx        context.Context
+	plan  *RelaySchedule
+	disks relayDisks
+	seen  relayRecord
+	phase relayPhase
+}
 
+// relayDisks contains the disks of the other machines.
+type relayDisks struct{ server, phones *simdisk.Disk }
+
+// relayRecord contains the parts of the world that are not simulated processes, and what they have
+// seen.
+type relayRecord struct {
+	pushes   *pushtest.Service
+	phones   []*phone
+	jobs     []*job
 	streams  map[string][]string  // events of runs as the first phone has received them, by run
 	asked    map[string]*question // by title and id
-	commands []*userCommand           // in the order in which they were sent first
+	commands []*userCommand       // in the order in which they were sent first
 	serial   int                  // number of the last answer or message
+}
+
+// relayPhase is how far the world is.
+type relayPhase struct {
+	isQuiet bool           // no more faults happen
+	isOver  bool           // over is closed
+	over    chan struct{}  // closed when all processes must end
+	running sync.WaitGroup // the processes
+	ctx     context.Context
 }
 
 // The addresses of the network.
@@ -77,16 +88,16 @@ func (s *RelaySchedule) Play(t *testing.T, base string) *Result {
 	one := &Schedule{Order: s.Order, People: s.People, Seed: s.Seed}
 	return one.play(t, base, func(w *world) {
 		w.wires = newWires()
-		r = &relay{world: w, plan: s, quiet: make(chan struct{}), over: make(chan struct{}), streams: map[string][]string{}, asked: map[string]*question{}}
+		r = &relay{world: w, plan: s, seen: relayRecord{streams: map[string][]string{}, asked: map[string]*question{}}, phase: relayPhase{over: make(chan struct{})}}
 		w.gate.reached = r.reached
-		r.serverDisk, r.phoneDisk = r.newDisk("server"), r.newDisk("phones")
+		r.disks.server, r.disks.phones = r.newDisk("server"), r.newDisk("phones")
 		r.install(t)
 	}, func(ctx context.Context, w *world) {
-		r.ctx = ctx
+		r.phase.ctx = ctx
 		r.play()
 		r.judge(ctx)
-		r.serverDisk.Close()
-		r.phoneDisk.Close()
+		r.disks.server.Close()
+		r.disks.phones.Close()
 	})
 }
 
@@ -103,7 +114,7 @@ func (r *relay) newDisk(machine string) *simdisk.Disk {
 
 // install creates the server's database with its users, before the first fault.
 func (r *relay) install(t *testing.T) {
-	p := r.startOn(r.serverDisk, "installer")
+	p := r.startOn(r.disks.server, "installer")
 	ctx := context.Background()
 	db, err := sqlite.OpenOn(ctx, p.view.VFS(), r.database())
 	if err != nil {
@@ -111,14 +122,14 @@ func (r *relay) install(t *testing.T) {
 	}
 	a := auth.New(auth.Config{Store: db, Guard: httpguard.New(httpguard.Config{Loopback: true})})
 	by := audit.Actor{Type: "user", Name: "ann"}
-	r.pushes = pushtest.At(t, "http://"+pushAddress)
+	r.seen.pushes = pushtest.At(t, "http://"+pushAddress)
 	for _, user := range users {
 		_, err := a.PutUser(ctx, by, user, auth.Owner, "unused")
 		_, token, err2 := a.NewToken(ctx, by, user, auth.NewToken{Name: "phone", Role: auth.Owner})
 		if err := errors.Join(err, err2); err != nil {
 			t.Fatal(err)
 		}
-		r.phones = append(r.phones, &phone{r: r, user: user, token: token})
+		r.seen.phones = append(r.seen.phones, &phone{r: r, user: user, token: token})
 	}
 	a.Close()
 	if err := db.Close(); err != nil {
@@ -130,33 +141,33 @@ func (r *relay) database() string { return filepath.Join(r.base, "relay.db") }
 
 // play runs all processes until the programs have ended and the phones have had time to show that.
 func (r *relay) play() {
-	pushService := &http.Server{Handler: r.pushes}
+	pushService := &http.Server{Handler: r.seen.pushes}
 	service := &process{name: "push", world: r.world, ended: make(chan struct{})}
 	l := r.wires.listen(service, pushAddress)
-	r.running.Go(func() { _ = pushService.Serve(l) }) // ends with http.ErrServerClosed
-	r.running.Go(func() { r.keep(r.serverDisk, "server", r.serve) })
-	r.running.Go(func() { r.keep(r.disk, "hostd", r.hostd) })
-	for _, x := range r.phones {
-		r.running.Go(func() { r.keep(r.phoneDisk, x.user, x.run) })
+	r.phase.running.Go(func() { _ = pushService.Serve(l) }) // ends with http.ErrServerClosed
+	r.phase.running.Go(func() { r.keep(r.disks.server, "server", r.serve) })
+	r.phase.running.Go(func() { r.keep(r.disk, "hostd", r.hostd) })
+	for _, x := range r.seen.phones {
+		r.phase.running.Go(func() { r.keep(r.disks.phones, x.user, x.run) })
 	}
 	var scripts sync.WaitGroup
 	for i := range r.plan.Jobs {
 		j := newJob(r, i)
-		r.jobs = append(r.jobs, j)
+		r.seen.jobs = append(r.seen.jobs, j)
 		scripts.Go(j.play)
 	}
 	r.waitFor(&scripts)
 	r.calm()
-	for _, j := range r.jobs {
+	for _, j := range r.seen.jobs {
 		j.epilogue()
 	}
 	time.Sleep(settleFor)
 	r.mu.Lock()
-	r.isOver = true
+	r.phase.isOver = true
 	r.mu.Unlock()
-	close(r.over)
+	close(r.phase.over)
 	_ = pushService.Close() // it has nothing to flush
-	r.running.Wait()
+	r.phase.running.Wait()
 }
 
 // waitFor waits until the scripts have ended, or for maxQuiet.
@@ -169,11 +180,10 @@ func (r *relay) waitFor(scripts *sync.WaitGroup) {
 // calm ends the faults, and lets the processes connect.
 func (r *relay) calm() {
 	r.mu.Lock()
-	r.isQuiet = true
+	r.phase.isQuiet = true
 	r.mu.Unlock()
 	r.disk.StopFaults()
-	r.serverDisk.StopFaults()
-	close(r.quiet)
+	r.disks.server.StopFaults()
 	time.Sleep(settleFor)
 }
 
@@ -184,7 +194,7 @@ func (r *relay) fail2(invariant, format string, args ...any) {
 	r.fail(invariant, format, args...)
 }
 
-// keep starts a process, and starts it again when it has ended, until r.over.
+// keep starts a process, and starts it again when it has ended, until r.phase.over.
 func (r *relay) keep(d *simdisk.Disk, name string, run func(ctx context.Context, p *process) error) {
 	for n := 1; n <= restarts; n++ {
 		p := r.startOn(d, fmt.Sprintf("%s#%d", name, n))
@@ -193,7 +203,7 @@ func (r *relay) keep(d *simdisk.Disk, name string, run func(ctx context.Context,
 		stop := make(chan struct{})
 		go func() {
 			select {
-			case <-r.over:
+			case <-r.phase.over:
 				cancel(nil)
 			case <-stop:
 			}
@@ -210,7 +220,7 @@ func (r *relay) keep(d *simdisk.Disk, name string, run func(ctx context.Context,
 		cancel(nil)
 		r.world.end(p)
 		select {
-		case <-r.over:
+		case <-r.phase.over:
 			return
 		case <-time.After(time.Duration(300+len(name)*31+7*n) * time.Millisecond): // no two processes need the same time
 		}
@@ -303,12 +313,12 @@ func (r *relay) checkStores(ctx context.Context) error {
 	if err := errors.Join(err, s.Close()); err != nil {
 		return err
 	}
-	reader := r.startOn(r.serverDisk, "reader")
+	reader := r.startOn(r.disks.server, "reader")
 	db, err := sqlite.OpenOn(ctx, reader.view.VFS(), r.database())
 	if err != nil {
 		return err
 	}
-	for _, j := range r.jobs {
+	for _, j := range r.seen.jobs {
 		if run := j.runID(); run != "" {
 			r.checkRun(ctx, db, j, run)
 		}
@@ -324,8 +334,8 @@ func (r *relay) checkRun(ctx context.Context, db *store.Store, j *job, run strin
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(all) != len(r.streams[run]) {
-		r.fail("J8", "the server has %d events of %s, and the phones have received %d", len(all), j.title, len(r.streams[run]))
+	if len(all) != len(r.seen.streams[run]) {
+		r.fail("J8", "the server has %d events of %s, and the phones have received %d", len(all), j.title, len(r.seen.streams[run]))
 	}
 	if open, err := db.Requests(ctx, run); err != nil || len(open) > 0 {
 		r.fail("J12", "the server has %d open requests of %s (error %v)", len(open), j.title, err)

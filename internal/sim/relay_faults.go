@@ -76,7 +76,7 @@ func (s *RelaySchedule) random(name string) (Fault, bool) {
 	case n < 8:
 		f.Kind, f.N, f.How = Disk, 1+r.IntN(20), simdisk.Outcome(r.IntN(int(simdisk.Outcomes)))
 	case n < 14:
-		f.Kind, f.N = Lose, 1+r.IntN(wireFates)
+		f.Kind, f.N = Lose, 1+r.IntN(deliveries)
 	case n < 18:
 		f.Kind, f.For = Delay, []time.Duration{13 * time.Millisecond, 3079 * time.Millisecond, 50_023 * time.Millisecond}[r.IntN(3)]
 	default:
@@ -102,7 +102,7 @@ func (r *relay) appliesTo(f Fault, p *process) bool {
 // reached is called when a call continues. It lets the faults of the call happen.
 func (r *relay) reached(p *process, name string) (delay time.Duration, again bool) {
 	r.mu.Lock()
-	isQuiet := r.isQuiet
+	isQuiet := r.phase.isQuiet
 	r.mu.Unlock()
 	if isQuiet {
 		return 0, false
@@ -122,7 +122,7 @@ func (r *relay) reached(p *process, name string) (delay time.Duration, again boo
 			r.diskOf(p).FaultAfter(f.N, f.How)
 		case Lose:
 			r.wires.mu.Lock()
-			r.wires.fates[name] = fate(f.N)
+			r.wires.outcomes[name] = delivery(f.N)
 			r.wires.mu.Unlock()
 		case Delay:
 			delay = f.For
@@ -135,7 +135,7 @@ func (r *relay) reached(p *process, name string) (delay time.Duration, again boo
 
 func (r *relay) diskOf(p *process) *simdisk.Disk {
 	if strings.HasPrefix(p.name, "server#") {
-		return r.serverDisk
+		return r.disks.server
 	}
 	return r.disk
 }

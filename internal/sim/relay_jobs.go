@@ -105,7 +105,7 @@ func (j *job) ask(kind string, wait time.Duration) *question {
 	}
 	q.id = j.src.Emitted(r.Channel, r.Payload, true)
 	j.r.mu.Lock()
-	j.r.asked[q.title+" "+q.id] = q
+	j.r.seen.asked[q.title+" "+q.id] = q
 	j.r.mu.Unlock()
 	answer, err := j.src.Ask(ctx, q.id, r, false)
 	j.r.mu.Lock()
@@ -146,7 +146,7 @@ func (j *job) steer(m protocol.Steering) error {
 }
 
 // runID returns the id of the run, or "" if hostd has never received it.
-func (j *job) runID() string { return j.src.Run(j.r.ctx) }
+func (j *job) runID() string { return j.src.Run(j.r.phase.ctx) }
 
 // epilogue asks a last question when no faults happen any more, and checks what the phones show.
 func (j *job) epilogue() {
@@ -159,12 +159,12 @@ func (j *job) epilogue() {
 	asking.Go(func() { q = j.ask(finalChannel, time.Minute) })
 	time.Sleep(showsFor)
 	id := j.lastAsked()
-	for _, x := range j.r.phones {
+	for _, x := range j.r.seen.phones {
 		if !x.shows(j.title, id) {
 			j.r.fail2("J16", "the phone of %s does not show the question %s of %s after %s", x.user, id, j.title, showsFor)
 		}
 	}
-	j.r.phones[0].decide(j.title, id, true)
+	j.r.seen.phones[0].decide(j.title, id, true)
 	asking.Wait()
 	if q.outcome != "answered" {
 		j.r.fail2("J16", "the last question of %s is %s", j.title, q.outcome)
@@ -178,7 +178,7 @@ func (j *job) lastAsked() (id string) {
 	j.r.mu.Lock()
 	defer j.r.mu.Unlock()
 	var last time.Time
-	for _, q := range j.r.asked {
+	for _, q := range j.r.seen.asked {
 		if q.title == j.title && !q.at.Before(last) {
 			id, last = q.id, q.at
 		}

@@ -19,10 +19,10 @@ func (r *relay) compare(x *phone, s *shown, e *protocol.Envelope) {
 		return
 	}
 	text := e.Type + " " + string(e.Data)
-	stream := r.streams[e.RunID]
+	stream := r.seen.streams[e.RunID]
 	switch {
 	case e.Seq == int64(len(stream))+1:
-		r.streams[e.RunID] = append(stream, text)
+		r.seen.streams[e.RunID] = append(stream, text)
 	case e.Seq > int64(len(stream)):
 		r.fail("J8", "the phone of %s has received event %d of %s, and no phone event %d", x.user, e.Seq, s.title, len(stream)+1)
 	case stream[e.Seq-1] != text:
@@ -37,24 +37,24 @@ func (r *relay) judge(ctx context.Context) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, x := range r.phones {
+	for _, x := range r.seen.phones {
 		for _, run := range slices.Sorted(maps.Keys(x.runs)) {
 			s := x.runs[run]
 			if !s.ended || len(s.open) > 0 {
 				r.fail("J16", "the phone of %s shows that %s has ended: %v, and %d open requests", x.user, s.title, s.ended, len(s.open))
 			}
-			if s.seq != int64(len(r.streams[run])) {
-				r.fail("J16", "the phone of %s shows %d of %d events of %s", x.user, s.seq, len(r.streams[run]), s.title)
+			if s.seq != int64(len(r.seen.streams[run])) {
+				r.fail("J16", "the phone of %s shows %d of %d events of %s", x.user, s.seq, len(r.seen.streams[run]), s.title)
 			}
 		}
 	}
-	for _, j := range r.jobs {
+	for _, j := range r.seen.jobs {
 		r.judgeEvents(j)
 	}
-	for _, name := range slices.Sorted(maps.Keys(r.asked)) {
-		r.judgeQuestion(r.asked[name])
+	for _, name := range slices.Sorted(maps.Keys(r.seen.asked)) {
+		r.judgeQuestion(r.seen.asked[name])
 	}
-	for _, c := range r.commands {
+	for _, c := range r.seen.commands {
 		r.judgeCommand(c)
 	}
 	r.judgePushes()
@@ -62,7 +62,7 @@ func (r *relay) judge(ctx context.Context) {
 
 // judgeEvents checks that the events of a program arrive once and in order.
 func (r *relay) judgeEvents(j *job) {
-	for run, stream := range r.streams {
+	for run, stream := range r.seen.streams {
 		if r.titleOf(run) != j.title {
 			continue
 		}
@@ -95,7 +95,7 @@ func (r *relay) judgeEvents(j *job) {
 
 // titleOf returns the title of a run.
 func (r *relay) titleOf(run string) string {
-	for _, x := range r.phones {
+	for _, x := range r.seen.phones {
 		if s := x.runs[run]; s != nil {
 			return s.title
 		}
@@ -114,20 +114,20 @@ func (r *relay) judgeQuestion(q *question) {
 	isSame := func(c *userCommand) bool {
 		return c.title == q.title && c.id == q.id && c.user == q.by && c.value == q.value && !c.at.After(q.until)
 	}
-	i := slices.IndexFunc(r.commands, isSame)
+	i := slices.IndexFunc(r.seen.commands, isSame)
 	if i < 0 {
 		r.fail("J10", "%s has received %s from %s to %s, which was not sent", q.title, q.value, q.by, q.id)
 		return
 	}
-	if c := r.commands[i]; c.state == string(protocol.InputRejected) || c.state == string(protocol.InputExpired) {
+	if c := r.seen.commands[i]; c.state == string(protocol.InputRejected) || c.state == string(protocol.InputExpired) {
 		r.fail("J5", "%s has received the answer %s to %s, which was reported to %s as %s", q.title, q.value, q.id, c.user, c.state)
 	}
 }
 
 // judgeCommand checks that the reported state of a command is true.
 func (r *relay) judgeCommand(c *userCommand) {
-	i := slices.IndexFunc(r.jobs, func(j *job) bool { return j.title == c.title })
-	j := r.jobs[i]
+	i := slices.IndexFunc(r.seen.jobs, func(j *job) bool { return j.title == c.title })
+	j := r.seen.jobs[i]
 	if !c.isFinal() && time.Since(c.at) > settleFor {
 		r.fail("J16", "%s %s of %s to %s has the state %q after %s", c.typ, c.id, c.user, c.title, c.state, settleFor)
 	}
@@ -139,7 +139,7 @@ func (r *relay) judgeCommand(c *userCommand) {
 		}
 		return
 	}
-	q := r.asked[c.title+" "+c.id]
+	q := r.seen.asked[c.title+" "+c.id]
 	if c.state == string(protocol.InputApplied) && q != nil && q.outcome == "answered" && (q.value != c.value || q.by != c.user) && !r.hasSame(c, q) {
 		r.fail("J5", "the answer %s of %s to %s was reported as applied, and %s has received %s of %s", c.value, c.user, c.id, c.title, q.value, q.by)
 	}
@@ -148,7 +148,7 @@ func (r *relay) judgeCommand(c *userCommand) {
 // hasSame reports whether the user of a command has sent the received answer, too: the state of a
 // command that is sent with the same id is that of the first one.
 func (r *relay) hasSame(c *userCommand, q *question) bool {
-	return slices.ContainsFunc(r.commands, func(o *userCommand) bool {
+	return slices.ContainsFunc(r.seen.commands, func(o *userCommand) bool {
 		return o != c && o.user == c.user && o.title == c.title && o.id == c.id && o.value == q.value
 	})
 }
@@ -156,7 +156,7 @@ func (r *relay) hasSame(c *userCommand, q *question) bool {
 // judgePushes checks that each subscribed phone has received a message about each question that was
 // asked after its subscription and open for long.
 func (r *relay) judgePushes() {
-	for _, x := range r.phones {
+	for _, x := range r.seen.phones {
 		if x.browser == nil {
 			r.fail("J16", "the phone of %s is not subscribed", x.user)
 			continue
@@ -167,8 +167,8 @@ func (r *relay) judgePushes() {
 				received[r.titleOf(n.RunID)+" "+n.RequestID]++
 			}
 		}
-		for _, name := range slices.Sorted(maps.Keys(r.asked)) {
-			q := r.asked[name]
+		for _, name := range slices.Sorted(maps.Keys(r.seen.asked)) {
+			q := r.seen.asked[name]
 			isLong := q.until.Sub(q.at) >= settleFor
 			if q.at.After(x.subscribed) && (isLong || q.isFinal) && received[name] == 0 {
 				r.fail("J16", "the phone of %s has received no push message about %s", x.user, name)

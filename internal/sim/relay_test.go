@@ -34,8 +34,8 @@ func TestRelay(t *testing.T) {
 	runs.check(t, 100)
 }
 
-// TestReplayRelay runs the schedules of faults of a relay that were mended. Each fault of a schedule
-// must happen.
+// TestReplayRelay runs the schedules of faults of a relay that were mended. Each fault of a
+// schedule must happen.
 func TestReplayRelay(t *testing.T) {
 	replay(t, "testdata/relay", func(t *testing.T, file, base string) (*Result, []Fault) {
 		s := new(RelaySchedule)

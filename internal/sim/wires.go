@@ -16,24 +16,25 @@ type wires struct {
 	mu        sync.Mutex
 	listeners map[string]*wireListener // by address
 	all       map[*process][]*wire
-	fates     map[string]fate // what happens at the writes with a name
+	outcomes     map[string]delivery // what happens at the writes with a name
 }
 
-// fate is what happens to the bytes of a write.
-type fate int
+// delivery is what happens to the bytes of a write. The writer does not learn it: its kernel has
+// accepted the bytes.
+type delivery int
 
-// The fates of a write. The writer learns of none of them: its kernel has accepted the bytes.
+// The deliveries of a write.
 const (
-	arrives   fate = iota
+	arrives   delivery = iota
 	nothing        // nothing arrives, and the connection breaks
 	half           // half arrives, and the connection breaks
 	breaks         // the bytes arrive, and the connection breaks
 	vanishes       // neither these bytes nor later ones arrive, and the connection does not break
-	wireFates = int(vanishes)
+	deliveries = int(vanishes)
 )
 
 func newWires() wires {
-	return wires{listeners: map[string]*wireListener{}, all: map[*process][]*wire{}, fates: map[string]fate{}}
+	return wires{listeners: map[string]*wireListener{}, all: map[*process][]*wire{}, outcomes: map[string]delivery{}}
 }
 
 // end closes the connections of a dead process.
@@ -76,7 +77,7 @@ func (s *wires) dial(ctx context.Context, p *process, address string) (net.Conn,
 		return nil, simdisk.ErrDead
 	}
 	s.mu.Lock()
-	l, how := s.listeners[address], s.fates[name]
+	l, how := s.listeners[address], s.outcomes[name]
 	s.mu.Unlock()
 	if l == nil || how == nothing {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
@@ -163,7 +164,7 @@ func (x *wire) Write(b []byte) (int, error) {
 		return 0, net.ErrClosed
 	}
 	x.s.mu.Lock()
-	how := x.s.fates[name]
+	how := x.s.outcomes[name]
 	x.s.mu.Unlock()
 	x.mute = x.mute || how == vanishes
 	n := len(b)

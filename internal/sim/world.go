@@ -458,9 +458,9 @@ func (s *Schedule) play(t *testing.T, base string, prepare func(w *world), work 
 	return r
 }
 
-// oneAtATime lets one goroutine run at a time, and no garbage collection move it, until the returned
-// function is called. Otherwise goroutines that compute between two calls would be in an order of
-// their own. The memory of a schedule is collected after it.
+// oneAtATime lets one goroutine run at a time, and no garbage collection move it, until the
+// returned function is called. Otherwise goroutines that compute between two calls would be in an
+// order of their own. The memory of a schedule is collected after it.
 func oneAtATime() (restore func()) {
 	n, percent, limit := runtime.GOMAXPROCS(1), debug.SetGCPercent(-1), debug.SetMemoryLimit(2<<30)
 	return func() {

@@ -86,8 +86,8 @@ const (
 
 // Steer sends the text of an input to a running host of a run. An input with a known id is not sent
 // again: hostd stores the id when the program has confirmed the input, and the program itself
-// detects an input that it has sent. hostd also stores that it sends an input, because after its
-// restart the program may be gone. The error is an *approvals.Error, or ErrIndeterminate of
+// detects an input that it has sent. hostd also stores that it sends an input, because the program
+// may have exited before hostd's restart. The error is an *approvals.Error, or ErrIndeterminate of
 // package approvals if it is unknown whether a host has received the text.
 func (s *Sources) Steer(ctx context.Context, id, by string, in protocol.SendInput) error {
 	r := s.find(id)
@@ -143,7 +143,7 @@ func (s *Sources) Steer(ctx context.Context, id, by string, in protocol.SendInpu
 		return approvals.ErrIndeterminate
 	}
 	if err := r.recordInput(by, sum, in); err != nil {
-		return errors.Join(err, approvals.ErrIndeterminate) // a restart may find the program gone
+		return errors.Join(err, approvals.ErrIndeterminate) // after a restart of hostd, the program may have exited
 	}
 	return nil
 }
