@@ -170,6 +170,7 @@ const warned = `fn main() {
 
 // TestCachedCode compares all parts of a cached program with those of the compiled one.
 func TestCachedCode(t *testing.T) {
+	randtest.InOneGoroutine(t)
 	for _, name := range []string{"eval", "tasks", "tools", "supervise"} {
 		for _, with := range []driver.Request{{}, {Tests: true}, {Evals: true}, {Plain: true}} {
 			with.Dir, with.Path, with.Mock = copied(t, "../../examples/"+name), ".", true

@@ -174,7 +174,8 @@ func (d directory) Dir(name string) error {
 	return d.makeDir(path, path == filepath.Clean(d.path))
 }
 
-// makeDir creates a directory and its missing parents. sync means that it syncs their names.
+// makeDir creates a directory and its missing parents. sync means that it syncs their names, and
+// that of an existing directory: the process that has created it may have died before, or failed.
 func (d directory) makeDir(path string, sync bool) error {
 	err := d.system.Mkdir(path, 0o700)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -185,7 +186,12 @@ func (d directory) makeDir(path string, sync bool) error {
 	}
 	if errors.Is(err, fs.ErrExist) {
 		switch info, serr := d.system.Stat(path); {
+		case serr == nil && info.IsDir() && !sync:
+			return nil
 		case serr == nil && info.IsDir():
+			if err := d.system.SyncDir(filepath.Dir(path)); !errors.Is(err, fs.ErrPermission) { // another user has created the directory
+				return err
+			}
 			return nil
 		case serr == nil:
 			return &fs.PathError{Op: "mkdir", Path: path, Err: syscall.ENOTDIR}
