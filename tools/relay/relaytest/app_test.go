@@ -34,9 +34,6 @@ type app struct {
 	ctx   context.Context
 	end   context.CancelFunc
 	wg    sync.WaitGroup
-	// lossy is set if frames between the app and the server may be lost, duplicated or reordered.
-	// The app then requests missing data again.
-	lossy bool
 
 	mu     sync.Mutex
 	conn   *websocket.Conn
@@ -132,7 +129,7 @@ func (a *app) take(frame []byte) (good bool) {
 		a.states[s.ID] = string(s.State)
 	case e.Type == protocol.Failure:
 		f, err := protocol.Decode[protocol.ErrorData](&e)
-		if f.Code == protocol.RateLimited || a.lossy && f.InputID == "" {
+		if f.Code == protocol.RateLimited {
 			return false // the next connection requests the event again
 		}
 		if err != nil || f.InputID == "" {
@@ -159,12 +156,9 @@ func (a *app) event(e protocol.Envelope) (good bool) {
 			first = gap.From
 		}
 	}
-	switch {
-	case first == last+1:
+	if first == last+1 {
 		a.events[e.RunID] = append(events, e)
 		return true
-	case a.lossy:
-		return e.Seq <= last // a duplicate is ignored; a missing event makes the app reconnect
 	}
 	if len(a.wrong) < 10 {
 		a.wrong = append(a.wrong, fmt.Sprintf("%s: after %d came %s %d", e.RunID, last, e.Type, e.Seq))
@@ -185,31 +179,11 @@ func (a *app) await(what string, is func() bool) {
 		}
 		select {
 		case <-news:
-		case <-a.reconnectTimer():
-			a.reconnect()
 		case <-late:
 			a.mu.Lock()
 			defer a.mu.Unlock()
 			a.t.Fatalf("timeout: %s; errors: %q; states: %v", what, a.wrong, a.states)
 		}
-	}
-}
-
-// reconnectTimer returns a channel that fires when an app on a lossy network must reconnect. It
-// returns nil for other apps.
-func (a *app) reconnectTimer() <-chan time.Time {
-	if !a.lossy {
-		return nil
-	}
-	return time.After(2 * time.Second)
-}
-
-// reconnect closes the connection so that the app reconnects.
-func (a *app) reconnect() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.conn != nil {
-		_ = a.conn.CloseNow()
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 // and that the original hostd continues.
 func TestClone(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, nil, nil)
-	w := newWork(s, false)
+	s := newSystem(t)
+	w := newWork(s)
 	a := w.a
 	kill(s.hostd)
 	files, err := filepath.Glob(s.path("state/spool.db*"))

@@ -119,9 +119,9 @@ func TestServerDiskFull(t *testing.T) {
 	if !ownMounts(t) {
 		return
 	}
-	s := newSystem(t, nil, nil, func(s *system) { s.db = mount(t, s.path("db"), "8m").path + "/relay.db" })
+	s := newSystem(t, func(s *system) { s.db = mount(t, s.path("db"), "8m").path + "/relay.db" })
 	d := disk{t, s.path("db")}
-	w := newWork(s, false)
+	w := newWork(s)
 	a := w.a
 	w.input()
 	d.fill()
@@ -163,9 +163,9 @@ func TestHostDiskFull(t *testing.T) {
 	if !ownMounts(t) {
 		return
 	}
-	s := newSystem(t, nil, nil, func(s *system) { s.logDir = mount(t, s.path("state"), "8m").path })
+	s := newSystem(t, func(s *system) { s.logDir = mount(t, s.path("state"), "8m").path })
 	d := disk{t, s.path("state")}
-	w := newWork(s, false)
+	w := newWork(s)
 	a := w.a
 	w.input()
 	d.fill()

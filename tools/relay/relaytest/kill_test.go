@@ -31,7 +31,7 @@ func rounds(t *testing.T, usual int) int {
 // log once and in order. Each input must reach the run once or not at all, as its state reports.
 func TestKill(t *testing.T) {
 	t.Parallel()
-	w := newWork(newSystem(t, nil, nil), false)
+	w := newWork(newSystem(t))
 	chance, done := rand.New(rand.NewPCG(1, 0)), map[string]int{}
 	for range rounds(t, 20) {
 		for range chance.IntN(4) {
@@ -61,10 +61,9 @@ type work struct {
 	states map[string]int
 }
 
-// newWork starts an app and a run. lossy is set if the networks lose frames.
-func newWork(s *system, lossy bool) *work {
+// newWork starts an app and a run.
+func newWork(s *system) *work {
 	w := &work{s: s, a: startApp(s.t, s.apps.URL(), login(s.t, s.apps.URL(), "ann", "correct horse battery")), inputs: map[string][]string{}, lost: map[string]bool{}}
-	w.a.lossy = lossy
 	w.begin()
 	return w
 }

@@ -149,14 +149,14 @@ func TestReplicas(t *testing.T) {
 }
 
 func killReplicas(t *testing.T, db string, nats *natstest.Server, chance *rand.Rand) {
-	s := newSystem(t, nil, nil, func(s *system) {
+	s := newSystem(t, func(s *system) {
 		url := ""
 		if nats != nil {
 			url = nats.URL
 		}
 		startReplicas(s, 3, db, url)
 	})
-	w, other := newWork(s, false), startApp(t, s.apps.URL(), login(t, s.apps.URL(), "ann", "correct horse battery"))
+	w, other := newWork(s), startApp(t, s.apps.URL(), login(t, s.apps.URL(), "ann", "correct horse battery"))
 	a := w.a
 	longest := time.Duration(0)
 	n := rounds(t, 3)

@@ -38,7 +38,7 @@ type system struct {
 }
 
 // newSystem starts a system. The functions in first are called before the processes start.
-func newSystem(t *testing.T, machine, apps func(faultproxy.Frame) faultproxy.Fault, first ...func(*system)) *system {
+func newSystem(t *testing.T, first ...func(*system)) *system {
 	t.Helper()
 	s := &system{t: t, dir: t.TempDir()}
 	s.db, s.logDir = s.path("relay.db"), s.dir
@@ -55,14 +55,11 @@ func newSystem(t *testing.T, machine, apps func(faultproxy.Frame) faultproxy.Fau
 		t.Fatal(err)
 	}
 	t.Cleanup(s.close)
-	for _, p := range []struct {
-		to   **faultproxy.Proxy
-		plan func(faultproxy.Frame) faultproxy.Fault
-	}{{&s.machine, machine}, {&s.apps, apps}} {
-		if *p.to, err = faultproxy.New("127.0.0.1:1", p.plan); err != nil {
+	for _, to := range []**faultproxy.Proxy{&s.machine, &s.apps} {
+		if *to, err = faultproxy.New("127.0.0.1:1", nil); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup((*p.to).Close)
+		t.Cleanup((*to).Close)
 	}
 	s.local = &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", s.path("sock"))
