@@ -99,25 +99,13 @@ func TestMergesWithGit(t *testing.T) {
 // TestReplayMerges runs the schedules of faults of merge queues that were mended. Each fault of a
 // schedule must happen.
 func TestReplayMerges(t *testing.T) {
-	files, err := filepath.Glob("testdata/merges/*.sim")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%d schedules, error %v", len(files), err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".sim"), func(t *testing.T) {
-			s, err := ReadMerges(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			r := s.Play(t, baseOf(t))
-			if len(r.Problems) > 0 {
-				t.Errorf("%s\n%s", strings.Join(r.Problems, "\n"), r.Story)
-			}
-			if len(r.Faults) != len(s.Faults) {
-				t.Errorf("the schedule is stale: only these of its %d faults have happened: %v", len(s.Faults), r.Faults)
-			}
-		})
-	}
+	replay(t, "testdata/merges", func(t *testing.T, file, base string) (*Result, []Fault) {
+		s, err := ReadMerges(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Play(t, base), s.Faults
+	})
 }
 
 // fixedMerges are the works whose schedules with one fault are all tried.

@@ -24,5 +24,5 @@ var relayMutants = []mutant{
 
 // TestRelayMutants is like TestMutants for the world of a relay.
 func TestRelayMutants(t *testing.T) {
-	plant(t, relayMutants, "^Test(ReplayRelay|Relay)$", "500")
+	plant(t, relayMutants, "^Test(ReplayRelay|Relay)$", "6000")
 }
