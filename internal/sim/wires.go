@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -16,7 +17,7 @@ type wires struct {
 	mu        sync.Mutex
 	listeners map[string]*wireListener // by address
 	all       map[*process][]*wire
-	outcomes     map[string]delivery // what happens at the writes with a name
+	outcomes  map[string]delivery // what happens at the writes with a name
 }
 
 // delivery is what happens to the bytes of a write. The writer does not learn it: its kernel has
@@ -25,11 +26,11 @@ type delivery int
 
 // The deliveries of a write.
 const (
-	arrives   delivery = iota
-	nothing        // nothing arrives, and the connection breaks
-	half           // half arrives, and the connection breaks
-	breaks         // the bytes arrive, and the connection breaks
-	vanishes       // neither these bytes nor later ones arrive, and the connection does not break
+	arrives    delivery = iota
+	nothing             // nothing arrives, and the connection breaks
+	half                // half arrives, and the connection breaks
+	breaks              // the bytes arrive, and the connection breaks
+	vanishes            // neither these bytes nor later ones arrive, and the connection does not break
 	deliveries = int(vanishes)
 )
 
@@ -83,7 +84,7 @@ func (s *wires) dial(ctx context.Context, p *process, address string) (net.Conn,
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 	}
 	near, far := net.Pipe()
-	_, call := splitName(name)
+	_, call, _ := strings.Cut(name, " ")
 	mine, other := &wire{Conn: near, p: p, to: call, s: s}, &wire{Conn: far, p: l.p, to: "answer who " + name, s: s}
 	mine.other, other.other = other, mine
 	s.mu.Lock()
@@ -99,16 +100,6 @@ func (s *wires) dial(ctx context.Context, p *process, address string) (net.Conn,
 		_ = mine.breakUp()
 		return nil, ctx.Err()
 	}
-}
-
-// splitName splits the name of a call into that of its process and what it does.
-func splitName(name string) (process, what string) {
-	for i, c := range name {
-		if c == ' ' {
-			return name[:i], name[i+1:]
-		}
-	}
-	return name, ""
 }
 
 // client returns a client of HTTP that dials as a process.
