@@ -14,6 +14,11 @@ import (
 	"github.com/concerto-lang/concerto/relay/store/sqlite"
 )
 
+func event(gen, seq int64) store.Incoming {
+	return store.Incoming{MachineID: "host_a", Gen: gen, At: 1, Envelope: &protocol.Envelope{Type: protocol.RunOutput, TS: "2025-01-01T00:00:00Z", RunID: "run_a", Seq: seq,
+		Data: json.RawMessage(fmt.Sprintf(`{"stream":"stdout","text":"%d"}`, seq))}}
+}
+
 // power is a store whose power is cut repeatedly. It records what the store has reported as
 // committed.
 type power struct {
