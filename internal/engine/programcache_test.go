@@ -21,6 +21,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 	"github.com/concerto-lang/concerto/internal/engine/driver/programcache"
 	"github.com/concerto-lang/concerto/internal/eval/dataset"
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 	"github.com/concerto-lang/concerto/ir"
 )
 
