@@ -1,5 +1,5 @@
 # The project's own commands. `make check` is what a commit must pass.
-.PHONY: all build playground playground-check size test quick race checkptr lint builds platforms night fmt gen golden fuzz bench bench-page bench-playground otel-check otel-receiver spec cover mutants sim sim-mutants kill durable-kill work-kill merge-kill engine-kill relay-kill replicas check tidy arch site conformance mcp-reference sdk vscode vscode-e2e agents agents-latest release release-check misbehave soak web-vendor components screenshots pictures models
+.PHONY: all build playground playground-check size test quick race checkptr lint platforms night fmt gen golden fuzz bench bench-page bench-playground otel-check otel-receiver spec cover mutants sim sim-mutants kill durable-kill work-kill merge-kill engine-kill relay-kill replicas check tidy arch site conformance mcp-reference sdk vscode vscode-e2e agents agents-latest release release-check misbehave soak web-vendor components screenshots pictures models
 
 all: build
 
@@ -52,10 +52,6 @@ lint:
 	for module in $(MODULES); do go vet -C $$module ./... || exit 1; done
 	go tool staticcheck $(ALL)
 	go tool go-check-sumtype ./...
-
-# Compiles the product for the other systems.
-builds:
-	for system in windows darwin; do GOOS=$$system CGO_ENABLED=0 go build ./... || exit 1; done
 
 # Compiles everything, tests included, for the other systems.
 platforms:
@@ -227,15 +223,15 @@ tidy:
 	GOWORK=off go vet ./...
 	GOWORK=off go -C tools vet ./...
 
-check: tidy lint platforms test race checkptr spec size gen
+check: tidy lint test race checkptr spec gen
 	@git diff --exit-code || { echo "make gen changed files: commit them"; exit 1; }
 	go test ./lexer ./parser ./sema ./codegen ./internal/compile/optimize -update
 	@git diff --exit-code || { echo "golden files are out of date: run make golden and read the diff"; exit 1; }
 
 # What takes too long for each change: everything under the race detector, the storms, pointer checks, the compiled tests of
-# the other systems, and whole the tests that otherwise run in part (randtest.Night).
+# the other systems, the sizes, an export to a collector, and whole the tests that otherwise run in part (randtest.Night).
 night: export CONCERTO_NIGHT = 1
-night: race platforms checkptr kill engine-kill relay-kill
+night: race platforms size checkptr otel-receiver kill engine-kill relay-kill
 	go test -timeout 2h $(ALL)
 
 # The protocol's reference server, for TestMCPReference, and with it the reference
