@@ -195,6 +195,11 @@ func (w *world) hasFailed(err error) bool {
 	})
 }
 
+// hasFailingDisk reports whether an operation of the disk has failed.
+func (w *world) hasFailingDisk() bool {
+	return slices.ContainsFunc(w.faults, func(f Fault) bool { return f.Kind == Full || f.Kind == Broken })
+}
+
 // reached is called when a call continues. It lets the faults of the call happen.
 func (w *world) reached(p *process, name string) (delay time.Duration, again bool) {
 	for _, f := range w.schedule.at(name, len(w.faults)) {
