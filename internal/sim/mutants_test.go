@@ -34,7 +34,7 @@ var mutants = []mutant{
 	{"the removal of answers is not synced", "internal/record/journal/rundir/writer.go", "!w.consumed.unsynced.Swap(false)", "w.consumed.unsynced.Swap(false) || true"},
 	{"the directory of a new run is not synced", "internal/record/journal/rundir/directory.go", `errors.Join(w.Flush(journal.Synced), d.files.SyncDir("."))`, "w.Flush(journal.Synced)"},
 	{"a run that cannot be created leaves its writer open", "internal/record/journal/rundir/directory.go", `d.files.SyncDir(".")); err != nil {` + "\n\t\treturn nil, errors.Join(err, w.Close())", `d.files.SyncDir(".")); err != nil {` + "\n\t\treturn nil, err"},
-	{"answers that the journal contains are not removed", "internal/record/journal/rundir/directory.go", "dropped, err := d.dropConsumed(h)", "dropped, err := false, error(nil)"},
+	{"answers that the journal contains are not removed", "internal/record/journal/rundir/directory.go", "if err := d.dropConsumed(h); err != nil {", "if err := error(nil); err != nil {"},
 	{"a second answer replaces the first", "internal/record/journal/rundir/directory.go", "d.files.Make(journal.AnswerName(id)", "d.files.Put(journal.AnswerName(id)"},
 	{"a request of class once may be repeated on another connection", "runtime/world/httpclient/web.go", "		forbidRepetition(request.Header)\n", ""},
 	{"the answer to a question that has ended in another way remains", "internal/engine/durable/answers.go", "	i.asked[x.E], i.hasAsked = x.ID, true\n	i.mu.Unlock()\n	finish", "	i.hasAsked = true\n	i.mu.Unlock()\n	finish"},

@@ -172,7 +172,7 @@ func (r *relay) play() {
 
 // waitFor waits until the scripts have ended, or for maxQuiet.
 func (r *relay) waitFor(scripts *sync.WaitGroup) {
-	late := time.AfterFunc(maxQuiet, func() { r.fail2("J16", "a program waits after %s", maxQuiet) })
+	late := time.AfterFunc(maxQuiet, func() { r.violated("J16", "a program waits after %s", maxQuiet) })
 	scripts.Wait()
 	late.Stop()
 }
@@ -187,8 +187,8 @@ func (r *relay) calm() {
 	time.Sleep(settleFor)
 }
 
-// fail2 notes a violation. The caller has not locked r.mu.
-func (r *relay) fail2(invariant, format string, args ...any) {
+// violated notes a violation, like fail. The caller has not locked r.mu.
+func (r *relay) violated(invariant, format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.fail(invariant, format, args...)
@@ -303,12 +303,12 @@ func (r *relay) checkStores(ctx context.Context) error {
 	}
 	for _, x := range s.Runs() {
 		if !x.Ended || x.Acked < x.Last {
-			r.fail2("J12", "the spool has the run %s of which %d of %d events are acknowledged, ended: %v", x.ID, x.Acked, x.Last, x.Ended)
+			r.violated("J12", "the spool has the run %s of which %d of %d events are acknowledged, ended: %v", x.ID, x.Acked, x.Last, x.Ended)
 		}
 	}
 	results, err := s.Results(ctx, 0)
 	for _, x := range results {
-		r.fail2("J12", "the spool has the result of %s %s", x.Kind, x.ID)
+		r.violated("J12", "the spool has the result of %s %s", x.Kind, x.ID)
 	}
 	if err := errors.Join(err, s.Close()); err != nil {
 		return err
@@ -330,7 +330,7 @@ func (r *relay) checkStores(ctx context.Context) error {
 func (r *relay) checkRun(ctx context.Context, db *store.Store, j *job, run string) {
 	all, err := db.Events(ctx, run, 0, 100_000)
 	if err != nil && !errors.Is(err, store.ErrUnknown) {
-		r.fail2("J17", "the events of %s cannot be read: %v", j.title, err)
+		r.violated("J17", "the events of %s cannot be read: %v", j.title, err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

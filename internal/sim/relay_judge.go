@@ -33,7 +33,7 @@ func (r *relay) compare(x *phone, s *shown, e *protocol.Envelope) {
 // judge compares what phones, programs and push services have seen.
 func (r *relay) judge(ctx context.Context) {
 	if err := r.checkStores(ctx); err != nil {
-		r.fail2("J17", "the stores cannot be read: %v", err)
+		r.violated("J17", "the stores cannot be read: %v", err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -66,7 +66,7 @@ func (r *relay) judgeEvents(j *job) {
 		if r.titleOf(run) != j.title {
 			continue
 		}
-		n, resolved := 0, map[string]bool{}
+		n, gap, resolved := 0, false, map[string]bool{}
 		for _, text := range stream {
 			typ, data, _ := strings.Cut(text, " ")
 			switch typ {
@@ -75,10 +75,12 @@ func (r *relay) judgeEvents(j *job) {
 				if err := json.Unmarshal([]byte(data), &e); err != nil || e.Payload.N == 0 {
 					continue
 				}
-				if e.Payload.N != n+1 {
+				if e.Payload.N <= n || e.Payload.N != n+1 && !gap {
 					r.fail("J7", "%s has emitted %d, and the phones have received it after %d", j.title, e.Payload.N, n)
 				}
-				n = e.Payload.N
+				n, gap = e.Payload.N, false
+			case protocol.RunGap: // a hostd that did not know the run
+				gap = true
 			case protocol.RunPermissionResolved:
 				var d protocol.PermissionResolved
 				if json.Unmarshal([]byte(data), &d) == nil && resolved[d.RequestID] {

@@ -71,7 +71,7 @@ type Log struct {
 	head    Head
 	size    int64
 	changes int64       // number of changes of the file
-	synced  int64       // number of changes that are on the disk
+	synced  int64       // number of changes that are on the disk; -1 if the existing content may not be
 	torn    int64       // bytes of the incomplete last line that Open removed
 	timer   *time.Timer // running if a record is not synced; it starts the sync
 	syncing sync.Mutex  // held during a background sync; must be acquired before mu
@@ -110,6 +110,9 @@ func Open(path string, o Options) (*Log, error) {
 	l.file = f
 	if err = lock(f, path, o.What); err == nil {
 		err = l.readExisting()
+	}
+	if l.size > 0 {
+		l.synced = -1 // the process before may have died before it synced what it wrote
 	}
 	if err == nil && l.size == 0 {
 		if err = files.SyncDir("."); err != nil {

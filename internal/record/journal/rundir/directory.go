@@ -300,34 +300,31 @@ func (d *Directory) open(h *journal.History, o journal.Options) (w *writer, _ *j
 			return nil, nil, err
 		}
 	}
-	dropped, err := d.dropConsumed(h)
-	if err != nil {
+	if err := d.dropConsumed(h); err != nil {
 		return nil, nil, newUnusable(err, true)
 	}
 	if w, err = d.writer(h, o); err != nil {
 		return nil, nil, newUnusable(err, true)
 	}
-	w.consumed.unsynced.Store(dropped)
+	w.consumed.unsynced.Store(true) // the process before may have removed answers
 	return w, h, nil
 }
 
-// dropConsumed removes the answers that the journal contains already, and reports whether there
-// were any. The process that wrote the records was killed before it removed them, or the power
-// failed before the removal was synced.
-func (d *Directory) dropConsumed(h *journal.History) (dropped bool, err error) {
+// dropConsumed removes the answers that the journal contains already. The process that wrote the
+// records was killed before it removed them, or the power failed before the removal was synced.
+func (d *Directory) dropConsumed(h *journal.History) error {
 	all, err := d.Answers()
 	if err != nil {
-		return false, err
+		return err
 	}
 	for id, a := range all {
 		if journal.IsConsumed(h, id, a) {
 			if err := d.DropAnswer(id); err != nil {
-				return dropped, err
+				return err
 			}
-			dropped = true
 		}
 	}
-	return dropped, nil
+	return nil
 }
 
 // isUnchanged reports whether no record was appended since the journal was read.
