@@ -141,7 +141,7 @@ func TestRules(t *testing.T) {
 
 // violatedInWorld is like violated, for a process of a new world.
 func (r rule) violatedInWorld(t *testing.T) (why violation) {
-	new(Schedule).play(t, filepath.Join(t.TempDir(), "w1"), func(w *world) {
+	new(Schedule).play(t, baseOf(t), func(w *world) {
 		w.gate.reached = func(*process, string) (time.Duration, bool) { return 0, false }
 	}, func(_ context.Context, w *world) {
 		p := w.start("rule")

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -46,7 +45,7 @@ func step(name string) int {
 // TestEveryFault runs each workload with each fault: at each operation of the disk, every outcome
 // of a crash; at each call, every other kind of fault.
 func TestEveryFault(t *testing.T) {
-	base := filepath.Join(t.TempDir(), "w1")
+	base := baseOf(t)
 	works, total := exhaustive(), 0
 	for _, name := range slices.Sorted(maps.Keys(works)) {
 		t.Run(name, func(t *testing.T) {

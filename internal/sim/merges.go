@@ -267,12 +267,6 @@ func (m *mergeWorld) startGate(p *process) workspace.Start {
 	}
 }
 
-func (w *world) failed(invariant, format string, args ...any) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.fail(invariant, format, args...)
-}
-
 // noted notes what a process has done.
 func (m *mergeWorld) noted(p *process, format string, args ...any) {
 	m.mu.Lock()

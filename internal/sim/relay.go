@@ -156,7 +156,9 @@ func (r *relay) play() {
 		r.seen.jobs = append(r.seen.jobs, j)
 		scripts.Go(j.play)
 	}
-	r.waitFor(&scripts)
+	late := time.AfterFunc(maxQuiet, func() { r.failed("J16", "a program waits after %s", maxQuiet) })
+	scripts.Wait()
+	late.Stop()
 	r.calm()
 	for _, j := range r.seen.jobs {
 		j.epilogue()
@@ -170,13 +172,6 @@ func (r *relay) play() {
 	r.phase.running.Wait()
 }
 
-// waitFor waits until the scripts have ended, or for maxQuiet.
-func (r *relay) waitFor(scripts *sync.WaitGroup) {
-	late := time.AfterFunc(maxQuiet, func() { r.violated("J16", "a program waits after %s", maxQuiet) })
-	scripts.Wait()
-	late.Stop()
-}
-
 // calm ends the faults, and lets the processes connect.
 func (r *relay) calm() {
 	r.mu.Lock()
@@ -185,13 +180,6 @@ func (r *relay) calm() {
 	r.disk.StopFaults()
 	r.disks.server.StopFaults()
 	time.Sleep(settleFor)
-}
-
-// violated notes a violation, like fail. The caller has not locked r.mu.
-func (r *relay) violated(invariant, format string, args ...any) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.fail(invariant, format, args...)
 }
 
 // keep starts a process, and starts it again when it has ended, until r.phase.over.
@@ -303,12 +291,12 @@ func (r *relay) checkStores(ctx context.Context) error {
 	}
 	for _, x := range s.Runs() {
 		if !x.Ended || x.Acked < x.Last {
-			r.violated("J12", "the spool has the run %s of which %d of %d events are acknowledged, ended: %v", x.ID, x.Acked, x.Last, x.Ended)
+			r.failed("J12", "the spool has the run %s of which %d of %d events are acknowledged, ended: %v", x.ID, x.Acked, x.Last, x.Ended)
 		}
 	}
 	results, err := s.Results(ctx, 0)
 	for _, x := range results {
-		r.violated("J12", "the spool has the result of %s %s", x.Kind, x.ID)
+		r.failed("J12", "the spool has the result of %s %s", x.Kind, x.ID)
 	}
 	if err := errors.Join(err, s.Close()); err != nil {
 		return err
@@ -330,7 +318,7 @@ func (r *relay) checkStores(ctx context.Context) error {
 func (r *relay) checkRun(ctx context.Context, db *store.Store, j *job, run string) {
 	all, err := db.Events(ctx, run, 0, 100_000)
 	if err != nil && !errors.Is(err, store.ErrUnknown) {
-		r.violated("J17", "the events of %s cannot be read: %v", j.title, err)
+		r.failed("J17", "the events of %s cannot be read: %v", j.title, err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

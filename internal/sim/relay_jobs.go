@@ -161,13 +161,13 @@ func (j *job) epilogue() {
 	id := j.lastAsked()
 	for _, x := range j.r.seen.phones {
 		if !x.shows(j.title, id) {
-			j.r.violated("J16", "the phone of %s does not show the question %s of %s after %s", x.user, id, j.title, showsFor)
+			j.r.failed("J16", "the phone of %s does not show the question %s of %s after %s", x.user, id, j.title, showsFor)
 		}
 	}
 	j.r.seen.phones[0].decide(j.title, id, true)
 	asking.Wait()
 	if q.outcome != "answered" {
-		j.r.violated("J16", "the last question of %s is %s", j.title, q.outcome)
+		j.r.failed("J16", "the last question of %s is %s", j.title, q.outcome)
 	}
 	time.Sleep(showsFor)
 	j.src.End(0)

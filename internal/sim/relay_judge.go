@@ -33,7 +33,7 @@ func (r *relay) compare(x *phone, s *shown, e *protocol.Envelope) {
 // judge compares what phones, programs and push services have seen.
 func (r *relay) judge(ctx context.Context) {
 	if err := r.checkStores(ctx); err != nil {
-		r.violated("J17", "the stores cannot be read: %v", err)
+		r.failed("J17", "the stores cannot be read: %v", err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -29,7 +29,7 @@ const again = 20
 // TestSeeds runs the schedules of seeds. No invariant may be violated. A part of them runs twice
 // and must have the same trace.
 func TestSeeds(t *testing.T) {
-	base := filepath.Join(t.TempDir(), "w1")
+	base := baseOf(t)
 	var w *Workload
 	var runs traces
 	wrong := 0
@@ -50,6 +50,9 @@ func TestSeeds(t *testing.T) {
 	}
 	runs.check(t, 1000)
 }
+
+// baseOf returns the directory of a world.
+func baseOf(t *testing.T) string { return filepath.Join(t.TempDir(), "w1") }
 
 // traces counts the seeds that run twice, and those of them that have two traces.
 type traces struct{ twice, different int }

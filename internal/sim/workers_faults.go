@@ -3,7 +3,6 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -236,6 +235,3 @@ func (a Fault) text() string {
 	}
 	return a.String()
 }
-
-// baseOf returns the directory of a world.
-func baseOf(t *testing.T) string { return filepath.Join(t.TempDir(), "w1") }

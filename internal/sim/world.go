@@ -104,6 +104,13 @@ func (w *world) fail(invariant, format string, args ...any) {
 	w.note("judge", "%s", text)
 }
 
+// failed is like fail. The caller has not locked w.mu.
+func (w *world) failed(invariant, format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.fail(invariant, format, args...)
+}
+
 // start creates a process.
 func (w *world) start(name string) *process { return w.startOn(w.disk, name) }
 

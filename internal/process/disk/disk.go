@@ -184,21 +184,22 @@ func (d directory) makeDir(path string, sync bool) error {
 		}
 		err = d.system.Mkdir(path, 0o700)
 	}
-	if errors.Is(err, fs.ErrExist) {
-		switch info, serr := d.system.Stat(path); {
-		case serr == nil && info.IsDir() && !sync:
-			return nil
-		case serr == nil && info.IsDir():
-			if err := d.system.SyncDir(filepath.Dir(path)); !errors.Is(err, fs.ErrPermission) { // another user has created the directory
-				return err
-			}
-			return nil
-		case serr == nil:
+	isOld := errors.Is(err, fs.ErrExist)
+	if isOld {
+		info, serr := d.system.Stat(path)
+		switch {
+		case serr != nil:
+			return err
+		case !info.IsDir():
 			return &fs.PathError{Op: "mkdir", Path: path, Err: syscall.ENOTDIR}
 		}
+		err = nil
 	}
 	if err == nil && sync {
 		err = d.system.SyncDir(filepath.Dir(path))
+	}
+	if isOld && errors.Is(err, fs.ErrPermission) {
+		return nil // another user has created it
 	}
 	return err
 }

@@ -28,6 +28,8 @@ func EncodeAnswer(q *protocol.PermissionRequested, d approvals.Decision) (protoc
 	switch {
 	case q.From != nil && q.From.Kind == protocol.FromApproval:
 		m.Value, err = encodeApproval(q, d)
+	case d.Decision == approvals.Answer && d.Answer == nil && d.Answers == nil && d.Value != nil: // as an earlier hostd has stored it
+		m.Value = d.Value
 	case d.Decision == approvals.Answer && d.Sent == approvals.Deny: // the user refused without an answer
 		_, m.Value = q.Outcome(d.Sent, nil, nil)
 	case d.Decision == approvals.Answer:

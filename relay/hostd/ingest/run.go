@@ -311,10 +311,6 @@ func (l *sourceConn) sendOutcome(data *protocol.PermissionRequested, d approvals
 		if sent {
 			return
 		}
-		if d.Answer == nil && d.Answers == nil && d.Value != nil { // a decision that an earlier hostd has stored
-			m = protocol.HostdMessage{Answer: data.RequestID, Value: d.Value, By: d.By}
-			break
-		}
 		var err error
 		if m, err = EncodeAnswer(data, d); err != nil {
 			m = protocol.HostdMessage{Answer: data.RequestID, Error: err.Error()}
