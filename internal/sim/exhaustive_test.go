@@ -45,34 +45,11 @@ func step(name string) int {
 // TestEveryFault runs each workload with each fault: at each operation of the disk, every outcome
 // of a crash; at each call, every other kind of fault.
 func TestEveryFault(t *testing.T) {
-	base := baseOf(t)
 	works, total := exhaustive(), 0
 	for _, name := range slices.Sorted(maps.Keys(works)) {
 		t.Run(name, func(t *testing.T) {
 			w := works[name]
-			w.compile(t, base)
-			straight := (&Schedule{Work: w}).Play(t, base)
-			if len(straight.Problems) > 0 {
-				t.Fatalf("without a fault: %s\n%s", strings.Join(straight.Problems, "\n"), straight.Story)
-			}
-			wrong := 0
-			for i, f := range straight.faults(w) {
-				if i%step(name) != 0 {
-					continue
-				}
-				s := &Schedule{Work: w, Faults: []Fault{f}}
-				total++
-				r := s.Play(t, base)
-				if len(r.Faults) == 0 {
-					t.Errorf("%s does not happen", f)
-				}
-				if len(r.Problems) > 0 {
-					t.Errorf("%s: %s\n%s", f, strings.Join(r.Problems, "\n"), r.Story)
-					if wrong++; wrong > 3 {
-						t.FailNow()
-					}
-				}
-			}
+			total += playFaults(t, &Schedule{Work: w}, func(r *Result) []Fault { return r.faults(w) }, func(i int) bool { return i%step(name) == 0 })
 		})
 	}
 	t.Logf("%d schedules", total)

@@ -226,9 +226,20 @@ func (w *Workload) outcomes() simdisk.Outcome {
 	return simdisk.PowerNone
 }
 
+// check fails the test if the workload, which may be from a file, has blocks of unknown kinds.
+func (w *Workload) check(t *testing.T) {
+	t.Helper()
+	for _, b := range w.blocks() {
+		if _, ok := kinds[b.Kind]; !ok {
+			t.Fatalf("block %s has the unknown kind %q", b.Name, b.Kind)
+		}
+	}
+}
+
 // compile compiles the program, whose stores are below a directory.
 func (w *Workload) compile(t *testing.T, base string) {
 	t.Helper()
+	w.check(t)
 	if w.program == nil {
 		w.program = compileText(t, strings.ReplaceAll(w.Text(), "STORES", filepath.Join(base, "work")), w.manifest())
 	}

@@ -483,7 +483,7 @@ func (s *MergeSchedule) Play(t *testing.T, base string) *Result { return s.playW
 func (s *MergeSchedule) playWith(t *testing.T, base string, installed bool) *Result {
 	t.Helper()
 	var m *mergeWorld
-	one := &Schedule{Order: s.Order, Seed: s.Seed}
+	one := &Schedule{Choices: s.Choices}
 	return one.play(t, base, func(w *world) {
 		m = &mergeWorld{world: w, plan: s, merges: mergeRecord{map[string][]value{}, nil, map[string]bool{}, map[string]*order{}, map[string][]*order{}, map[string]bool{}}}
 		w.gate.reached = m.reached

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -15,11 +14,8 @@ const Power Kind = "power"
 
 // MergeSchedule determines what happens to a merge queue.
 type MergeSchedule struct {
-	Work   *MergeWork `json:"work"`
-	Order  uint64     `json:"order,omitempty"`
-	Faults []Fault    `json:"faults"` // the faults, if Seed is 0
-	Seed   uint64     `json:"-"`      // selects faults; 0 for those in Faults
-	Most   int        `json:"-"`      // the largest number of faults that Seed selects
+	Work *MergeWork `json:"work"`
+	Choices
 }
 
 // MergeWork is the configuration of a queue, and what people do.
@@ -70,15 +66,6 @@ func GenerateMerges(seed uint64) *MergeWork {
 	return w
 }
 
-// Text returns the content of a schedule's file, with the story of its result.
-func (s *MergeSchedule) Text(r *Result) string { return textOf(s, r) }
-
-// ReadMerges reads a schedule of a merge queue from a file.
-func ReadMerges(path string) (*MergeSchedule, error) {
-	s := new(MergeSchedule)
-	return s, read(path, s)
-}
-
 // random returns the fault that the seed selects for a call. No operation of the disk is Broken:
 // SQLite does not sync a directory again if that has failed.
 func (s *MergeSchedule) random(name string) (Fault, bool) {
@@ -108,16 +95,8 @@ func (m *mergeWorld) reached(p *process, name string) (delay time.Duration, agai
 	if m.calm || p.id == 0 {
 		return 0, false
 	}
-	all := named(m.plan.Faults, name)
-	if m.plan.Seed != 0 {
-		all = selected(m.plan.random, name, m.plan.Most-len(m.faults))
-	}
-	for _, f := range all {
-		if slices.Contains(m.faults, f) || f.Kind == Suspend && !strings.HasPrefix(name, "runner") {
-			continue
-		}
-		m.faults = append(m.faults, f)
-		m.noted(p, "fault: %s", f)
+	at := m.plan.at(name, len(m.faults), m.plan.random)
+	for _, f := range m.happening(at, func(f Fault) bool { return f.Kind != Suspend || strings.HasPrefix(name, "runner") }) {
 		switch f.Kind {
 		case Crash:
 			m.crash(p, name)

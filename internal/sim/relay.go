@@ -85,7 +85,7 @@ func (s *RelaySchedule) Play(t *testing.T, base string) *Result {
 	t.Helper()
 	cryptotest.SetGlobalRandom(t, s.Order) // ids of runs and tokens
 	var r *relay
-	one := &Schedule{Order: s.Order, People: s.People, Seed: s.Seed}
+	one := &Schedule{Choices: s.Choices}
 	return one.play(t, base, func(w *world) {
 		w.wires = newWires()
 		r = &relay{world: w, plan: s, seen: relayRecord{streams: map[string][]string{}, asked: map[string]*question{}}, phase: relayPhase{over: make(chan struct{})}}

@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -11,12 +9,8 @@ import (
 
 // RelaySchedule determines what happens to programs, hostd, the server and the phones of a relay.
 type RelaySchedule struct {
-	Jobs   []Job   `json:"jobs"`
-	Order  uint64  `json:"order,omitempty"`
-	People uint64  `json:"people,omitempty"`
-	Faults []Fault `json:"faults"` // the faults, if Seed is 0
-	Seed   uint64  `json:"-"`      // selects faults; 0 for those in Faults
-	Most   int     `json:"-"`      // the largest number of faults that Seed selects
+	Jobs []Job `json:"jobs"`
+	Choices
 }
 
 // Job is a program.
@@ -54,14 +48,6 @@ func GenerateJobs(seed uint64) (all []Job) {
 	return all
 }
 
-// at returns the faults at a call. happened is the number of earlier ones.
-func (s *RelaySchedule) at(name string, happened int) []Fault {
-	if s.Seed == 0 {
-		return named(s.Faults, name)
-	}
-	return selected(s.random, name, s.Most-happened)
-}
-
 // random returns the fault that the seed selects for a call.
 func (s *RelaySchedule) random(name string) (Fault, bool) {
 	x := chance(s.Seed, name)
@@ -85,8 +71,8 @@ func (s *RelaySchedule) random(name string) (Fault, bool) {
 	return f, true
 }
 
-// appliesTo reports whether a fault can happen to a call of a process of a relay.
-func (r *relay) appliesTo(f Fault, p *process) bool {
+// appliesInRelay reports whether the fault can happen to a call of a process of a relay.
+func (f Fault) appliesInRelay(p *process) bool {
 	isDaemon := strings.HasPrefix(p.name, "hostd#") || strings.HasPrefix(p.name, "server#")
 	switch f.Kind {
 	case Crash:
@@ -107,14 +93,8 @@ func (r *relay) reached(p *process, name string) (delay time.Duration, again boo
 	if isQuiet {
 		return 0, false
 	}
-	for _, f := range r.plan.at(name, len(r.faults)) {
-		if !r.appliesTo(f, p) || slices.Contains(r.faults, f) {
-			continue
-		}
-		r.faults = append(r.faults, f)
-		r.mu.Lock()
-		r.note("fault", "%s", f.relayText())
-		r.mu.Unlock()
+	at := r.plan.at(name, len(r.faults), r.plan.random)
+	for _, f := range r.happening(at, func(f Fault) bool { return f.appliesInRelay(p) }) {
 		switch f.Kind {
 		case Crash:
 			r.crash(p, name)
@@ -138,12 +118,4 @@ func (r *relay) diskOf(p *process) *simdisk.Disk {
 		return r.disks.server
 	}
 	return r.disk
-}
-
-// relayText returns the fault in words.
-func (f Fault) relayText() string {
-	if f.Kind == Lose {
-		return fmt.Sprintf("%s at %q", []string{"", "nothing arrives", "half arrives", "the connection breaks", "nothing arrives any more"}[f.N], f.At)
-	}
-	return f.String()
 }

@@ -1,47 +1,19 @@
 package sim
 
-import (
-	"strings"
-	"testing"
-)
+import "testing"
 
-// TestRelay runs the schedules of seeds for a relay. No invariant may be violated. A part of them
-// runs twice and must have the same trace.
+// TestRelay runs the schedules of seeds for a relay. One takes as long as ten of a program.
 func TestRelay(t *testing.T) {
-	base := baseOf(t)
 	var jobs []Job
-	var runs traces
-	wrong := 0
-	for seed := *first; seed < *first+*seeds/10; seed++ { // a schedule takes as long as ten of a program
+	playSeeds(t, *seeds/10, 100, func(seed uint64) plan {
 		if jobs == nil || seed%perProgram == 0 {
 			jobs = GenerateJobs(seed / perProgram)
 		}
-		s := &RelaySchedule{Jobs: jobs, Order: seed, People: seed, Seed: seed, Most: int(seed % (maxFaults + 1))}
-		r := s.Play(t, base)
-		if len(r.Problems) > 0 {
-			x := *s
-			x.Faults = r.Faults
-			t.Errorf("seed %d: %s\n%s", seed, strings.Join(r.Problems, "\n"), textOf(&x, r))
-			if wrong++; wrong == 5 {
-				t.FailNow()
-			}
-		}
-		if *story {
-			t.Log(r.Story)
-		}
-		runs.compare(t, seed, r, func() *Result { return s.Play(t, base) })
-	}
-	runs.check(t, 100)
+		return &RelaySchedule{jobs, choicesOf(seed, maxFaults)}
+	})
 }
 
-// TestReplayRelay runs the schedules of faults of a relay that were mended. Each fault of a
-// schedule must happen.
+// TestReplayRelay runs the schedules of faults of a relay that were mended.
 func TestReplayRelay(t *testing.T) {
-	replay(t, "testdata/relay", func(t *testing.T, file, base string) (*Result, []Fault) {
-		s := new(RelaySchedule)
-		if err := read(file, s); err != nil {
-			t.Fatal(err)
-		}
-		return s.Play(t, base), s.Faults
-	})
+	replay(t, "testdata/relay", func() plan { return new(RelaySchedule) })
 }

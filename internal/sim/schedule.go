@@ -28,7 +28,7 @@ const (
 type Fault struct {
 	At   string          `json:"at"`
 	Kind Kind            `json:"kind"`
-	N    int             `json:"n,omitempty"`   // for Disk: the number of operations until then
+	N    int             `json:"n,omitempty"`   // for Disk: the number of operations until then; for others, a kind or a number
 	How  simdisk.Outcome `json:"how,omitempty"` // for Disk
 	For  time.Duration   `json:"for,omitempty"` // for Delay
 }
@@ -42,6 +42,14 @@ func (f Fault) String() string {
 		return fmt.Sprintf("the disk is %s at operation %d after %q", f.Kind, f.N, f.At)
 	case Delay:
 		return fmt.Sprintf("%q takes %s", f.At, f.For)
+	case Pause:
+		return fmt.Sprintf("pause of %s at %q", f.For, f.At)
+	case Cut:
+		return fmt.Sprintf("%s for %s at %q", []string{"no connection", "no request arrives", "no response arrives"}[f.N], f.For, f.At)
+	case Jump:
+		return fmt.Sprintf("the clock jumps by %d h at %q", f.N, f.At)
+	case Lose:
+		return fmt.Sprintf("%s at %q", []string{"a message is lost", "nothing arrives", "half arrives", "the connection breaks", "nothing arrives any more"}[f.N], f.At)
 	}
 	return fmt.Sprintf("%s at %q", f.Kind, f.At)
 }
@@ -62,36 +70,39 @@ func (f Fault) applies(p *process) bool {
 
 // Schedule determines a run.
 type Schedule struct {
-	Work   *Workload `json:"work"`
-	Order  uint64    `json:"order,omitempty"`  // selects the order of concurrent calls; 0 is the order of their names
-	People uint64    `json:"people,omitempty"` // selects what people answer, and when
-	Faults []Fault   `json:"faults"`           // the faults, if Seed is 0
-	Seed   uint64    `json:"-"`                // selects faults; 0 for those in Faults
-	Most   int       `json:"-"`                // the largest number of faults that Seed selects
+	Work *Workload `json:"work"`
+	Choices
 }
 
-func newRandom(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0x73696d)) }
+// Choices select what the work of a schedule leaves open.
+type Choices struct {
+	Order  uint64  `json:"order,omitempty"`  // selects the order of concurrent calls; 0 is the order of their names
+	People uint64  `json:"people,omitempty"` // selects what people do, and when
+	Faults []Fault `json:"faults"`           // the faults, if Seed is 0
+	Seed   uint64  `json:"-"`                // selects faults; 0 for those in Faults
+	Most   int     `json:"-"`                // the largest number of faults that Seed selects
+}
 
-// at returns the faults at a call. happened is the number of earlier ones.
-func (s *Schedule) at(name string, happened int) []Fault {
-	if s.Seed == 0 {
-		return named(s.Faults, name)
+// choicesOf returns the choices of a seed, with at most most faults.
+func choicesOf(seed uint64, most int) Choices {
+	return Choices{Order: seed, People: seed, Seed: seed, Most: int(seed % uint64(most+1))}
+}
+
+func (c *Choices) chosen() *Choices { return c }
+
+// at returns the faults at a call. random returns the one that the seed selects. happened is the
+// number of earlier ones.
+func (c *Choices) at(name string, happened int, random func(name string) (Fault, bool)) []Fault {
+	if c.Seed == 0 {
+		return slices.DeleteFunc(slices.Clone(c.Faults), func(f Fault) bool { return f.At != name })
 	}
-	return selected(s.random, name, s.Most-happened)
-}
-
-// named returns those of some faults that happen at a call.
-func named(all []Fault, name string) []Fault {
-	return slices.DeleteFunc(slices.Clone(all), func(f Fault) bool { return f.At != name })
-}
-
-// selected returns the fault that random selects for a call, if left is positive.
-func selected(random func(name string) (Fault, bool), name string, left int) []Fault {
-	if f, ok := random(name); ok && left > 0 {
+	if f, ok := random(name); ok && happened < c.Most {
 		return []Fault{f}
 	}
 	return nil
 }
+
+func newRandom(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0x73696d)) }
 
 // oneIn returns the number of calls of which one has a fault. It differs between seeds, so that
 // faults happen early and late in a run.

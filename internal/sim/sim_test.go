@@ -26,19 +26,25 @@ const perProgram = 8
 // again is the number of seeds of which one is run twice.
 const again = 20
 
-// TestSeeds runs the schedules of seeds. No invariant may be violated. A part of them runs twice
-// and must have the same trace.
+// TestSeeds runs the schedules of seeds.
 func TestSeeds(t *testing.T) {
-	base := baseOf(t)
 	var w *Workload
-	var runs traces
-	wrong := 0
-	for seed := *first; seed < *first+*seeds; seed++ {
+	playSeeds(t, *seeds, 1000, func(seed uint64) plan {
 		if w == nil || seed%perProgram == 0 {
 			w = Generate(seed/perProgram, strings.FieldsFunc(*only, func(r rune) bool { return r == ',' })...)
-			w.compile(t, base)
 		}
-		s := &Schedule{Work: w, Order: seed, People: seed, Seed: seed, Most: int(seed % 4)}
+		return &Schedule{w, choicesOf(seed, 3)}
+	})
+}
+
+// playSeeds plays the schedules of a number of seeds. No invariant may be violated. A part of them
+// is played twice and must have the same trace, but for one seed in oneIn.
+func playSeeds(t *testing.T, n uint64, oneIn int, schedule func(seed uint64) plan) {
+	t.Helper()
+	base, wrong := baseOf(t), 0
+	var runs traces
+	for seed := *first; seed < *first+n; seed++ {
+		s := schedule(seed)
 		r := s.Play(t, base)
 		if len(r.Problems) > 0 {
 			report(t, s, r, base, seed)
@@ -46,9 +52,12 @@ func TestSeeds(t *testing.T) {
 				t.FailNow()
 			}
 		}
+		if *story {
+			t.Log(r.Story)
+		}
 		runs.compare(t, seed, r, func() *Result { return s.Play(t, base) })
 	}
-	runs.check(t, 1000)
+	runs.check(t, oneIn)
 }
 
 // baseOf returns the directory of a world.
@@ -81,13 +90,13 @@ func (x *traces) check(t *testing.T, oneIn int) {
 }
 
 // report reports a violation with its shortest schedule.
-func report(t *testing.T, s *Schedule, r *Result, base string, seed uint64) {
+func report(t *testing.T, s plan, r *Result, base string, seed uint64) {
 	t.Helper()
-	small, got := s, r
+	small, got := withFaults(s, r.Faults), r
 	if *shrink {
-		small, got = s.Shrink(t, base, r)
+		small, got = shrunk(t, s, base, r)
 	}
-	text := small.Text(got)
+	text := textOf(small, got)
 	t.Errorf("seed %d: %s\n%s", seed, strings.Join(r.Problems, "\n"), text)
 	if *keep != "" {
 		name := filepath.Join(*keep, strings.ToLower(got.invariant())+"-"+filepath.Base(t.Name())+".sim")
@@ -110,21 +119,12 @@ func firstDifference(a, b *Result) string {
 	return "only in the story"
 }
 
-// TestReplay runs the schedules of faults that were mended. Each fault of a schedule must happen.
-func TestReplay(t *testing.T) {
-	replay(t, "testdata", func(t *testing.T, file, base string) (*Result, []Fault) {
-		s, err := Read(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.Work.compile(t, base)
-		return s.Play(t, base), s.Faults
-	})
-}
+// TestReplay runs the schedules of faults that were mended.
+func TestReplay(t *testing.T) { replay(t, "testdata", func() plan { return new(Schedule) }) }
 
 // replay plays the schedules in a directory. No invariant may be violated, and each fault of a
 // schedule must happen.
-func replay(t *testing.T, dir string, play func(t *testing.T, file, base string) (*Result, []Fault)) {
+func replay(t *testing.T, dir string, empty func() plan) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.sim"))
 	if err != nil || len(files) == 0 {
@@ -133,13 +133,45 @@ func replay(t *testing.T, dir string, play func(t *testing.T, file, base string)
 	base := baseOf(t)
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".sim"), func(t *testing.T) {
-			r, faults := play(t, file, base)
+			s := empty()
+			if err := read(file, s); err != nil {
+				t.Fatal(err)
+			}
+			r := s.Play(t, base)
 			if len(r.Problems) > 0 {
 				t.Errorf("%s\n%s", strings.Join(r.Problems, "\n"), r.Story)
 			}
-			if len(r.Faults) != len(faults) {
+			if faults := s.chosen().Faults; len(r.Faults) != len(faults) {
 				t.Errorf("the schedule is stale: only these of its %d faults have happened: %v", len(faults), r.Faults)
 			}
 		})
 	}
+}
+
+// playFaults plays a schedule with each of its single faults that are tried, which must happen. It
+// returns their number.
+func playFaults(t *testing.T, s plan, faults func(straight *Result) []Fault, isTried func(i int) bool) (n int) {
+	t.Helper()
+	base, wrong := baseOf(t), 0
+	straight := s.Play(t, base)
+	if len(straight.Problems) > 0 {
+		t.Fatalf("without a fault: %s\n%s", strings.Join(straight.Problems, "\n"), straight.Story)
+	}
+	for i, f := range faults(straight) {
+		if !isTried(i) {
+			continue
+		}
+		n++
+		r := withFaults(s, []Fault{f}).Play(t, base)
+		if len(r.Faults) == 0 {
+			t.Errorf("%s does not happen", f)
+		}
+		if len(r.Problems) > 0 {
+			t.Errorf("%s: %s\n%s", f, strings.Join(r.Problems, "\n"), r.Story)
+			if wrong++; wrong > 3 {
+				t.FailNow()
+			}
+		}
+	}
+	return n
 }

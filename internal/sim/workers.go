@@ -377,7 +377,8 @@ func (r *watchedRun) Answer(id string) (*journal.Answer, error) {
 func (s *EngineSchedule) Play(t *testing.T, base string) *Result {
 	t.Helper()
 	var f *fleet
-	one := &Schedule{Order: s.Order, People: s.People, Seed: s.Seed}
+	s.compile(t)
+	one := &Schedule{Choices: s.Choices}
 	return one.play(t, base, func(w *world) {
 		f = &fleet{world: w, plan: s, store: &memory.Store{}, workers: workerTable{byProcess: map[*process]*workerProcess{}, sessions: map[string]string{}}, lost: map[string]bool{}, ended: make(chan struct{})}
 		w.gate.reached = f.reached

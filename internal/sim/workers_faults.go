@@ -22,12 +22,8 @@ const maxFaults = 4
 
 // EngineSchedule determines what happens to the runs of an engine.
 type EngineSchedule struct {
-	Runs   []EngineRun `json:"runs"`
-	Order  uint64      `json:"order,omitempty"`
-	People uint64      `json:"people,omitempty"`
-	Faults []Fault     `json:"faults"` // the faults, if Seed is 0
-	Seed   uint64      `json:"-"`      // selects faults; 0 for those in Faults
-	Most   int         `json:"-"`      // the largest number of faults that Seed selects
+	Runs []EngineRun `json:"runs"`
+	Choices
 }
 
 // EngineRun is a submitted run.
@@ -87,6 +83,7 @@ func (s *EngineSchedule) compile(t *testing.T) {
 		if r.Work.program != nil {
 			continue
 		}
+		r.Work.check(t)
 		var text strings.Builder
 		for line := range strings.Lines(r.Work.Text()) { // stores and hosts belong to one machine
 			if !slices.ContainsFunc([]string{"hashmap ", "queue ", "host "}, func(p string) bool { return strings.HasPrefix(line, p) }) {
@@ -99,14 +96,6 @@ func (s *EngineSchedule) compile(t *testing.T) {
 		}
 		r.Work.program = compileText(t, text.String(), manifest)
 	}
-}
-
-// at returns the faults at a call. happened is the number of earlier ones.
-func (s *EngineSchedule) at(name string, happened int) []Fault {
-	if s.Seed == 0 {
-		return named(s.Faults, name)
-	}
-	return selected(s.random, name, s.Most-happened)
 }
 
 // random returns the fault that the seed selects for a call. Calls that happen all the time, such
@@ -160,14 +149,8 @@ func (f *fleet) reached(p *process, name string) (delay time.Duration, again boo
 	f.mu.Lock()
 	x := f.workers.byProcess[p]
 	f.mu.Unlock()
-	for _, a := range f.plan.at(name, len(f.faults)) {
-		if !a.appliesTo(p, x) || slices.Contains(f.faults, a) {
-			continue
-		}
-		f.faults = append(f.faults, a)
-		f.mu.Lock()
-		f.note("fault", "%s", a.text())
-		f.mu.Unlock()
+	at := f.plan.at(name, len(f.faults), f.plan.random)
+	for _, a := range f.happening(at, func(a Fault) bool { return a.appliesTo(p, x) }) {
 		switch a.Kind {
 		case Crash:
 			x.crash(name)
@@ -219,19 +202,4 @@ func (f *fleet) lose(p *process, name string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.lost[name] = true
-}
-
-// text returns the fault in words.
-func (a Fault) text() string {
-	switch a.Kind {
-	case Pause:
-		return fmt.Sprintf("pause of %s at %q", a.For, a.At)
-	case Cut:
-		return fmt.Sprintf("%s for %s at %q", []string{"no connection", "no request arrives", "no response arrives"}[a.N], a.For, a.At)
-	case Jump:
-		return fmt.Sprintf("the clock jumps by %d h at %q", a.N, a.At)
-	case Lose:
-		return fmt.Sprintf("the response is lost at %q", a.At)
-	}
-	return a.String()
 }

@@ -207,16 +207,25 @@ func (w *world) hasFailingDisk() bool {
 	return slices.ContainsFunc(w.faults, func(f Fault) bool { return f.Kind == Full || f.Kind == Broken })
 }
 
-// reached is called when a call continues. It lets the faults of the call happen.
-func (w *world) reached(p *process, name string) (delay time.Duration, again bool) {
-	for _, f := range w.schedule.at(name, len(w.faults)) {
-		if !f.applies(p) || slices.Contains(w.faults, f) {
+// happening returns those of some faults that happen for the first time, and notes them.
+func (w *world) happening(at []Fault, applies func(Fault) bool) (all []Fault) {
+	for _, f := range at {
+		if !applies(f) || slices.Contains(w.faults, f) {
 			continue
 		}
 		w.faults = append(w.faults, f)
 		w.mu.Lock()
 		w.note("fault", "%s", f)
 		w.mu.Unlock()
+		all = append(all, f)
+	}
+	return all
+}
+
+// reached is called when a call continues. It lets the faults of the call happen.
+func (w *world) reached(p *process, name string) (delay time.Duration, again bool) {
+	at := w.schedule.at(name, len(w.faults), w.schedule.random)
+	for _, f := range w.happening(at, func(f Fault) bool { return f.applies(p) }) {
 		switch f.Kind {
 		case Crash:
 			w.crash(p, name)
@@ -360,7 +369,7 @@ func (w *world) startOne(ctx context.Context, p *process) error {
 	defer p.cancel(nil)
 	defer func() {
 		if x := recover(); x != nil { // its goroutines would remain in the bubble
-			text, _ := json.MarshalIndent(&Schedule{Work: w.schedule.Work, Order: w.schedule.Order, People: w.schedule.People, Faults: w.faults}, "", "  ")
+			text, _ := json.MarshalIndent(&Schedule{w.schedule.Work, Choices{Order: w.schedule.Order, People: w.schedule.People, Faults: w.faults}}, "", "  ")
 			panic(fmt.Sprintf("the program panics: %v\n%s\n%s\n%s", x, debug.Stack(), w.story(), text))
 		}
 	}()
@@ -419,6 +428,7 @@ type Result struct {
 // Play runs a schedule in a bubble, with files below a real directory that it empties.
 func (s *Schedule) Play(t *testing.T, base string) *Result {
 	t.Helper()
+	s.Work.compile(t, base)
 	return s.play(t, base, func(w *world) {
 		w.gate.reached = w.reached
 	}, func(ctx context.Context, w *world) {
