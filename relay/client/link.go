@@ -29,6 +29,7 @@ const (
 func (s *Source) run(conn net.Conn, err error) {
 	defer close(s.stopped)
 	run, pause := "", retryFirst
+	brief := 0 // number of the last connections that were closed at once
 	for {
 		var l *link
 		if err == nil {
@@ -40,20 +41,24 @@ func (s *Source) run(conn net.Conn, err error) {
 			s.mu.Unlock()
 		}
 		s.setReached(err)
-		brief := true // hostd was not reached, or has closed the connection at once
+		mustWait := err != nil
 		if err == nil {
 			run = l.run
 			began := time.Now()
 			if done := s.serve(l); done {
 				return
 			}
-			brief = time.Since(began) < retryFirst
+			if brief++; time.Since(began) >= retryFirst {
+				brief = 0
+			}
+			mustWait = brief > 1
 		}
-		if !brief {
+		if !mustWait {
 			pause = retryFirst
-		} else if !s.wait(pause) {
-			return
 		} else {
+			if !s.wait(pause) {
+				return
+			}
 			pause = min(2*pause, maxRetryDelay)
 		}
 		conn, err = s.connect(connectTimeout)
