@@ -111,27 +111,32 @@ func (d directory) Stat(name string) (fs.FileInfo, error) { return d.system.Stat
 
 // Put writes a file atomically.
 func (d directory) Put(name string, text []byte) error {
-	temporary, err := d.writeTemporary(name, text)
-	if err != nil {
-		return err
-	}
-	if err := d.system.Rename(temporary, d.Path(name)); err != nil {
-		return errors.Join(err, d.system.Remove(temporary))
-	}
-	return d.SyncDir(filepath.Dir(name))
+	return d.writeAtomically(name, text, d.system.Rename)
 }
 
 // Make creates a file. If the file exists, the error wraps fs.ErrExist.
 func (d directory) Make(name string, text []byte) error {
-	temporary, err := d.writeTemporary(name, text)
-	if err != nil {
-		return err
+	return d.writeAtomically(name, text, func(temporary, path string) error {
+		return errors.Join(d.system.Link(temporary, path), d.removePath(temporary))
+	})
+}
+
+// writeAtomically writes a temporary file, which move renames or links. It tries again if the
+// temporary file is missing: a run that ends removes all of them, those of live processes, too.
+func (d directory) writeAtomically(name string, text []byte, move func(temporary, path string) error) error {
+	for tried := false; ; tried = true {
+		temporary, err := d.writeTemporary(name, text)
+		if err != nil {
+			return err
+		}
+		err = move(temporary, d.Path(name))
+		switch {
+		case err == nil:
+			return d.SyncDir(filepath.Dir(name))
+		case tried || !errors.Is(err, fs.ErrNotExist):
+			return errors.Join(err, d.removePath(temporary))
+		}
 	}
-	err = d.system.Link(temporary, d.Path(name))
-	if err = errors.Join(err, d.system.Remove(temporary)); err != nil {
-		return err
-	}
-	return d.SyncDir(filepath.Dir(name))
 }
 
 // TemporaryPrefix is the prefix of the names of temporary files.
@@ -146,14 +151,16 @@ func (d directory) writeTemporary(name string, text []byte) (temporary string, e
 	}
 	_, err = f.Write(text)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return "", errors.Join(err, d.system.Remove(temporary))
+		return "", errors.Join(err, d.removePath(temporary))
 	}
 	return temporary, nil
 }
 
 // Remove removes a file. A missing file is not an error.
-func (d directory) Remove(name string) error {
-	if err := d.system.Remove(d.Path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+func (d directory) Remove(name string) error { return d.removePath(d.Path(name)) }
+
+func (d directory) removePath(path string) error {
+	if err := d.system.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
