@@ -40,13 +40,7 @@ func (s Scene) Task() int64 { return s.t.id }
 func (s Scene) Place() Place { return visible(s.Places()) }
 
 // Places returns the places of the active calls, the innermost first.
-func (s Scene) Places() (all []Place) {
-	fp, pc := s.t.frame(), s.t.pc()
-	for ; fp != nil && pc > 0 && len(all) < maxFrames; fp, pc = s.t.caller(fp) {
-		all = s.t.m.image.placesAt(all, pc)
-	}
-	return all
-}
+func (s Scene) Places() []Place { return s.t.frames(nil, s.t.pc()) }
 
 // Frames returns the active calls in the program's own files, the innermost first, at most 500. If
 // whole is set, it also returns the calls in the library. The variables of the library have no

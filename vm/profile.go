@@ -92,11 +92,10 @@ func (t *task) stackAtSample() []Place {
 	return t.frames(nil, pc)
 }
 
-// frames appends the calls of the task, the innermost at pc.
+// frames appends the calls of the task, which may be parked, the innermost at pc.
 func (t *task) frames(all []Place, pc int) []Place {
-	for fp := t.fp; pc > 0 && len(all) < maxFrames; {
+	for fp := t.frame(); fp != nil && pc > 0 && len(all) < maxFrames; fp, pc = t.caller(fp) {
 		all = t.m.image.placesAt(all, pc)
-		fp, pc = t.caller(fp)
 	}
 	return all
 }
