@@ -40,7 +40,7 @@ RACE ?= $(ALL)
 UNRACED = -gcflags=github.com/ncruces/go-sqlite3-wasm/...=-race=false -gcflags=golang.org/x/crypto/...=-race=false
 UNCHECKED = -gcflags=github.com/concerto-lang/concerto/vm=-d=checkptr=0 -gcflags=github.com/concerto-lang/concerto/internal/data/value=-d=checkptr=0
 race:
-	CONCERTO_RACE_ALL=$(RACE_ALL) GORACE=atexit_sleep_ms=0 go test -race -timeout 15m $(UNRACED) $(UNCHECKED) $(RACE)
+	CGO_ENABLED=1 CONCERTO_RACE_ALL=$(RACE_ALL) GORACE=atexit_sleep_ms=0 go test -race -timeout 15m $(UNRACED) $(UNCHECKED) $(RACE)
 
 checkptr:
 	go test -gcflags=github.com/concerto-lang/concerto/...=-d=checkptr ./internal/data/value ./vm

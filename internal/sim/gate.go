@@ -79,6 +79,11 @@ func (g *gate) name(p *process, what string) string {
 
 // passAs is like pass for a call with a name.
 func (g *gate) passAs(p *process, name string) bool {
+	return g.passUntil(context.Background(), p, name)
+}
+
+// passUntil is like passAs for a call that ends with ctx at the latest.
+func (g *gate) passUntil(ctx context.Context, p *process, name string) bool {
 	g.mu.Lock()
 	if g.closed || p.dead.Load() {
 		g.mu.Unlock()
@@ -87,7 +92,10 @@ func (g *gate) passAs(p *process, name string) bool {
 	c := &call{p, make(chan struct{})}
 	g.enter(name, c)
 	g.mu.Unlock()
-	<-c.ready
+	select {
+	case <-c.ready:
+	case <-ctx.Done(): // the gate also chooses the ended call, which does nothing
+	}
 	return !p.dead.Load()
 }
 

@@ -49,8 +49,8 @@ var mutants = []mutant{
 	{"a large value is written after the record that names it", "internal/record/journal/rundir/writer.go", "for err == nil && len(blobs) > 0 {\n		if err = w.putBlob(blobs[0]); err == nil {\n			blobs = blobs[1:]\n		}\n	}\n	for err == nil && len(parts) > 0 {\n		if err = w.putPart(&parts[0]); err == nil {\n			parts = parts[1:]\n		}\n	}", "for err == nil && len(parts) > 0 {\n		if err = w.putPart(&parts[0]); err == nil {\n			parts = parts[1:]\n		}\n	}\n	for err == nil && len(blobs) > 0 {\n		if err = w.putBlob(blobs[0]); err == nil {\n			blobs = blobs[1:]\n		}\n	}"},
 	{"an answer is removed before its record is on the disk", "internal/record/journal/rundir/writer.go", "	s := w.synced.Load()\n	if w.options", "	s := w.written.Load()\n	if w.options"},
 	{"output is written before the records", "internal/record/journal/rundir/writer.go", "	for err == nil && len(blobs) > 0 {", "	if err = w.appendAll(w.outFile, &w.outSize, out); err == nil {\n		out = nil\n	}\n	for err == nil && len(blobs) > 0 {"},
-	{"a file is renamed without a sync of its directory", "internal/process/disk/disk.go", "	if err := d.system.Rename(temporary, d.Path(name)); err != nil {\n		return errors.Join(err, d.system.Remove(temporary))\n	}\n	return d.SyncDir(filepath.Dir(name))", "	if err := d.system.Rename(temporary, d.Path(name)); err != nil {\n		return errors.Join(err, d.system.Remove(temporary))\n	}\n	return nil"},
-	{"an answer is stored without a sync of its directory", "internal/process/disk/disk.go", "return d.SyncDir(filepath.Dir(name))\n}\n\n// TemporaryPrefix", "return nil\n}\n\n// TemporaryPrefix"},
+	{"a file is renamed without a sync of its directory", "internal/process/disk/disk.go", "	return d.writeAtomically(name, text, d.system.Rename)", "	temporary, err := d.writeTemporary(name, text)\n	if err != nil {\n		return err\n	}\n	return d.system.Rename(temporary, d.Path(name))"},
+	{"an answer is stored without a sync of its directory", "internal/process/disk/disk.go", "	return d.writeAtomically(name, text, func(temporary, path string) error {\n		return errors.Join(d.system.Link(temporary, path), d.removePath(temporary))\n	})", "	temporary, err := d.writeTemporary(name, text)\n	if err != nil {\n		return err\n	}\n	return errors.Join(d.system.Link(temporary, d.Path(name)), d.removePath(temporary))"},
 	{"the decision to fail is taken as one to retry", "internal/engine/durable/unknown.go", "if x == nil || !x.isRetry() {", "if x == nil {"},
 	{"the record that an effect is tried again is not written", "internal/engine/durable/unknown.go", "	w.run.recordBegin(f, f.task, q)\n	f.resolved = nil", "	f.resolved = nil"},
 	{"a change of a store is not in the transaction of its record", "runtime/world/sqlitestore/done.go", "return f.runStatement(sqlAddDone, nil, run, number, string(text))", "return nil"},
@@ -62,6 +62,10 @@ var mutants = []mutant{
 	{"a run that parks with a result is not resumed", "internal/engine/durable/show.go", "case last.RecordKind == journal.KPark, last.By == journal.ByParking:", "case last.RecordKind == journal.KPark:"},
 	{"a prompt is sent before its record is synced", "internal/engine/durable/world.go", "return journal.Synced, true // after a power cut", "return journal.Written, true // after a power cut"},
 	{"the directory of a host is not synced", "runtime/keeper/spool.go", "err = files.SyncDir(path.Dir(dir))", "err = nil"},
+	{"a message is sent again to a lost host", "runtime/host/steer.go", "if !mayBeSent || !ex.wasLost {", "if true {"},
+	{"a queued message is sent again to a lost host", "runtime/host/reassign.go", "if o.Over || t.steering == nil {", "if true {"},
+	{"a prompt is sent again if the keeper is lost during a resume", "runtime/host/resume.go", "if !h.adoptProcess(&all[i], open) {", "if !h.adoptProcess(&all[i], open) && false {"},
+	{"a host that was sent a prompt by an earlier process counts as not begun", "runtime/host/reply.go", "		return -1, true", "		return 0, true"},
 	{"output is sent again from its beginning", "runtime/keeper/feed.go", "	if from == 0 {\n		from = h.acked.lines + 1\n	}", "	from = 1"},
 }
 

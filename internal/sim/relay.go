@@ -51,6 +51,14 @@ type relayRecord struct {
 	asked    map[string]*question // by title and id
 	commands []*userCommand       // in the order in which they were sent first
 	serial   int                  // number of the last answer or message
+	order    int                  // of the last question or subscription
+	servers  int                  // processes of the server
+}
+
+// next returns the order of a question or a subscription. The caller has locked r.mu.
+func (s *relayRecord) next() int {
+	s.order++
+	return s.order
 }
 
 // relayPhase is how far the world is.
@@ -84,6 +92,7 @@ const (
 func (s *RelaySchedule) Play(t *testing.T, base string) *Result {
 	t.Helper()
 	cryptotest.SetGlobalRandom(t, s.Order) // ids of runs and tokens
+	gateReads()
 	var r *relay
 	one := &Schedule{Choices: s.Choices}
 	return one.play(t, base, func(w *world) {
@@ -231,6 +240,9 @@ func (r *relay) hostd(ctx context.Context, p *process) error {
 
 // serve runs the relay's server.
 func (r *relay) serve(ctx context.Context, p *process) error {
+	r.mu.Lock()
+	r.seen.servers++
+	r.mu.Unlock()
 	db, err := sqlite.OpenOn(ctx, p.view.VFS(), r.database())
 	if err != nil {
 		return err
@@ -241,7 +253,7 @@ func (r *relay) serve(ctx context.Context, p *process) error {
 		a.Close()
 		_ = db.Close() // it fails if the process is dead
 	}()
-	pushes, err := push.New(ctx, push.Config{Store: db, Auth: a, Insecure: true, Log: log, Dial: func(ctx context.Context, _, address string) (net.Conn, error) { return r.wires.dial(ctx, p, address) }})
+	pushes, err := push.New(withReader(ctx, p), push.Config{Store: db, Auth: a, Insecure: true, Log: log, Dial: func(ctx context.Context, _, address string) (net.Conn, error) { return r.wires.dial(ctx, p, address) }})
 	if err != nil {
 		return err
 	}

@@ -51,11 +51,15 @@ func GenerateJobs(seed uint64) (all []Job) {
 // random returns the fault that the seed selects for a call.
 func (s *RelaySchedule) random(name string) (Fault, bool) {
 	x := chance(s.Seed, name)
+	f := Fault{At: name}
+	if strings.Contains(name, " reads ") && x%8 == 0 { // what the server has read is no longer true when it reads the next table
+		f.Kind, f.For = Delay, 3079*time.Millisecond
+		return f, true
+	}
 	if x%(8<<(s.Seed%5)) != 0 {
 		return Fault{}, false
 	}
 	r := newRandom(x)
-	f := Fault{At: name}
 	switch n := r.IntN(20); {
 	case n < 4:
 		f.Kind = Crash

@@ -36,6 +36,7 @@ type question struct {
 	outcome   string    // "" while it waits, else "answered", "late" or "dead"
 	value, by string    // the answer
 	isFinal   bool
+	order     int // when the program has asked, among the questions and subscriptions
 }
 
 // finalChannel is the channel of the last question of each program.
@@ -105,6 +106,7 @@ func (j *job) ask(kind string, wait time.Duration) *question {
 	}
 	q.id = j.src.Emitted(r.Channel, r.Payload, true)
 	j.r.mu.Lock()
+	q.order = j.r.seen.next()
 	j.r.seen.asked[q.title+" "+q.id] = q
 	j.r.mu.Unlock()
 	answer, err := j.src.Ask(ctx, q.id, r, false)

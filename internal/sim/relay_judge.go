@@ -155,24 +155,34 @@ func (r *relay) hasSame(c *userCommand, q *question) bool {
 	})
 }
 
+// pushedFor is how long a question must be open so that all phones receive a push message about it
+// if one does, unless the server was restarted.
+const pushedFor = 20 * time.Second
+
 // judgePushes checks that each subscribed phone has received a message about each question that was
 // asked after its subscription and open for long.
 func (r *relay) judgePushes() {
+	received, all := map[*phone]map[string]int{}, map[string]bool{} // by question
 	for _, x := range r.seen.phones {
 		if x.browser == nil {
 			r.fail("J16", "the phone of %s is not subscribed", x.user)
-			continue
+			return
 		}
-		received := map[string]int{}
+		received[x] = map[string]int{}
 		for !x.browser.Empty() {
 			if n, _ := x.browser.Next(); n.RequestID != "" && !n.Withdrawn {
-				received[r.titleOf(n.RunID)+" "+n.RequestID]++
+				name := r.titleOf(n.RunID) + " " + n.RequestID
+				received[x][name]++
+				all[name] = true
 			}
 		}
+	}
+	for _, x := range r.seen.phones {
 		for _, name := range slices.Sorted(maps.Keys(r.seen.asked)) {
 			q := r.seen.asked[name]
-			isLong := q.until.Sub(q.at) >= settleFor
-			if q.at.After(x.subscribed) && (isLong || q.isFinal) && received[name] == 0 {
+			open := q.until.Sub(q.at)
+			isDue := open >= settleFor || q.isFinal || open >= pushedFor && all[name] && r.seen.servers == 1
+			if q.order > x.subscribed && isDue && received[x][name] == 0 {
 				r.fail("J16", "the phone of %s has received no push message about %s", x.user, name)
 			}
 		}

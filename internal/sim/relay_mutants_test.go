@@ -18,6 +18,7 @@ var relayMutants = []mutant{
 	{"a command is not sent again on the next connection", "relay/server/deliver.go", "	case h.socket.speaks2():\n		h.command(c, p)\n", "	case h.socket.speaks2():\n"},
 	{"a phone continues one event too late", "relay/server/subscribe.go", "		f.setPosition(id, seq) // required", "		f.setPosition(id, seq+1) // required"},
 	{"a request is announced by push before it is stored that it is", "relay/server/push/tell.go", "if fresh, err := p.c.Store.ClaimNotice(ctx, run.ID, q.ID); err != nil || !fresh {", "if fresh, err := p.c.Store.ClaimNotice(ctx, run.ID, q.ID); err != nil || fresh {"},
+	{"the subscriptions are read before the requests", "relay/server/push/tell.go", "	open, err := p.c.Store.Requests(ctx, run.ID)\n	if err != nil || len(open) == 0 && len(noted) == 0 {\n		return err\n	}\n	// The subscriptions are read after the requests. Otherwise a browser that subscribes in between\n	// would miss a request that is added after it.\n	subs, err := p.c.Store.Subscriptions(ctx)\n", "	subs, err := p.c.Store.Subscriptions(ctx)\n	if err != nil {\n		return err\n	}\n	open, err := p.c.Store.Requests(ctx, run.ID)\n"},
 	{"the database of the server is not synced", "relay/store/sqlite/sqlite.go", `"synchronous(full)"`, `"synchronous(off)"`},
 	{"the spool is not synced", "relay/hostd/spool/schema.go", `"synchronous(full)"`, `"synchronous(off)"`},
 }

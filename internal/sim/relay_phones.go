@@ -27,7 +27,7 @@ type phone struct {
 	conn       *websocket.Conn // nil while it is not connected
 	runs       map[string]*shown
 	browser    *pushtest.Browser // nil until its subscription is confirmed
-	subscribed time.Time
+	subscribed int               // order of the confirmation
 }
 
 // shown is a run as a phone shows it.
@@ -328,7 +328,7 @@ func (x *phone) subscribe(ctx context.Context, p *process) {
 		if b := x.trySubscribe(ctx, p); b != nil {
 			x.r.mu.Lock()
 			defer x.r.mu.Unlock()
-			x.browser, x.subscribed = b, time.Now()
+			x.browser, x.subscribed = b, x.r.seen.next()
 			x.r.note(p.name, "is subscribed to push messages")
 			return
 		}

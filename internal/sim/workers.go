@@ -299,8 +299,8 @@ func (s *session) Claim(n, maxCrashes int, refused []string) (all []postgres.Cla
 	return all, err
 }
 
-func (s *session) Owned(except []string) (all []postgres.Claimed, err error) {
-	owned, err := s.Session.Owned(except)
+func (s *session) Owned() (all []postgres.Claimed, err error) {
+	owned, err := s.Session.Owned()
 	for _, c := range owned {
 		all = append(all, postgres.Claimed(c))
 	}

@@ -114,4 +114,10 @@ func (c *Config) lostError() *effect.Error {
 	return c.unknownErrorf("is lost: %v", keeper.ErrLost).With("code", "lost").With("recoverable", true)
 }
 
+// lostQueueError is the error for an exchange whose process was lost with the queued message m of
+// the program.
+func (c *Config) lostQueueError(m *steerMessage) *effect.Error {
+	return c.unknownErrorf("is lost, and may have received the queued message %q", m.Text).With("code", "lost").With("recoverable", true)
+}
+
 func isLostError(e *effect.Error) bool { return e.Fields["code"] == "lost" }

@@ -141,6 +141,9 @@ type keeperExchange struct {
 	resumedFrom   *Open        // set if an earlier Concerto process began the exchange and the program has not opened it again in this one
 	openedAt      time.Time
 	history       *continuity.History // nil if no other process can continue the exchange
+	// A process of the exchange was lost before this Concerto process began: it may have received
+	// messages whose effects are repeated.
+	wasLost bool
 	// nil while the exchange is with its first process; guarded by exchange.mu
 	handover *continuity.Handover
 }

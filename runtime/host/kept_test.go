@@ -4,7 +4,6 @@ package host_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -462,32 +461,6 @@ func checkHostLog(t *testing.T, file string, lines int) {
 	}
 }
 
-// TestKilled kills the run's process at random steps. The host must receive each line exactly once,
-// and so must the program.
-func TestKilled(t *testing.T) {
-	dir := t.TempDir()
-	c, file := scriptedHost(t, dir, `
-serve
->~ {"type":"prompt"}
-flood 30 {"type":"progress","message":"${i}"}
-< {"type":"question","id":"a","question":"first?"}
->~ {"type":"response","answer_to":"a","value":"yes"}
-< not a message
-< {"type":"question","id":"b","question":"second?"}
-< {"type":"progress","message":"on"}
->~ {"type":"response","answer_to":"b","value":"yes"}
-flood 3 {"type":"progress","message":"${i}"}
-< {"type":"result","text":"done"}
-end
-`)
-	for x, got := range kill(t, dir, c, 25) {
-		if len(got) != 30+1+1+1+3+1 {
-			t.Errorf("exchange %d: the program received %d messages, want 37: %q", x, len(got), got)
-		}
-	}
-	checkHostLog(t, file, exchanges*3)
-}
-
 // TestKilledSteered kills the run's process at random steps while the program and another process
 // send messages to the host. The host must receive each message exactly once, and the program must
 // receive each message of the other process exactly once.
@@ -630,76 +603,6 @@ end
 	}
 }
 
-// TestKilledBeforePrompt kills the run's process after it has journaled the end of a turn, before
-// the keeper has received the prompt of the next one. The resumed run sends that prompt.
-func TestKilledBeforePrompt(t *testing.T) {
-	t.Setenv("TALKER_STEERS", "queued")
-	dir := t.TempDir()
-	c, file := scriptedHost(t, dir, `
-serve
->~ {"type":"prompt"}
-< {"type":"question","id":"a","question":"first?"}
->~ {"type":"response","answer_to":"a"}
-await `+dir+`/go
-< {"type":"result","text":"one"}
->~ {"type":"prompt","queued":true}
-< {"type":"result","text":"two"}
->~ {"type":"prompt","queued":true}
-< {"type":"result","text":"three"}
-end
-`)
-	text, err := json.Marshal(configOf(c))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "config"), text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	runAndKill(t, dir, 8) // start, opening, open, lines, steering, steered, replying and replied
-	write := func(name string, text []byte) {
-		f, err := os.OpenFile(filepath.Join(dir, name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-		if err == nil {
-			_, err = f.Write(text)
-		}
-		if err == nil {
-			err = f.Close()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("go", nil)
-	since := time.Now()
-	for kept := false; !kept; time.Sleep(time.Millisecond) { // until the keeper has stored the line
-		if time.Since(since) > patience {
-			t.Fatal("the keeper has not stored the line")
-		}
-		outputs, _ := filepath.Glob(filepath.Join(dir, "hosts", "*", "out"))
-		for _, name := range outputs {
-			text, _ := os.ReadFile(name)
-			kept = kept || bytes.Contains(text, []byte(`"text":"one"`))
-		}
-	}
-	end := `{"type":"progress","message":"one","stage":"turn","next":"t1","payload":{"type":"result","text":"one"}}`
-	record, err := json.Marshal(logRecord{K: "lines", Last: 2, Lines: &effect.HostLines{First: 2, Text: []string{""}}, Texts: []string{end}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	write("journal", append(record, '\n'))
-	if !runAndKill(t, dir, -1) {
-		t.Fatal("the run has not finished")
-	}
-	checkHostLog(t, file, exchanges*4)
-	in, _ := os.ReadFile(file + ".in")
-	for x := range exchanges {
-		for _, text := range []string{"program %d-a", "other %d-a"} {
-			if n := strings.Count(string(in), fmt.Sprintf(`"text":"`+text+`"`, x)); n != 1 {
-				t.Errorf("the host received the message %s %d times, want once", fmt.Sprintf(text, x), n)
-			}
-		}
-	}
-}
-
 // codexHandshake begins the script of a host that plays Codex.
 const codexHandshake = `
 >~ {"method":"initialize"}
@@ -747,7 +650,8 @@ end
 	checkHostLog(t, file, 3+exchanges/2*(4+6))
 }
 
-// TestKilledAgent repeats TestKilled for a vendor's agent. A resumed run restores the agent's
+// TestKilledAgent kills the process of a run with a vendor's agent at random steps. The agent must
+// receive each line exactly once, and so must the program. A resumed run restores the agent's
 // adapter from the stored lines.
 func TestKilledAgent(t *testing.T) {
 	dir := t.TempDir()

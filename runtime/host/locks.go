@@ -56,3 +56,35 @@ func (l *lock[N]) Unlock() {
 		watchLocks(reflect.TypeFor[N](), false)
 	}
 }
+
+// slowLock is a lock that is held during requests to the keeper. Virtual time (testing/synctest),
+// in which crashes are simulated, advances for those who wait for a condition, but not for those
+// who wait for a mutex.
+type slowLock[N any] struct {
+	state lock[N]
+	held  bool
+	freed *sync.Cond // nil before the first goroutine waits
+}
+
+// Lock acquires the lock.
+func (l *slowLock[N]) Lock() {
+	l.state.Lock()
+	for l.held {
+		if l.freed == nil {
+			l.freed = sync.NewCond(&l.state.mutex)
+		}
+		l.freed.Wait()
+	}
+	l.held = true
+	l.state.mutex.Unlock()
+}
+
+// Unlock releases the lock.
+func (l *slowLock[N]) Unlock() {
+	l.state.mutex.Lock()
+	l.held = false
+	if l.freed != nil {
+		l.freed.Signal()
+	}
+	l.state.Unlock()
+}

@@ -544,174 +544,99 @@ await steered
 	}
 }
 
-// TestSteeredAndKeeperLost is like TestSteeredAndLost for a run whose process is killed too. Its
-// journal has the message of the program and not that of another process, which the resumed run
-// sends again.
-func TestSteeredAndKeeperLost(t *testing.T) {
+// TestQueuedAndKeeperLost kills a run and its keeper after a message to the host was queued. The
+// journal does not show whether the host has received it, so that the exchange must fail.
+func TestQueuedAndKeeperLost(t *testing.T) {
 	dir := t.TempDir()
 	c, file := scriptedHost(t, dir, `
 >~ {"type":"init"}
 < {"type":"init_ack","capabilities":["resume"]}
 >~ {"type":"prompt","text":"job 0"}
 < {"type":"progress","session":"s"}
+await `+filepath.Join(dir, "go")+`
+< {"type":"result"}
+>~ {"type":"prompt","text":"more","queued":true,"session":"s"}
+< {"type":"progress","message":"received"}
 read
---- spawn
->~ {"type":"init"}
-< {"type":"init_ack","capabilities":["resume"]}
->~ {"type":"prompt","text":"job 0","session":"s"}
-< {"type":"result"}
->~ {"type":"prompt","text":"of the program","queued":true,"session":"s"}
-< {"type":"result"}
->~ {"type":"prompt","text":"of another process","queued":true,"session":"s"}
-< {"type":"result","text":"done"}
 `)
 	c.Init = true
 	h := hostsUnderKeeper(t, dir, 1, c)
 	opened, opening := openExchange(t, h)
-	own := host.Steered{Key: "program", ID: "t1", Text: "of the program", Outcome: effect.SteerQueued}
+	own := host.Steered{Key: "program", ID: "t1", Text: "more", Outcome: effect.SteerQueued}
 	if _, err := h.Perform(effect.WithKey(t.Context(), own.Key), &effect.ExchangeSteer{ID: opened.ID, Text: own.Text}); err != nil {
 		t.Fatal(err)
 	}
-	steerFrom(t, h, "of another process", effect.SteerQueued)
-	h.Suspend()
-	killKeeper(t, dir)
 	past := &continuity.History{}
 	past.RecordOpened(opened)
-	past.RecordMessages(opening)
+	past.RecordMessages(opening) // and not the end of the turn
+	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for received := false; !received; {
+		m := next(t, h, opened.ID)
+		received = strings.Contains(string(m.Messages[len(m.Messages)-1].Text), "received")
+	}
+	h.Suspend()
+	killKeeper(t, dir)
 	second := hostsUnderKeeper(t, dir, 2, c)
 	if err := second.Resume(t.Context(), []host.Open{{ID: 7, Request: request(0), Opened: opened, Line: opening.Lines.Last(), History: past, Steered: []host.Steered{own}, Since: time.Now()}}); err != nil {
 		t.Fatal(err)
 	}
-	steerFrom(t, second, "of another process", effect.SteerQueued)
-	var keys []string
-	for last := ""; !strings.HasPrefix(last, `{"type":"result"`); {
-		m := next(t, second, 7)
-		keys = append(keys, steeredKeys(m)...)
-		last = string(m.Messages[len(m.Messages)-1].Text)
-	}
-	if len(keys) != 1 {
-		t.Errorf("records = %q, want that of the other process once", keys)
+	e := failure(t, second, 7)
+	if want := `host 'worker' is lost, and may have received the queued message "more"`; e.Message != want || e.Fields["code"] != "lost" || e.Fields["recoverable"] != true || e.Status != effect.Unknown {
+		t.Errorf("failure = %+v, want the recoverable error %q with code lost and unknown status", e, want)
 	}
 	if fail, err := os.ReadFile(file + ".fail"); err == nil {
 		t.Errorf("the host reported: %s", fail)
 	}
 }
 
-// TestSteeredAndLostTwice kills the keeper after messages to the host are journaled, and then the
-// process that continues the run. The new process of the host must receive a message at most once
-// in either run.
-func TestSteeredAndLostTwice(t *testing.T) {
-	const begins = "\n>~ {\"type\":\"init\"}"
-	for _, c := range []struct {
-		name, outcome string
-		script        string // of the new process
-		turnEnds      int    // in the second run
-	}{
-		{"queued", effect.SteerQueued, `
-< {"type":"init_ack","capabilities":["resume"]}
->~ {"type":"prompt","text":"job 0","session":"s"}
-< {"type":"result"}
->~ {"type":"prompt","text":"own","queued":true,"session":"s"}
-< {"type":"progress","message":"again"}
-await go
-< {"type":"result","text":"done"}
-`, 1},
-		{"waiting", effect.SteerQueued, `
-< {"type":"init_ack","capabilities":["resume"]}
->~ {"type":"prompt","text":"job 0","session":"s"}
-< {"type":"progress","message":"again"}
-await go
-< {"type":"result"}
->~ {"type":"prompt","text":"own","queued":true,"session":"s"}
-< {"type":"result","text":"done"}
-`, 0},
-		{"received", effect.SteerReceived, `
+// TestOutsideAndKeeperLost kills a run and its keeper after messages of other processes were sent:
+// one that the journal does not contain, and a queued one. The resumed run must send neither again,
+// but it must send another one.
+func TestOutsideAndKeeperLost(t *testing.T) {
+	dir := t.TempDir()
+	c, file := scriptedHost(t, dir, `
+>~ {"type":"init"}
+< {"type":"init_ack","capabilities":["resume","steer"]}
+>~ {"type":"prompt","text":"job 0"}
+< {"type":"progress","session":"s"}
+>~ {"type":"steer","id":"t1","text":"before"}
+read
+--- spawn
+>~ {"type":"init"}
 < {"type":"init_ack","capabilities":["resume","steer"]}
 >~ {"type":"prompt","text":"job 0","session":"s"}
 < {"type":"progress","message":"again"}
-await go
+>~ {"type":"steer","id":"t3","text":"after"}
 < {"type":"result","text":"done"}
-`, 0},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			dir := t.TempDir()
-			isReceived := c.outcome == effect.SteerReceived
-			capability, answer := "", ""
-			if isReceived { // the keeper is killed after the host has read the message
-				capability, answer = `,"steer"`, `< {"type":"progress","message":"received"}
-`
-			}
-			config, file := scriptedHost(t, dir, begins+`
-< {"type":"init_ack","capabilities":["resume"`+capability+`]}
->~ {"type":"prompt","text":"job 0"}
-< {"type":"progress","session":"s"}
-read
-`+answer+`--- spawn`+begins+c.script)
-			config.Init = true
-			h := hostsUnderKeeper(t, dir, 1, config)
-			opened, opening := openExchange(t, h)
-			got, err := h.Perform(effect.WithKey(t.Context(), "own"), &effect.ExchangeSteer{ID: opened.ID, Text: "own"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			own := host.Steered{Key: "own", ID: got.(*effect.ExchangeSteered).ID, Text: "own", Outcome: got.(*effect.ExchangeSteered).Outcome}
-			if own.Outcome != c.outcome {
-				t.Fatalf("outcome = %s, want %s", own.Outcome, c.outcome)
-			}
-			past := &continuity.History{}
-			past.RecordOpened(opened)
-			past.RecordMessages(opening)
-			line := opening.Lines.Last()
-			if isReceived {
-				m := next(t, h, opened.ID)
-				past.RecordMessages(m)
-				line = m.Lines.Last()
-			}
-			open := host.Open{ID: opened.ID, Request: request(0), Opened: opened, Line: line, History: past, Steered: []host.Steered{own}, Since: time.Now()}
-			h.Suspend()
-			killKeeper(t, dir)
-
-			h = hostsUnderKeeper(t, dir, 2, config)
-			if err := h.Resume(t.Context(), []host.Open{open}); err != nil {
-				t.Fatal(err)
-			}
-			ends := 0
-			for again := false; !again; {
-				m := next(t, h, open.ID)
-				past.RecordMessages(m)
-				open.Line = m.Lines.Last()
-				for _, x := range m.Messages {
-					ends += strings.Count(string(x.Text), `"stage":"turn"`)
-				}
-				again = strings.Contains(string(m.Messages[len(m.Messages)-1].Text), "again")
-			}
-			if ends != c.turnEnds {
-				t.Errorf("%d turns ended, want %d", ends, c.turnEnds)
-			}
-			h.Suspend()
-
-			h = hostsUnderKeeper(t, dir, 3, config)
-			if err := h.Resume(t.Context(), []host.Open{open}); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			for done := false; !done; {
-				m := next(t, h, open.ID)
-				done = m.Messages[len(m.Messages)-1].Type == "result"
-			}
-			if fail, err := os.ReadFile(file + ".fail"); err == nil {
-				t.Errorf("the host reported: %s", fail)
-			}
-			in, err := os.ReadFile(file + ".in")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if n := strings.Count(string(in), `"text":"own"`); n != 1 {
-				t.Errorf("the host received the message %d times, want once:\n%s", n, in)
-			}
-		})
+`)
+	c.Init = true
+	h := hostsUnderKeeper(t, dir, 1, c)
+	opened, opening := openExchange(t, h)
+	steerFrom(t, h, "before", effect.SteerReceived)
+	h.Suspend()
+	killKeeper(t, dir)
+	past := &continuity.History{}
+	past.RecordOpened(opened)
+	past.RecordMessages(opening)
+	queued := host.Steered{Key: "queued", ID: "t2", Text: "queued", Outcome: effect.SteerQueued, Outside: true}
+	second := hostsUnderKeeper(t, dir, 2, c)
+	if err := second.Resume(t.Context(), []host.Open{{ID: 7, Request: request(0), Opened: opened, Line: opening.Lines.Last(), History: past, Steered: []host.Steered{queued}, Since: time.Now()}}); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := second.Steer(t.Context(), host.Message{Key: "before", Text: "before", MayBeSent: true})
+	if e, ok := errors.AsType[*effect.Error](err); !ok || e.Fields["code"] != "lost" || e.Message != "host 'worker' may have received the message: its process was lost" {
+		t.Errorf("the repeated message has error %v, want that the host may have received it", err)
+	}
+	next(t, second, 7)
+	steerFrom(t, second, "after", effect.SteerReceived)
+	for last := ""; last != "result"; { // that of the only turn
+		m := next(t, second, 7)
+		last = m.Messages[len(m.Messages)-1].Type
+	}
+	if fail, err := os.ReadFile(file + ".fail"); err == nil {
+		t.Errorf("the host reported: %s", fail)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/runtime/host/continuity"
@@ -83,21 +84,48 @@ func (ex *exchange) continuationPrompt(p *process, session string, handover *con
 
 // restoreLost restores an open exchange whose process was lost.
 func (h *Hosts) restoreLost(ex *exchange, o *Open) {
+	ex.wasLost = true
 	ex.trackHistory(o.History)
 	ex.restoreTurns(o, nil)
-	if !o.Over && ex.history.SessionName() != "" {
-		ex.handover = ex.history.NewHandover() // serves replies that the program sends before the new process exists
-		ex.inbox.markLost(ex.pool.cfg.lostError())
-		return
-	}
-	if session := ex.history.SessionName(); o.Over && session != "" {
+	session, unsure := ex.history.SessionName(), ex.dropLostQueue(o)
+	switch {
+	case unsure != nil:
+		ex.inbox.setFailure(unsure)
+		ex.cancelWaits()
+	case session == "":
+		ex.inbox.setFailure(ex.pool.cfg.lostError())
+		ex.cancelWaits()
+	case o.Over:
 		ex.session = session // of the process that a further turn needs
 		ex.inbox.markTerminal()
 		ex.inbox.endLastTurn()
-		return
+	default:
+		ex.handover = ex.history.NewHandover() // serves replies that the program sends before the new process exists
+		ex.inbox.markLost(ex.pool.cfg.lostError())
 	}
-	ex.inbox.setFailure(ex.pool.cfg.lostError())
-	ex.cancelWaits()
+}
+
+// dropLostQueue removes the queued messages of an exchange that was lost. The end of a turn is
+// journaled after the host has received the next prompt, so that the journal does not show whether
+// the host has received them. It returns an error if one of them is a message of the program.
+func (ex *exchange) dropLostQueue(o *Open) *effect.Error {
+	t := &ex.inbox.turns
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if o.Over || t.steering == nil {
+		return nil
+	}
+	var unsure *effect.Error
+	for _, m := range t.queue {
+		isOutside := slices.ContainsFunc(o.Steered, func(s Steered) bool { return s.Key == m.Key && s.Outside })
+		if !isOutside && unsure == nil {
+			unsure = ex.pool.cfg.lostQueueError(m)
+		} else if isOutside {
+			ex.pool.hosts.logf("warn", ex.pool.cfg, "is lost, and may have received a queued message, which is not sent again: %s", strconv.Quote(m.Text))
+		}
+	}
+	t.queue = nil
+	return unsure
 }
 
 // findSuccessor returns the index of the newest process that was started to continue the exchange,

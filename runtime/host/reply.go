@@ -115,9 +115,11 @@ func refuseInput(p *process, text []byte) []byte {
 	return continuity.AppendReply(nil, &effect.ExchangeReply{InReplyTo: hostmsg.Approval, AnswerTo: string(sent.AnswerTo), Value: value.AppendString(nil, why)})
 }
 
+// sendLine sends a line and returns its offset in the bytes sent. If an earlier Concerto process
+// has sent it, the offset is -1: the host may have read it.
 func (p *process) sendLine(l line, force bool) (offset int64, ok bool) {
 	if p.keeper.alreadySent(&l) {
-		return 0, true
+		return -1, true
 	}
 	t := p.translation
 	if inPage || t == nil {

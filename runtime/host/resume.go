@@ -51,7 +51,7 @@ func (h *Hosts) Resume(ctx context.Context, open []Open) error {
 	if err != nil && !absent {
 		return err
 	}
-	remaining := slices.Clone(all)
+	reachable := slices.Clone(all)
 	open = slices.Clone(open)
 	for i := range open {
 		open[i].History = open[i].History.Clone()
@@ -71,10 +71,13 @@ func (h *Hosts) Resume(ctx context.Context, open []Open) error {
 		}
 	}
 	for i := range all {
-		h.adoptProcess(&all[i], open)
+		if !h.adoptProcess(&all[i], open) { // its keeper was lost after Attach
+			absent = true
+			reachable = slices.DeleteFunc(reachable, func(p keeper.Process) bool { return p.ID == all[i].ID })
+		}
 	}
 	for i := range open {
-		if o := &open[i]; absent && o.Opened == nil && !h.isClaimed(o) && h.mayHaveBeenPrompted(o, remaining) {
+		if o := &open[i]; absent && o.Opened == nil && !h.isClaimed(o) && h.mayHaveBeenPrompted(o, reachable) {
 			h.fenced = append(h.fenced, digestRequest(o.Request))
 		}
 	}
@@ -186,16 +189,17 @@ func (h *Hosts) addRestored(ex *exchange, id int64, began time.Time) {
 }
 
 // adoptProcess adopts a process that has no open exchange: the process is idle, or its exchange was
-// abandoned, or the program will open its exchange again.
-func (h *Hosts) adoptProcess(remaining *keeper.Process, open []Open) {
+// abandoned, or the program will open its exchange again. It returns false if the process cannot be
+// reached.
+func (h *Hosts) adoptProcess(remaining *keeper.Process, open []Open) bool {
 	pool := h.pools[remaining.Host]
 	if pool == nil {
 		h.endRemovedHost(remaining)
-		return
+		return true
 	}
 	r := pool.restoreProcess(remaining, 0)
 	if r == nil {
-		return
+		return false
 	}
 	if r.lastBegin != nil && !r.exchangeDone && r.lastBegin.Revived == nil {
 		for i := range open {
@@ -209,7 +213,7 @@ func (h *Hosts) adoptProcess(remaining *keeper.Process, open []Open) {
 				h.mu.Lock()
 				h.resumed = append(h.resumed, ex)
 				h.mu.Unlock()
-				return
+				return true
 			}
 		}
 	}
@@ -219,6 +223,7 @@ func (h *Hosts) adoptProcess(remaining *keeper.Process, open []Open) {
 	if !r.ready || r.process.dir != nil || r.lastBegin != nil && !r.exchangeDone || remaining.Exit != nil || !pool.addRestored(r.process) {
 		r.process.retire(0)
 	}
+	return true
 }
 
 // isClaimed reports whether a process was found for an exchange that the program will open again.
@@ -422,7 +427,7 @@ func (r *restoredProcess) continueExchange(ex *exchange, o *Open) {
 	t := &segment{inbox: ex.inbox, offset: r.lastBegin.Since, requestDigest: r.lastBegin.Open}
 	if v := r.lastBegin.Revived; v != nil {
 		t.handover = continuity.RestoreHandover(*v)
-		ex.handover = t.handover
+		ex.handover, ex.wasLost = t.handover, true
 	}
 	p.lifecycle.assign(ex.inbox, func() (promptAt int64) {
 		p.lifecycle.segment.Store(t)

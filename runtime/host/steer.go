@@ -20,7 +20,7 @@ import (
 // acquired before those of the inbox and of the process's translation and outbox.
 type turns struct {
 	totals    continuity.TurnTotals
-	mu        lock[turnsLock]
+	mu        slowLock[turnsLock]
 	ended     bool                 // the terminal message of the last turn was read
 	request   *effect.ExchangeOpen // request that opened the exchange
 	*steering                      // nil if the exchange has not been steered
@@ -107,6 +107,9 @@ func (h *Hosts) steerHost(ctx context.Context, r *effect.ExchangeSteer) (*effect
 	if err != nil {
 		return nil, err
 	}
+	if err := ex.checkRepeated(effect.IsRetry(ctx), effect.KeyOf(ctx)); err != nil {
+		return nil, err
+	}
 	m, err := ex.addMessage(steerNote{Key: effect.KeyOf(ctx), Text: r.Text, Interrupt: r.Interrupt}, nil)
 	if err != nil {
 		return nil, err
@@ -116,6 +119,21 @@ func (h *Hosts) steerHost(ctx context.Context, r *effect.ExchangeSteer) (*effect
 		return nil, err
 	}
 	return &effect.ExchangeSteered{Outcome: outcome, ID: m.ID}, nil
+}
+
+// checkRepeated returns an error if an earlier Concerto process may have sent the message with the
+// key, and it is unknown whether a process that was lost has received it.
+func (ex *exchange) checkRepeated(mayBeSent bool, key string) error {
+	if !mayBeSent || !ex.wasLost {
+		return nil
+	}
+	t := &ex.inbox.turns
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.steering != nil && t.known[key] != nil {
+		return nil
+	}
+	return ex.pool.cfg.unknownErrorf("may have received the message: its process was lost").With("code", "lost").With("recoverable", true)
 }
 
 // addMessage sends a message to the host, or queues it. A message with a known key is not sent
@@ -274,6 +292,9 @@ func (ex *exchange) awaitOutcome(ctx context.Context, m *steerMessage) (string, 
 func continueExchange(ctx context.Context, h *Hosts, r *effect.ExchangeContinue) (*effect.ExchangeSteered, error) {
 	ex, err := h.lookupExchange(r.ID)
 	if err != nil {
+		return nil, err
+	}
+	if err := ex.checkRepeated(effect.IsRetry(ctx), effect.KeyOf(ctx)); err != nil {
 		return nil, err
 	}
 	m, err := ex.beginTurn(steerNote{Key: effect.KeyOf(ctx), Text: r.Prompt, Outcome: effect.SteerQueued, Continues: true})

@@ -19,6 +19,7 @@ type Message struct {
 	Interrupt bool   // end the current turn; Text is the next prompt, or "" to fail the exchange
 	By        string // one of the By constants of effect
 	Name      string // name of the sender; "" if unknown
+	MayBeSent bool   // an earlier Concerto process may have sent the message
 	// Unrecorded is called if the host has received the message, but its exchange was closed before
 	// the program's records contained it; may be nil.
 	Unrecorded func()
@@ -96,6 +97,9 @@ func (h *Hosts) Steer(ctx context.Context, m Message) (name, outcome string, err
 	}
 	ex, err := h.selectExchange(&m)
 	if err != nil {
+		return "", "", err
+	}
+	if err := ex.checkRepeated(m.MayBeSent, m.Key); err != nil {
 		return "", "", err
 	}
 	sent, err := ex.addMessage(steerNote{Key: m.Key, Text: m.Text, Interrupt: m.Interrupt, By: cmp.Or(m.By, effect.ByAnswer), Name: m.Name}, m.Unrecorded)

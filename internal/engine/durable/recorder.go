@@ -17,7 +17,7 @@ import (
 // that the effect had begun.
 func begins(r effect.Request) bool {
 	switch r.Kind() {
-	case effect.KindExchangeOpen, effect.KindStreamOpen:
+	case effect.KindExchangeOpen, effect.KindExchangeSteer, effect.KindExchangeContinue, effect.KindStreamOpen:
 		return true
 	}
 	switch effect.ClassOf(r) {

@@ -99,7 +99,7 @@ func sendSteer(r *Run, to Steerer, id string, a *journal.Answer, resumed bool) {
 		reply.Error = "the message cannot be read: " + err.Error()
 	} else {
 		name, outcome, err := to.Steer(context.Background(), host.Message{
-			Key: id, Host: q.Host, Workspace: q.Workspace, Text: q.Text, Interrupt: q.Interrupt, By: effect.ByAnswer, Name: a.By,
+			Key: id, Host: q.Host, Workspace: q.Workspace, Text: q.Text, Interrupt: q.Interrupt, By: effect.ByAnswer, Name: a.By, MayBeSent: resumed,
 			Unrecorded: func() { dropUnrecorded(r, id, a.By) },
 		})
 		reply.Host, reply.Outcome = name, outcome
@@ -116,7 +116,7 @@ func sendSteer(r *Run, to Steerer, id string, a *journal.Answer, resumed bool) {
 	}
 	isSent := reply.Outcome != ""
 	if resumed && !isSent {
-		r.c.Remark("a message of " + a.By + " was not sent: " + cmp.Or(reply.Error, "not exactly one running host matches it"))
+		r.c.Remark("a message of " + a.By + " was not sent again: " + cmp.Or(reply.Error, "not exactly one running host matches it"))
 	}
 	if !isSent {
 		if err := r.c.Stored.DropAnswer(id); err != nil {

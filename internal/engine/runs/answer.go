@@ -48,7 +48,11 @@ func AnswerChannel(run journal.Run, channel string, a Response) error {
 		return err
 	}
 	run = s.Run
-	shown, err := showStored(s, false)
+	running, err := s.Run.IsRunning()
+	if err != nil {
+		return err
+	}
+	shown, err := showStored(s, running)
 	if err != nil {
 		return err
 	}

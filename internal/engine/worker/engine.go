@@ -24,7 +24,7 @@ type Session interface {
 	Woken() <-chan struct{}
 	Drain()
 	Claim(n, maxCrashes int, refused []string) ([]postgres.Claimed, error)
-	Owned(except []string) ([]postgres.Claimed, error)
+	Owned() ([]postgres.Claimed, error)
 	Claimed(c *postgres.Claimed) journal.Run
 	Release(c *postgres.Claimed) error
 	Refuse(c *postgres.Claimed, reason string, delay time.Duration) error

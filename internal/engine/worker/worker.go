@@ -89,8 +89,8 @@ type worker struct {
 	unsure time.Time // until when the engine may execute a claim whose response was lost; zero if none was
 
 	mu      sync.Mutex
-	live    map[string]bool // runs that the worker executes
-	refused []string        // runs that this worker cannot execute
+	live    map[string]int64 // epochs of the runs that the worker executes
+	refused []string         // runs that this worker cannot execute
 
 	ended   chan struct{} // receives a value when a run has ended
 	running sync.WaitGroup
@@ -100,7 +100,7 @@ type worker struct {
 // everything for which a run still waits. The error is that of connecting or of the engine's
 // schema.
 func Run(ctx context.Context, kill <-chan struct{}, c Config) error {
-	w := &worker{Config: c, live: map[string]bool{}, ended: make(chan struct{}, 1)}
+	w := &worker{Config: c, live: map[string]int64{}, ended: make(chan struct{}, 1)}
 	for first := true; ; first = false {
 		if err := w.join(ctx, first); err != nil {
 			return err
@@ -233,7 +233,7 @@ func (w *worker) claim(ctx context.Context, kill <-chan struct{}) (int, error) {
 			continue
 		}
 		w.mu.Lock()
-		w.live[c.Run] = true
+		w.live[c.Run] = c.Epoch
 		w.mu.Unlock()
 		text := "claimed"
 		if c.TakenOver {
@@ -259,15 +259,24 @@ func (w *worker) claim(ctx context.Context, kill <-chan struct{}) (int, error) {
 // claim is lost, the engine may have executed it, now or a moment later.
 func (w *worker) claimable() (all []postgres.Claimed, err error) {
 	w.mu.Lock()
-	free, executing, refused := w.Row.Concurrency-len(w.live), slices.Collect(maps.Keys(w.live)), slices.Clone(w.refused)
+	free, executing, refused := w.Row.Concurrency-len(w.live), maps.Clone(w.live), slices.Clone(w.refused)
 	w.mu.Unlock()
 	if free <= 0 {
 		return nil, nil
 	}
 	if !w.unsure.IsZero() {
 		over := time.Now().After(w.unsure)
-		if all, err = w.session.Owned(executing); err != nil {
+		owned, err := w.session.Owned()
+		if err != nil {
 			return nil, err
+		}
+		for _, c := range owned {
+			switch epoch, live := executing[c.Run]; {
+			case !live:
+				all = append(all, c)
+			case c.Epoch != epoch: // the worker still ends an earlier execution of the claimed run
+				over = false
+			}
 		}
 		if over {
 			w.unsure = time.Time{}
@@ -276,7 +285,8 @@ func (w *worker) claimable() (all []postgres.Claimed, err error) {
 	if free <= len(all) {
 		return all, nil
 	}
-	more, err := w.session.Claim(free-len(all), w.MaxCrashes, refused)
+	// A run that another worker could claim may still end its execution here.
+	more, err := w.session.Claim(free-len(all), w.MaxCrashes, slices.AppendSeq(refused, maps.Keys(executing)))
 	if err != nil {
 		w.unsure = time.Now().Add(w.Lease)
 		if len(all) == 0 {

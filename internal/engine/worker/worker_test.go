@@ -348,11 +348,11 @@ func testLost(t *testing.T, b *bench) {
 
 // TestParkAfter checks that a full worker releases waiting runs earlier.
 func TestParkAfter(t *testing.T) {
-	w := worker{Config: Config{Row: postgres.WorkerRow{Concurrency: 2}}, live: map[string]bool{"a": true}}
+	w := worker{Config: Config{Row: postgres.WorkerRow{Concurrency: 2}}, live: map[string]int64{"a": 1}}
 	if got := w.parkAfter(); got != durable.ParkAfter {
 		t.Errorf("with a free place: %v, want %v", got, durable.ParkAfter)
 	}
-	w.live["b"] = true
+	w.live["b"] = 1
 	if got := w.parkAfter(); got != parkWhenFull {
 		t.Errorf("without a free place: %v, want %v", got, parkWhenFull)
 	}

@@ -138,13 +138,13 @@ func (x *Session) Claim(n, maxCrashes int, refused []string) (all []Claimed, err
 	return all, nil
 }
 
-// Owned returns the runs of which the session is the owner, except for some.
-func (x *Session) Owned(except []string) (all []Claimed, err error) {
+// Owned returns the runs of which the session is the owner.
+func (x *Session) Owned() (all []Claimed, err error) {
 	ctx, cancel := context.WithTimeout(x.Ended(), requestTimeout)
 	defer cancel()
 	err = x.send(ctx, "owned", "", func() {
 		for _, c := range x.store.inOrder() {
-			if c.owner == x.id && !slices.Contains(except, c.id) {
+			if c.owner == x.id {
 				all = append(all, c.claimed())
 			}
 		}

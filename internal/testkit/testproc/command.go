@@ -40,7 +40,7 @@ func buildIn(module, name, pkg string) (string, error) {
 	built.Unlock()
 	path := filepath.Join(dir, name)
 	c := exec.Command("go", "build", "-o", path, pkg)
-	c.Dir = module
+	c.Dir, c.Env = module, append(os.Environ(), "CGO_ENABLED=0") // as the released programs
 	if out, err := c.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the command %s: %w\n%s", name, err, out)
 	}

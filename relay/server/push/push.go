@@ -55,7 +55,7 @@ type Push struct {
 	done   chan struct{}
 }
 
-// New starts a Push. Close stops it.
+// New starts a Push. Close stops it; the end of ctx does not.
 func New(ctx context.Context, c Config) (*Push, error) {
 	if c.Now == nil {
 		c.Now = time.Now
@@ -82,7 +82,7 @@ func New(ctx context.Context, c Config) (*Push, error) {
 	}
 	p := &Push{c: c, id: id, hints: map[string]struct{}{}, starts: map[string]string{}, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	p.send = &sender{id: id, client: newClient(c.Dial), now: c.Now, wall: c.Wall, after: c.After, onUnsubscribed: p.removeSubscription, log: c.Log}
-	p.send.start()
+	p.send.start(ctx)
 	go p.run()
 	return p, nil
 }

@@ -61,8 +61,8 @@ type sender struct {
 // queue holds the unsent messages for one browser.
 type queue struct{ waits []*message }
 
-func (s *sender) start() {
-	s.ctx, s.end = context.WithCancel(context.Background())
+func (s *sender) start(ctx context.Context) {
+	s.ctx, s.end = context.WithCancel(context.WithoutCancel(ctx))
 	s.slots, s.lines = make(chan struct{}, maxConcurrent), map[string]*queue{}
 }
 

@@ -50,7 +50,7 @@ func TestQueuedMessages(t *testing.T) {
 	paused := false
 	s := &sender{id: id, client: newClient(newDialer(true).DialContext), now: time.Now, wall: time.Now, log: slog.New(slog.DiscardHandler), onUnsubscribed: func(context.Context, string) {},
 		after: func(time.Duration, func()) func() bool { paused = true; return func() bool { return true } }}
-	s.start()
+	s.start(t.Context())
 	b := service.Subscribe("b", id.public)
 	var sub store.Subscription
 	var keys struct{ Keys *store.Subscription }

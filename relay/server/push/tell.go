@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -58,12 +60,12 @@ func (p *Push) run() {
 		runs, starts := p.hints, p.starts
 		p.hints, p.starts = map[string]struct{}{}, map[string]string{}
 		p.mu.Unlock()
-		for run, user := range starts {
-			if err := p.c.Store.RecordStarter(ctx, run, user); err != nil && ctx.Err() == nil {
+		for _, run := range slices.Sorted(maps.Keys(starts)) {
+			if err := p.c.Store.RecordStarter(ctx, run, starts[run]); err != nil && ctx.Err() == nil {
 				p.c.Log.Error("could not store who started a run", "run", run, "error", err)
 			}
 		}
-		for run := range runs {
+		for _, run := range slices.Sorted(maps.Keys(runs)) {
 			p.checkRun(ctx, run, false)
 		}
 	}

@@ -96,7 +96,10 @@ func wait(ctx context.Context, input json.RawMessage, _ Around) (tool.Result, er
 			_ = answer.Body.Close()
 		}
 	}
-	<-ctx.Done()
+	select {
+	case <-ctx.Done():
+	case <-time.After(time.Hour): // without a timer the runtime ends a program in which all goroutines wait
+	}
 	return tool.Result{}, ctx.Err()
 }
 

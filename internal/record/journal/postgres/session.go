@@ -72,12 +72,12 @@ func (s *Session) Claim(n, maxCrashes int, refused []string) ([]Claimed, error) 
 	return s.engine.Claim(ctx, s.id, n, maxCrashes, refused, s.names)
 }
 
-// Owned returns the runs of which the session is the owner, except for some. If the response to a
-// claim is lost, it returns what was claimed.
-func (s *Session) Owned(except []string) ([]Claimed, error) {
+// Owned returns the runs of which the session is the owner. If the response to a claim is lost, it
+// also returns what was claimed.
+func (s *Session) Owned() ([]Claimed, error) {
 	ctx, cancel := context.WithTimeout(s.Ended(), requestTimeout)
 	defer cancel()
-	return s.engine.runsOf(ctx, s.id, except)
+	return s.engine.runsOf(ctx, s.id)
 }
 
 // Claimed returns a run that the session has claimed. Its first Create or Open uses this claim. If

@@ -82,10 +82,10 @@ func (e *Engine) Claim(ctx context.Context, worker string, n, maxCrashes int, re
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[Claimed])
 }
 
-// runsOf returns the runs of a worker, except for some, as Claim returns them.
-func (e *Engine) runsOf(ctx context.Context, worker string, except []string) ([]Claimed, error) {
+// runsOf returns the runs of a worker, as Claim returns them.
+func (e *Engine) runsOf(ctx context.Context, worker string) ([]Claimed, error) {
 	rows, err := e.pool.Query(ctx, `SELECT id::text, epoch, false, false, s > 0, stop, program, ir, start FROM concerto.runs
-		WHERE owner = $1 AND id <> ALL($2) ORDER BY priority DESC, ready_at, id`, worker, list(except))
+		WHERE owner = $1 ORDER BY priority DESC, ready_at, id`, worker)
 	if err != nil {
 		return nil, err
 	}
