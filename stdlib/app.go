@@ -169,8 +169,15 @@ func appPrepare(a *vm.Args) (value.Slot, error) {
 // kind of the party that answered, its name).
 func appAsked(a *vm.Args) (value.Slot, error) {
 	ask := &effect.AwaitEmit{Channel: a.String(0), Payload: value.AppendJSONWithin(nil, a.Slot(1), a.TextBound())}
+	var call value.Slot
+	if question := a.Slot(1).Map(); question != nil {
+		call, _ = question.GetString("call_id")
+	}
 	return a.Ask(ask, func(result effect.Result) (value.Slot, error) {
 		x := result.(*effect.Answer)
+		if x.Seal != nil && call.Kind() == value.KindString {
+			a.SealCall(call.AsString(), x.Seal)
+		}
 		v, err := parseAppJSON("the answer to an approval", x.Value)
 		return value.Tuple(v, value.Bool(x.Typed), value.String(x.By), value.String(x.Name)), err
 	})

@@ -1,6 +1,7 @@
 package vm
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 
@@ -50,6 +51,7 @@ type Decision struct {
 	MS      int64           // duration in milliseconds
 	Source  string          // what has decided in a host's agent, without a request; "" for other decisions
 	Session string          // of a refused request: the agent's conversation; the messages of other requests contain it
+	Seal    json.RawMessage // signature of the decision, as in effect.Answer; nil if there is none
 	Call    *effect.AppDecided
 	Gate    *GateResult // of a gate
 }
@@ -75,6 +77,10 @@ type openDecision struct {
 	since  int64
 	stream bool // the decision ends when the program reads the stream's next message
 	parts  []Part
+	// answered is the answer to the question that the library has passed on, and answer its value;
+	// both are nil if there is none.
+	answered *effect.Answer
+	answer   json.RawMessage
 }
 
 // listenDecisions is what a listen records about its decisions.
@@ -246,6 +252,11 @@ func (t *task) recordReply(host string, payload value.Slot, h *openDecision, r *
 	if r.By == effect.ByDefault {
 		d.Name = hostmsg.Lookup(r.InReplyTo).Default
 	}
+	if h != nil && h.answered != nil && bytes.Equal(r.Value, h.answer) { // otherwise a handler has decided something else
+		if d.Seal = h.answered.Seal; r.By == h.answered.By {
+			d.Name = h.answered.Name
+		}
+	}
 	if r.By == effect.ByHandler {
 		d.At = at()
 		if h != nil {
@@ -412,15 +423,18 @@ func (t *task) recordAwaitedAnswer(w *wait, v value.Slot, problem string) error 
 	asked, x := w.request.(*effect.AwaitEmit), t.decisionState()
 	d := &Decision{Kind: DecidedAwait, Effect: x.effect, Channel: asked.Channel, Asked: asked.Payload, Problem: problem, MS: listener.Now() - x.since}
 	if a, ok := w.result.(*effect.Answer); ok && w.err == nil {
-		d.By, d.Name = a.By, a.Name
+		d.By, d.Name, d.Seal = a.By, a.Name, a.Seal
 		if problem != "" {
 			d.Answer = recordable(a.Value)
 		} else {
 			d.Answer = value.AppendJSON(nil, v)
 			t.addParticipant(effect.ActorOf(a.By, a.Name), x.effect)
+			if h := t.openDecision(); h != nil && asked.Asks != nil {
+				h.answered, h.answer = a, d.Answer
+			}
 		}
 	} else {
-		d.By, d.Name = unansweredBy(w.err)
+		d.By, d.Name, d.Seal = unansweredBy(w.err)
 	}
 	if asked.Asks == nil {
 		return listener.Decided(d)
@@ -444,20 +458,30 @@ func recordable(answer json.RawMessage) json.RawMessage {
 	return answer
 }
 
-// unansweredBy returns the kind of the party because of which an awaited emit has no answer, and
-// the party's name, or "" if unknown.
-func unansweredBy(err error) (by, name string) {
+// unansweredBy returns the kind of the party because of which an awaited emit has no answer, the
+// party's name, or "" if unknown, and the signature of its decision or nil.
+func unansweredBy(err error) (by, name string, seal json.RawMessage) {
 	if e, ok := err.(*effect.Error); ok {
 		switch {
 		case e.By != "":
-			return e.By, e.Name
+			return e.By, e.Name, e.Seal
 		case e.Fields["reason"] == "timeout":
-			return effect.ByTimeout, ""
+			return effect.ByTimeout, "", nil
 		case e.Fields["reason"] == "refused":
-			return effect.ByApplication, ""
+			return effect.ByApplication, "", nil
 		}
 	}
-	return effect.ByNone, ""
+	return effect.ByNone, "", nil
+}
+
+// SealCall stores the signature of the answer to a question about the tool call with the key call,
+// until DecidesCall reports the decision.
+func (a *Args) SealCall(call string, seal json.RawMessage) {
+	m := a.run()
+	if m.observed.seals == nil {
+		m.observed.seals = map[string]json.RawMessage{}
+	}
+	m.observed.seals[call] = seal
 }
 
 // DecidesCall returns a function that reports the decision on the tool call with the key call.
@@ -465,6 +489,8 @@ func unansweredBy(err error) (by, name string) {
 // makes the decision.
 func (a *Args) DecidesCall(call string, question int) func(answer json.RawMessage, x *effect.AppDecided) error {
 	m := a.run()
+	seal := m.observed.seals[call]
+	delete(m.observed.seals, call)
 	if m.observed.decisions == nil {
 		return func(json.RawMessage, *effect.AppDecided) error { return nil }
 	}
@@ -475,6 +501,9 @@ func (a *Args) DecidesCall(call string, question int) func(answer json.RawMessag
 			return nil
 		}
 		d.Answer, d.Call, d.MS = answer, x, x.MS
+		if x.Actor.Type == effect.ActorHuman { // and not the time limit, which can end at the same moment
+			d.Seal = seal
+		}
 		if t := x.Actor.Type; t != effect.ActorDefault && t != effect.ActorTimeout {
 			m.sched.current.addParticipant(x.Actor, d.Effect)
 		}

@@ -2,6 +2,7 @@ package vm
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/value"
@@ -45,6 +46,7 @@ type observed struct {
 	decisions Decisions
 	onWait    func(Place)
 	debugger  Debugger
+	seals     map[string]json.RawMessage // see SealCall
 }
 
 // observedBy returns the parts of an observer, which may be nil.
@@ -52,7 +54,7 @@ func observedBy(o Observer) observed {
 	if o == nil {
 		return observed{}
 	}
-	return observed{o.Activity(), o.Decisions(), o.OnWait(), o.Debugger()}
+	return observed{activity: o.Activity(), decisions: o.Decisions(), onWait: o.OnWait(), debugger: o.Debugger()}
 }
 
 // Activity receives the activity of a run. Its methods, and the functions that Requested returns,

@@ -47,7 +47,7 @@ var small = map[string]string{
 	"internal/process/parallel": "used by the compiler and the editors' analysis",
 	"internal/process/cputime":  "used by tests and by profiles",
 	"relay/store/postgres":      "links its driver only into programs that want it",
-	"relay/hostd/hostlog":       "used by the daemon and by its installer",
+	"relay/hostlog":             "used by the daemon and by its installer",
 
 	"internal/record/journal/localowner": "reads the machine and the process, which package journal and its stores do not access",
 }

@@ -101,8 +101,8 @@ func failed(a *console.Console, err error) int {
 		return console.ExitUnavailable
 	}
 	var respErr *connect.ResponseError
-	if errors.As(err, &respErr) && connect.NextSteps[protocol.Code(respErr.Code)] != "" {
-		fmt.Fprintf(a.Stderr, "  hint: %s\n", connect.NextSteps[protocol.Code(respErr.Code)])
+	if errors.As(err, &respErr) && connect.NextSteps[respErr.Code] != "" {
+		fmt.Fprintf(a.Stderr, "  hint: %s\n", connect.NextSteps[respErr.Code])
 	}
 	return console.ExitFailed
 }

@@ -129,10 +129,10 @@ func (s *Source) Reachable(ctx context.Context) bool {
 // toAnswer converts an answer from hostd to an answer for the run.
 func toAnswer(q *request, m protocol.HostdMessage) (*effect.Answer, error) {
 	if m.Error != "" {
-		return nil, effect.Errorf("EmitError", "%s", m.Error).With("channel", q.channel).With("reason", "refused").Decided(effect.ByRelay, m.By)
+		return nil, effect.Errorf("EmitError", "%s", m.Error).With("channel", q.channel).With("reason", "refused").Decided(effect.ByRelay, m.By, m.Seal)
 	}
 	if err := schema.CheckAnswer(m.Value, nil); err != nil {
 		return nil, effect.Errorf("EmitError", "the relay's answer on channel '%s' was refused: %v", q.channel, err).With("channel", q.channel).With("reason", "refused")
 	}
-	return &effect.Answer{Value: m.Value, Repeatable: true, By: effect.ByRelay, Name: m.By}, nil
+	return &effect.Answer{Value: m.Value, Repeatable: true, By: effect.ByRelay, Name: m.By, Seal: m.Seal}, nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/concerto-lang/concerto/relay/hostd/approvals"
 	"github.com/concerto-lang/concerto/relay/hostd/link"
+	"github.com/concerto-lang/concerto/relay/hostd/rpc"
 	"github.com/concerto-lang/concerto/relay/hostd/runs"
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/ptyholder"
@@ -65,7 +66,7 @@ func (c commands) Resize(ctx context.Context, run string, r protocol.Resize) {
 
 // Decide decides a request.
 func (c commands) Decide(ctx context.Context, run string, approve bool, by string, q protocol.Decide) link.Outcome {
-	dec := approvals.Decision{Decision: approvals.Deny, Actor: q.Actor, By: by, ArgsSHA256: q.ArgsSHA256, Answer: q.Answer, Answers: q.Answers, Text: q.Text, Scope: q.Scope}
+	dec := approvals.Decision{Decision: approvals.Deny, Actor: q.Actor, By: by, ArgsSHA256: q.ArgsSHA256, Answer: q.Answer, Answers: q.Answers, Text: q.Text, Scope: q.Scope, Seal: q.Seal}
 	if approve {
 		dec.Decision = approvals.Approve
 	}
@@ -76,6 +77,6 @@ func (c commands) Decide(ctx context.Context, run string, approve bool, by strin
 }
 
 // RPC performs a request of an app and returns the run's id and the response.
-func (c commands) RPC(ctx context.Context, e *protocol.Envelope) (string, protocol.Response) {
-	return c.d.rpc.RPC(ctx, e)
+func (c commands) RPC(ctx context.Context, e *protocol.Envelope, repeated bool) (string, protocol.Response) {
+	return c.d.rpc.Do(ctx, rpc.Call{Type: e.Type, Run: e.RunID, Data: e.Data, Repeated: repeated})
 }

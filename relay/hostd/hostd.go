@@ -28,6 +28,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/hostd/redact"
 	"github.com/concerto-lang/concerto/relay/hostd/rpc"
 	"github.com/concerto-lang/concerto/relay/hostd/runs"
+	"github.com/concerto-lang/concerto/relay/hostd/sealer"
 	"github.com/concerto-lang/concerto/relay/hostd/socket"
 	"github.com/concerto-lang/concerto/relay/hostd/spool"
 	"github.com/concerto-lang/concerto/relay/protocol"
@@ -54,6 +55,7 @@ type Options struct {
 	Redact          string // the value of REDACTION_EXTRA_REGEX
 	ApprovalTimeout time.Duration
 	RemoteExec      bool
+	Sealed          string // SealedOff or SealedRequired; "" means SealedOff
 
 	Holder  []string // command line of the program that holds a run's terminal
 	Environ []string
@@ -63,6 +65,12 @@ type Options struct {
 
 	seams Seams
 }
+
+// How hostd seals the events of runs (relay/seal).
+const (
+	SealedOff      = "off"
+	SealedRequired = "required" // Open fails if the machine has no account
+)
 
 // Seams replaces what a Daemon uses of the operating system. The zero Seams replaces nothing. Only
 // internal/sim sets it.
@@ -79,6 +87,7 @@ func (o *Options) SetSeams(s Seams) { o.seams = s }
 // Daemon is a running machine daemon.
 type Daemon struct {
 	o         Options
+	name      string // of the machine; "" if it is unknown
 	spool     *spool.Spool
 	approvals *approvals.Registry
 	events    *runs.Events
@@ -88,6 +97,7 @@ type Daemon struct {
 	redact    *redact.Redactor
 	paired    *pair.Pairing // the pairing with the server; nil if the machine uses a token
 	link      *link.Link
+	sealer    *sealer.Sealer
 	api       *socket.API
 	listen    net.Listener
 }
@@ -128,7 +138,13 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	if d.o.Spool == "" {
 		d.o.Spool = filepath.Join(o.State, "spool.db")
 	}
-	if d.spool, err = spool.Open(ctx, d.o.Spool, spool.Options{Max: o.SpoolMax, Log: o.Log, VFS: o.seams.VFS}); err != nil {
+	if d.name, err = os.Hostname(); err != nil {
+		o.Log.Warn("could not read the machine's name", "error", err)
+	}
+	if err := d.openAccount(ctx); err != nil {
+		return nil, err
+	}
+	if d.spool, err = spool.Open(ctx, d.o.Spool, spool.Options{Max: o.SpoolMax, Log: o.Log, VFS: o.seams.VFS, Keys: d.sealer}); err != nil {
 		return nil, err
 	}
 	// If two daemons start at the same time, the lock of the spool stops one of them before it can
@@ -146,7 +162,7 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	if err := d.connect(ctx); err != nil {
 		return nil, err
 	}
-	d.api = socket.New(socket.Options{Runs: d.runs, Approvals: d.approvals, RPC: d, Source: d.source, Programs: d.source, Health: d.health, Log: o.Log,
+	d.api = socket.New(socket.Options{Runs: d.runs, Approvals: d.approvals, RPC: d, Source: d.source, Programs: d.source, Account: d.sealer, Health: d.health, Log: o.Log,
 		RecordRefused: func(run string, what protocol.OwnRefused) error {
 			return d.events.CommitChange(context.Background(), spool.Change{Run: run, Events: []spool.Event{{Type: protocol.RunRefused, Data: what}}})
 		}})
@@ -158,7 +174,7 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 func (d *Daemon) restore(ctx context.Context, rules prompt.Rules) (err error) {
 	d.events = &runs.Events{Spool: d.spool}
 	d.approvals = approvals.New(approvals.Options{Events: d.events, Timeout: d.o.ApprovalTimeout, Redact: d.redact.Text,
-		RedactJSON: func(v json.RawMessage) json.RawMessage { return d.redact.JSON(v) }})
+		RedactJSON: func(v json.RawMessage) json.RawMessage { return d.redact.JSON(v) }, Fresh: d.sealer.Token, Record: d.sealer.RecordDecision})
 	d.runs, err = runs.New(runs.Options{Dir: filepath.Join(d.o.State, "runs"), Roots: d.o.Roots, Holder: d.o.Holder, Env: d.o.Environ, Socket: d.o.Socket, Spool: d.spool, Approvals: d.approvals,
 		Rules: rules, Redact: d.redact, Log: d.o.Log, NoServer: d.o.Server == ""})
 	if err != nil {
@@ -175,7 +191,7 @@ func (d *Daemon) restore(ctx context.Context, rules prompt.Rules) (err error) {
 	if err := d.runs.Restore(ctx); err != nil {
 		return err
 	}
-	d.source = ingest.New(ingest.Options{Spool: d.spool, Approvals: d.approvals, Redact: d.redact, Log: d.o.Log, PID: socket.PeerPID,
+	d.source = ingest.New(ingest.Options{Spool: d.spool, Approvals: d.approvals, Redact: d.redact, Log: d.o.Log, Open: d.sealer.OpenEvent, PID: socket.PeerPID,
 		CallerRuns: func(q *http.Request) []string { return d.api.CallerRuns(q) }})
 	d.events.ShowOther = d.source.Show
 	return d.source.Restore(ctx)
@@ -185,12 +201,12 @@ func (d *Daemon) connect(ctx context.Context) (err error) {
 	if d.o.Server == "" {
 		return nil
 	}
-	name, err := os.Hostname()
-	if err != nil {
-		d.o.Log.Warn("could not read the machine's name", "error", err)
+	name := d.name
+	if d.o.Sealed == SealedRequired { // devices read it in the key records
+		name = ""
 	}
 	d.link, err = link.New(link.Options{Name: name, URL: d.o.Server, MachineID: d.o.MachineID, Token: func() (string, error) { return d.o.Token, nil }, Key: func() (*link.Key, error) { return d.key(ctx) }, Agent: "concerto-relay/" + d.o.Version, Instance: newUUID(), Features: features,
-		Spool: d.spool, Commands: commands{d}, Log: d.o.Log, HTTP: d.o.seams.HTTP, Random: d.o.seams.Random})
+		Spool: d.spool, Commands: commands{d}, Gate: d.sealer, Account: d.sealer.Account, Sealed: d.sealer.Seals, Welcomed: d.sealer.Follow, Log: d.o.Log, HTTP: d.o.seams.HTTP, Random: d.o.seams.Random})
 	return err
 }
 
@@ -210,6 +226,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	var work sync.WaitGroup
 	if d.link != nil {
 		work.Go(func() { d.link.Run(ctx) })
+		work.Go(func() { d.sealer.Run(ctx) })
 	}
 	served := make(chan error, 1)
 	go func() { served <- d.api.Serve(d.listen) }()
@@ -242,6 +259,11 @@ func (d *Daemon) Close() {
 	}
 	if d.runs != nil {
 		d.runs.Close()
+	}
+	if d.sealer != nil {
+		if err := d.sealer.Close(); err != nil {
+			d.o.Log.Error("could not close the ledger", "error", err)
+		}
 	}
 	if d.spool != nil {
 		if err := d.spool.Close(); err != nil {

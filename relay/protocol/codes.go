@@ -28,6 +28,18 @@ const (
 	TooLarge        Code = "too_large"
 	RateLimited     Code = "rate_limited"
 	Internal        Code = "internal"
+
+	Unsupported    Code = "unsupported"
+	UnknownDevice  Code = "unknown_device"
+	PageNotTrusted Code = "page_not_trusted"
+	BadSignature   Code = "bad_signature"
+	WrongRequest   Code = "wrong_request"
+	Replayed       Code = "replayed"
+	Reordered      Code = "reordered"
+	Stale          Code = "stale"
+	RosterFork     Code = "roster_fork"
+	RosterConflict Code = "roster_conflict"
+	UnknownAccount Code = "unknown_account"
 )
 
 // CodeInfo describes a Code.
@@ -60,6 +72,17 @@ var Codes = []CodeInfo{
 	{TooLarge, 413, "it exceeds the maximum size"},
 	{RateLimited, 429, "too many in too short a time; retry_after_ms is the time to wait before a retry"},
 	{Internal, 503, "the store cannot write, or an internal error of the relay"},
+	{Unsupported, 400, "it was signed by a later version: update concerto-relay on this side"},
+	{UnknownDevice, 403, "no device of the machine's account has signed it: enrol this device (on the machine: concerto-relay devices add)"},
+	{PageNotTrusted, 403, "the account's policy does not allow the page of this device to decide this request: use another page or the command line"},
+	{BadSignature, 403, "the signature does not match what arrived: the server, or someone with its access, has changed it; check the relay"},
+	{WrongRequest, 403, "it was signed for another machine, run, request or command: the server, or someone with its access, has moved it; check the relay"},
+	{Replayed, 409, "it was already used: the server, or someone with its access, has sent it again; send a new command"},
+	{Reordered, 409, "an earlier input of the device has not arrived: send the input again"},
+	{Stale, 409, "it was signed too long ago: check the run, and send it again"},
+	{RosterFork, 409, "the account has two lists of members: run concerto-relay seal status --resolve on the machine"},
+	{RosterConflict, 409, "the roster has another line with this number: read the roster, and sign the change again"},
+	{UnknownAccount, 404, "the server has no roster of this account: run concerto-relay seal status on a machine of the account"},
 }
 
 // HTTPStatus returns the HTTP status of a code.
@@ -95,6 +118,7 @@ var RPCCodes = []RPCCode{
 	RPCCode(BadMessage), OutOfScope, NotRegular, NotText, NotFound, Changed, RPCCode(TooLarge), MissingDependency, BadPattern, NoLog, Denied,
 	RPCCode(Expired), Withdrawn, RPCCode(ArgsChanged), Timeout, RPCCode(RunHasExited), RPCCode(Forbidden), RPCCode(MachineOffline),
 	RPCCode(UnknownRun), RPCCode(UnknownMachine), RPCCode(UnknownType), RPCCode(InputConflict), RPCCode(Internal),
+	RPCCode(Unsupported), RPCCode(UnknownDevice), RPCCode(BadSignature), RPCCode(WrongRequest), RPCCode(Replayed), RPCCode(Stale), RPCCode(RosterFork),
 }
 
 // Close codes of connections (RFC 6455, section 7.4). The codes from 4401 on are specific to the

@@ -14,6 +14,7 @@ const (
 	DecisionAnswer    = "answer"
 	DecisionWithdrawn = "withdrawn"
 	DecisionExpired   = "expired"
+	DecisionSealed    = "sealed" // only the machine knows it
 )
 
 // IsQuestion reports whether a request expects an answer. All other requests are approved or

@@ -248,16 +248,18 @@ func New(typ string, now time.Time, data any) Envelope {
 	return Envelope{Type: typ, TS: now.UTC().Format("2006-01-02T15:04:05.000Z"), Data: text}
 }
 
-// SameEvent reports whether two events with the same sequence number have the same type and data.
-// The order of members is ignored.
+// SameEvent reports whether two events with the same sequence number have the same type, enc and
+// data. The order of members is ignored.
 func SameEvent(a, b *Envelope) bool {
-	if a.Type != b.Type {
-		return false
-	}
-	if bytes.Equal(a.Data, b.Data) {
+	return a.Type == b.Type && sameObject(a.Enc, b.Enc) && sameObject(a.Data, b.Data)
+}
+
+// sameObject reports whether two objects are equal, or both missing.
+func sameObject(a, b json.RawMessage) bool {
+	if bytes.Equal(a, b) {
 		return true
 	}
-	x, errA := jcs.Canonical(a.Data)
-	y, errB := jcs.Canonical(b.Data)
+	x, errA := jcs.Canonical(a)
+	y, errB := jcs.Canonical(b)
 	return errA == nil && errB == nil && bytes.Equal(x, y)
 }

@@ -70,6 +70,7 @@ type PermissionRequested struct {
 	ExpiresAt     string          `json:"expires_at,omitempty" is:"time"`
 	From          *Origin         `json:"from,omitempty" doc:"its origin"`
 	Redacted      bool            `json:"redacted,omitempty" doc:"secrets are replaced by marks: the request does not show everything that is decided"`
+	Fresh         string          `json:"fresh,omitempty" doc:"a token of the machine's time, for the statement of a decision"`
 }
 
 // maxDiff is the maximum size of PermissionRequested.Diff, in bytes.
@@ -285,13 +286,17 @@ type Gap struct {
 	Reason string `json:"reason" is:"required enum=spool_full|spool_lost|store_lost|source_lag|host_skipped"`
 }
 
-// OwnRefused is the data of run.refused.
+// OwnRefused is the data of run.refused. The action was refused to a process of the run itself, or
+// to a command of a device, whose statement the machine did not accept.
 type OwnRefused struct {
-	Action    string `json:"action" is:"required enum=decide|input|keys|stop"`
-	RequestID string `json:"request_id,omitempty" is:"id" doc:"for a decision"`
-	ByRunID   string `json:"by_run_id" is:"required id" doc:"the run of the process: this one, or one that it started, directly or not"`
+	Action    string `json:"action" is:"required enum=decide|input|keys|stop|resize|rpc"`
+	RequestID string `json:"request_id,omitempty" is:"id" doc:"for a decision or an RPC"`
+	ByRunID   string `json:"by_run_id,omitempty" is:"id" doc:"the run of the process: this one, or one that it started, directly or not; absent for a command of a device"`
 	PID       int64  `json:"pid,omitempty"`
 	Reason    string `json:"reason" is:"required"`
+	Code      Code   `json:"code,omitempty" doc:"for a command of a device"`
+	Device    string `json:"device,omitempty" is:"id" doc:"the device that the command names; it is proven unless the code is unknown_device or bad_signature"`
+	After     int64  `json:"after,omitempty" doc:"with the code reordered: the counter of the device's last accepted input, which the next one must name"`
 }
 
 // Called is the data of tool.call.

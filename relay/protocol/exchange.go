@@ -14,6 +14,7 @@ type HelloData struct {
 	Instance string   `json:"instance,omitempty" is:"id" doc:"a UUID that identifies the process"`
 	Epoch    *int64   `json:"epoch,omitempty" is:"from=0 to=9007199254740991" doc:"the creation time of the spool in Unix ms, incremented by 1 at each start"`
 	Runs     []RunAt  `json:"runs,omitzero" is:"items=1000" doc:"the runs that have not exited or have unacknowledged events"`
+	Account  string   `json:"account,omitempty" is:"id" doc:"the account, if the machine has one: it then executes only signed commands"`
 }
 
 // RunAt contains the id of a run and the sequence number of its last event.

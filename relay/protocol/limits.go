@@ -56,6 +56,10 @@ const (
 	ReplicaCheck = 2 * time.Second        // interval of polling while NATS is connected
 )
 
+// FeatureSealed is the feature of a server that stores sealed events and key records (relay/seal).
+// A machine sends the events of its sealed runs to no other server.
+const FeatureSealed = "sealed-1"
+
 // Redacted replaces text that may be a secret.
 const Redacted = "***REDACTED***"
 

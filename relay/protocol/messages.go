@@ -25,6 +25,7 @@ const (
 	RunResize      = "run.resize"
 	RunApprove     = "run.permission.approve"
 	RunDeny        = "run.permission.deny"
+	RunDecide      = "run.decide"
 	RunSubscribe   = "run.subscribe"
 	RunUnsubscribe = "run.unsubscribe"
 
@@ -73,7 +74,7 @@ var Messages = []Message{
 	{Type: RunListen, Kind: Event, From: []Peer{Machine}, Data: Listen{}, Since: 2, Doc: "A message between a program and its host."},
 	{Type: RunResized, Kind: Event, From: []Peer{Machine}, Data: Resized{}, Since: 2, Doc: "The size of the run's terminal has changed."},
 	{Type: RunGap, Kind: Event, From: []Peer{Machine, Server}, Data: Gap{}, Since: 2, Doc: "Events that will never arrive. Its seq is `to`."},
-	{Type: RunRefused, Kind: Event, From: []Peer{Machine}, Data: OwnRefused{}, Since: 2, Doc: "A process of the run, or of a run that it started, was refused a decision, an input or a stop."},
+	{Type: RunRefused, Kind: Event, From: []Peer{Machine}, Data: OwnRefused{}, Since: 2, Doc: "A process of the run, or a command of a device, was refused a decision, an input or a stop."},
 	{Type: ToolCall, Kind: Event, From: []Peer{Machine}, Data: Called{}, Since: 1, Doc: "A run is about to use a tool."},
 	{Type: ToolResult, Kind: Event, From: []Peer{Machine}, Data: Returned{}, Since: 1, Doc: "A tool was used."},
 
@@ -83,6 +84,7 @@ var Messages = []Message{
 	{Type: RunResize, Kind: Command, From: []Peer{App}, Data: Resize{}, Since: 2, Doc: "Resizes a run's terminal. The last size applies."},
 	{Type: RunApprove, Kind: Command, From: []Peer{App}, Data: Decide{}, Since: 1, Doc: "Approves a request, or answers it."},
 	{Type: RunDeny, Kind: Command, From: []Peer{App}, Data: Decide{}, Since: 1, Doc: "Denies a request."},
+	{Type: RunDecide, Kind: Command, From: []Peer{App}, Data: SealedCommand{}, Since: 2, Doc: "Decides a request. Only the machine can read the decision."},
 	{Type: RunSubscribe, Kind: Command, From: []Peer{App}, Data: Subscribe{}, Since: 2, Doc: "Subscribes to runs from a cursor on."},
 	{Type: RunUnsubscribe, Kind: Command, From: []Peer{App}, Data: Unsubscribe{}, Since: 2, Doc: "Ends the subscription to runs."},
 

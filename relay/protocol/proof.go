@@ -7,7 +7,9 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // Side is the end of a connection that proves its key: the machine or the server.
@@ -24,6 +26,19 @@ const (
 // Therefore an intermediary cannot use a forwarded signature for another connection.
 func ProofText(side Side, origin, machine, serverNonce, machineNonce string) []byte {
 	return []byte(strings.Join([]string{"concerto-relay-" + string(side) + "-v1", origin, machine, serverNonce, machineNonce}, "\n"))
+}
+
+// RequestProofHeader is the header by which a machine with a key authenticates an HTTP request: its
+// time in Unix ms, a dot, and the signature of RequestProofText in base64url without padding.
+const RequestProofHeader = "Concerto-Proof"
+
+// RequestProofTime is the maximum difference between that time and the server's.
+const RequestProofTime = 5 * time.Minute
+
+// RequestProofText returns the text that a machine signs to authenticate an HTTP request. No proof
+// for a connection has a text of this form, because its nonces contain no spaces.
+func RequestProofText(origin, machine, method, uri string, ms int64) []byte {
+	return ProofText(MachineSide, origin, machine, method+" "+uri, strconv.FormatInt(ms, 10))
 }
 
 // OriginOf returns the origin of a URL in the form that browsers use. The schemes ws and wss become

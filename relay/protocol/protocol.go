@@ -7,6 +7,8 @@
 // Unknown fields and event types are preserved.
 package protocol
 
+import "sync"
+
 // Version is the protocol version that hello contains. A peer that sends no version uses version 1.
 const Version = 2
 
@@ -50,12 +52,14 @@ type Message struct {
 }
 
 // Find returns the description of a message type, or nil if the type is unknown.
-func Find(typ string) *Message { return byType[typ] }
+func Find(typ string) *Message { return byType()[typ] }
 
-var byType = func() map[string]*Message {
+// byType has the messages by their types. A command that uses none does not pay for it at its
+// start.
+var byType = sync.OnceValue(func() map[string]*Message {
 	all := make(map[string]*Message, len(Messages))
 	for i := range Messages {
 		all[Messages[i].Type] = &Messages[i]
 	}
 	return all
-}()
+})

@@ -116,15 +116,22 @@ func TestCloseCodes(t *testing.T) {
 	}
 }
 
-// TestSameEvent checks that SameEvent compares type and data by value.
+// TestSameEvent checks that SameEvent compares type, enc and data by value.
 func TestSameEvent(t *testing.T) {
 	of := func(typ, data string) *protocol.Envelope {
 		return &protocol.Envelope{Type: typ, Data: json.RawMessage(data)}
+	}
+	sealed := func(enc string) *protocol.Envelope {
+		return &protocol.Envelope{Type: "x", Enc: json.RawMessage(enc), Data: json.RawMessage(`{}`)}
 	}
 	for _, c := range []struct {
 		a, b *protocol.Envelope
 		want bool
 	}{
+		{sealed(`{"v":1,"epoch":7}`), sealed(`{"epoch":7,"v":1}`), true},
+		{sealed(`{"v":1,"epoch":7}`), sealed(`{"v":1,"epoch":8}`), false},
+		{sealed(`{"v":1,"epoch":7}`), of("x", `{}`), false},
+		{of("x", `{}`), sealed(`{"v":1,"epoch":7}`), false},
 		{of("x", `{"a":1,"b":2.0}`), of("x", `{ "b":2, "a":1 }`), true},
 		{of("x", `{"a":1}`), of("y", `{"a":1}`), false},
 		{of("x", `{"a":1}`), of("x", `{"a":2}`), false},

@@ -49,6 +49,7 @@ type HostdMessage struct {
 	Value     json.RawMessage `json:"value,omitempty"`
 	Error     string          `json:"error,omitempty"`
 	By        string          `json:"by,omitempty"`
+	Seal      json.RawMessage `json:"seal,omitempty"`  // the signature of the decision: {statement, sig}
 	Committed int64           `json:"taken,omitempty"` // number of committed events of the run
 	Steer     *Steering       `json:"steer,omitempty"` // a message to a host of the run
 }

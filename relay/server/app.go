@@ -22,7 +22,7 @@ type app struct {
 }
 
 // features lists the features of this server beyond those of the protocol version.
-var features = []string{"cursors", "states", "rpc"}
+var features = []string{"cursors", "states", "rpc", protocol.FeatureSealed}
 
 // agent returns the name and version that this server sends in messages.
 func (s *Server) agent() string {
@@ -213,7 +213,9 @@ func (a *app) writeMore() bool {
 		return false
 	}
 	for i := range all {
-		a.write(all[i].frame)
+		if frame := a.viewOf(&all[i]); frame != nil {
+			a.write(frame)
+		}
 	}
 	return len(all) > 0
 }

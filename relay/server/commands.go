@@ -30,8 +30,11 @@ type payload struct {
 
 // checkCommand validates an app's command, unless it is encrypted.
 func checkCommand(e *protocol.Envelope) *Failure {
-	if e.Enc != nil {
+	switch {
+	case e.Enc != nil:
 		return nil
+	case e.Type == protocol.RunDecide:
+		return refuse(protocol.BadMessage, "%s requires enc", e.Type)
 	}
 	if why := protocol.Check(e); why != nil {
 		return refuse(why.Code, "%s", why.Why)
@@ -112,7 +115,7 @@ func (s *Server) readsSecret(ctx context.Context, run string) (bool, error) {
 // isSecret reports whether the answer to a request must not be stored.
 func isSecret(q *store.Request) bool {
 	var asked protocol.PermissionRequested
-	return json.Unmarshal(q.Data, &asked) == nil && asked.IsSecret() // the server cannot read encrypted data
+	return json.Unmarshal(q.Data, &asked) == nil && asked.IsSecret() // those of a sealed run are not known
 }
 
 // forward sends a machine a command that is not stored. The command is lost if the machine is not
@@ -186,10 +189,19 @@ func (s *Server) commandOf(ctx context.Context, who *auth.Identity, run *store.R
 			return nil, s.failed(err, protocol.Internal)
 		}
 	case protocol.RunStop:
-		c.Kind, c.ID, content = store.StopCommand, e.ID, e.Data
+		c.Kind, c.ID, content = store.StopCommand, e.ID, withoutSeal(e.Data)
 		if !protocol.IsID(c.ID) {
 			c.ID = rand.Text()
 		}
+	case protocol.RunDecide:
+		c.Kind, c.Decision = store.DecisionCommand, protocol.DecisionSealed
+		if c.ID, f = requireID(e, ""); f != nil {
+			return nil, f
+		}
+		if _, f := s.request(ctx, run.ID, c.ID); f != nil {
+			return nil, f
+		}
+		c.Expires = now + protocol.DecisionTTL.Milliseconds()
 	case protocol.RunApprove, protocol.RunDeny:
 		d, err := protocol.Decode[protocol.Decide](e)
 		if err != nil {
@@ -218,7 +230,8 @@ func (s *Server) commandOf(ctx context.Context, who *auth.Identity, run *store.R
 		c.SHA256 = hashOf(content)
 	}
 	c.Audit = []audit.Record{who.Record(c.Kind, run.ID, map[string]any{"id": c.ID}, auditData(c))}
-	c.Payload = mustJSON(payload{e.Type, withBy(e.Data, who.Name), e.Enc, e.Extra})
+	data, extra := signedBy(e, who.Name)
+	c.Payload = mustJSON(payload{e.Type, data, e.Enc, extra})
 	return c, nil
 }
 

@@ -202,6 +202,11 @@ func (h *machine) sendWelcome(hello *protocol.HelloData) bool {
 			h.srv.failed(err, protocol.Internal) // not fatal: the machine's id remains its name
 		}
 	}
+	if err := store.SetAccount(h.srv.ctx, h.srv.store, h.id, hello.Account); err != nil {
+		h.srv.failed(err, protocol.Internal)
+		h.socket.close(protocol.CloseInternal, "the database failed: try again later")
+		return false
+	}
 	w.Signature = h.proof.signature
 	h.intake.setBacklog(hello.Runs, w.Runs)
 	h.socket.send(protocol.Welcome, nil, w)

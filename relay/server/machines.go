@@ -225,6 +225,7 @@ type machineRow struct {
 	Online     bool    `json:"online"`
 	LastSeenAt *string `json:"last_seen_at"`
 	Auth       string  `json:"auth"` // how the machine authenticates: token or key
+	Account    string  `json:"account,omitempty"`
 }
 
 func (s *Server) machineList(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
@@ -235,7 +236,7 @@ func (s *Server) machineList(w http.ResponseWriter, r *http.Request, _ *auth.Ide
 	}
 	rows := []machineRow{}
 	for _, h := range all {
-		row := machineRow{ID: h.ID, Name: h.Name, Online: s.machines.get(h.ID) != nil || s.peers.isElsewhere(h), LastSeenAt: timeText(h.LastSeenAt), Auth: "token"}
+		row := machineRow{ID: h.ID, Name: h.Name, Online: s.machines.get(h.ID) != nil || s.peers.isElsewhere(h), LastSeenAt: timeText(h.LastSeenAt), Auth: "token", Account: h.Account}
 		if row.Name == "" {
 			row.Name = h.ID
 		}

@@ -69,6 +69,9 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request, who *auth.Iden
 			return
 		}
 		for _, e := range events {
+			if e.IsSealed() {
+				continue // the server cannot read it
+			}
 			all = add(all, e)
 			q.After = e.Seq
 		}
@@ -81,7 +84,7 @@ func add(all []*message, e *store.Event) []*message {
 	as := messageForms[e.Type]
 	m := &message{ID: fmt.Sprintf("%s:%d", e.RunID, e.Seq), Seq: e.Seq, TS: e.TS, Role: as.role, Kind: strings.TrimPrefix(e.Type, "run.")}
 	var data map[string]json.RawMessage
-	_ = json.Unmarshal(e.Data, &data) // the server cannot read encrypted data
+	_ = json.Unmarshal(e.Data, &data) // the store has checked that it is an object
 	for _, name := range as.text {
 		if v, there := data[name]; there {
 			m.Text = plain(v)

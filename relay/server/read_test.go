@@ -33,7 +33,7 @@ func TestRoutes(t *testing.T) {
 		if (row.Right == auth.Open) != open[row.Path] {
 			t.Errorf("%s %s requires the right %s", row.Method, row.Path, row.Right)
 		}
-		path := strings.NewReplacer("{run}", "run_a", "{request}", "q").Replace(row.Path)
+		path := strings.NewReplacer("{run}", "run_a", "{request}", "q", "{account}", "a_1", "{part}", "roster").Replace(row.Path)
 		if status, body := r.Do("", row.Method, path, nil); !open[row.Path] && (status != 401 || !strings.Contains(string(body), `"code":"unauthorized"`)) {
 			t.Errorf("%s %s without credentials: response = %d %s, want 401", row.Method, path, status, body)
 		}
@@ -46,7 +46,7 @@ func TestRoutes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, row := range r.Server.Routes() {
-		path := strings.NewReplacer("{run}", "ID", "{request}", "REQUEST").Replace(row.Path)
+		path := strings.NewReplacer("{run}", "ID", "{request}", "REQUEST", "{account}", "ACCOUNT", "{part}", "roster").Replace(row.Path)
 		if !strings.Contains(string(chapter), path) && !strings.HasPrefix(path, "/sessions") {
 			t.Errorf("spec/24-relay.md does not name %s", path)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -31,7 +32,7 @@ func TestReplicas(t *testing.T) {
 	pg := pgtest.Start(t)
 	n := 0
 	for name, play := range map[string]func(*trio){"events": (*trio).events, "commands": (*trio).commands, "secrets": (*trio).secrets, "calls": (*trio).calls,
-		"calls end": (*trio).callsEnd, "one connection": (*trio).oneConnection, "copies": (*trio).machineCopies, "live": (*trio).live, "bus breaks": (*trio).busBreaks, "late": (*trio).late, "comes over": (*trio).machineMoves, "caught up": (*trio).caughtUp, "forgets": (*trio).forgets} {
+		"calls end": (*trio).callsEnd, "one connection": (*trio).oneConnection, "copies": (*trio).machineCopies, "live": (*trio).live, "bus breaks": (*trio).busBreaks, "late": (*trio).late, "comes over": (*trio).machineMoves, "caught up": (*trio).caughtUp, "forgets": (*trio).forgets, "signed": (*trio).signed} {
 		for _, notified := range []bool{true, false} {
 			n++
 			db := fmt.Sprintf("db%d", n)
@@ -510,4 +511,34 @@ func (w *trio) busBreaks() {
 	h.Next(protocol.RunSendKeys)
 	a.Send("rpc.fs.read", "run_a", 0, read("r1"))
 	h.Next("rpc.fs.read")
+}
+
+// signed sends signed commands at another server than the machine's. The signature arrives as it
+// was sent, also in a command that waits for the machine.
+func (w *trio) signed() {
+	h := w.one.Machine("host_a")
+	h.Begin("run_a")
+	h.Close()
+	a := w.two.App(servertest.Operator, "&follow=none")
+	const seal = `"seal":{"statement":{"v":1,"text":"a <b>"},"sig":"s","salt":"t"}`
+	a.Send(protocol.RunSendInput, "run_a", 0, `{"input_id":"i1","text":"x",`+seal+`}`)
+	h, _ = w.three.Hello("host_a", protocol.HelloData{Account: "a_1"})
+	expect := func(e protocol.Envelope) {
+		w.Helper()
+		var want, got struct{ Seal map[string]any }
+		if err := json.Unmarshal([]byte("{"+seal+"}"), &want); err != nil {
+			w.Fatal(err)
+		}
+		if err := json.Unmarshal(e.Data, &got); err != nil || !reflect.DeepEqual(want, got) {
+			w.Errorf("%s = %s, want %s", e.Type, e.Data, seal)
+		}
+	}
+	expect(h.Next(protocol.RunSendInput))
+	a.Send(protocol.RunSendKeys, "run_a", 0, `{"keys":"x",`+seal+`}`)
+	expect(h.Next(protocol.RunSendKeys))
+	a.Send(protocol.RPCGitStatus, "run_a", 0, `{"request_id":"r1","rpc_type":"rpc.git.status",`+seal+`}`)
+	expect(h.Next(protocol.RPCGitStatus))
+	if _, body := w.two.Do(servertest.Viewer, "GET", "/hosts", nil); !strings.Contains(string(body), `"account":"a_1"`) {
+		w.Errorf("machines at another server = %s", body)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 
 // Routes returns the routes of the server and those of Config.More.
 func (s *Server) Routes() []auth.Route {
-	return append([]auth.Route{
+	return slices.Concat([]auth.Route{
 		{Method: "GET", Path: "/health", Right: auth.Open, Handle: s.health},
 		{Method: "GET", Path: "/ws/host", Right: auth.Open, Handle: s.machineSocket},
 		{Method: "GET", Path: "/ws/app", Right: auth.Read, Handle: s.appSocket},
@@ -37,7 +38,7 @@ func (s *Server) Routes() []auth.Route {
 		historyRoute(s),
 		{Method: "POST", Path: "/rpc", Right: auth.AskRun, Handle: s.postRPC},
 		{Method: "GET", Path: "/hosts", Right: auth.ReadMachines, Handle: s.machineList},
-	}, s.config.More...)
+	}, sealRoutes(s), s.config.More)
 }
 
 func (s *Server) mux() http.Handler {
@@ -82,6 +83,14 @@ func (s *Server) serve(row auth.Route, w http.ResponseWriter, r *http.Request) {
 		row.Handle(w, r, nil)
 		return
 	}
+	if row.Machine && r.URL.Query().Has("host_id") {
+		if err := s.config.Auth.MachineRequest(r.Context(), r); err != nil {
+			httpguard.Fail(w, s.failed(err, protocol.Unauthorized))
+			return
+		}
+		row.Handle(w, r, nil)
+		return
+	}
 	who, err := s.config.Auth.Authenticate(r)
 	if err == nil {
 		err = s.may(r.Context(), who, row.Right, r.PathValue("run"))
@@ -120,11 +129,15 @@ func (s *Server) health(w http.ResponseWriter, r *http.Request, _ *auth.Identity
 
 // read reads the body of a request.
 func read(w http.ResponseWriter, r *http.Request) ([]byte, *Failure) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, protocol.MaxFrame))
+	return readAtMost(w, r, protocol.MaxFrame)
+}
+
+func readAtMost(w http.ResponseWriter, r *http.Request, most int64) ([]byte, *Failure) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
 	var big *http.MaxBytesError
 	switch {
 	case errors.As(err, &big):
-		return nil, refuse(protocol.TooLarge, "the body exceeds %d bytes", int64(protocol.MaxFrame))
+		return nil, refuse(protocol.TooLarge, "the body exceeds %d bytes", most)
 	case err != nil:
 		return nil, refuse(protocol.BadMessage, "the body could not be read")
 	}

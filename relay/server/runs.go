@@ -31,6 +31,7 @@ type runRow struct {
 	ExitCode     *int64          `json:"exit_code"`
 	LastSeq      int64           `json:"last_seq"` // sequence number of the last event that can be read
 	Meta         json.RawMessage `json:"meta,omitempty"`
+	Sealed       bool            `json:"sealed,omitempty"`
 	pendingRow
 }
 
@@ -56,7 +57,7 @@ func timeText(ms int64) *string {
 
 func (s *Server) row(ctx context.Context, r *store.Run) (*runRow, error) {
 	row := &runRow{ID: r.ID, MachineID: r.MachineID, Tool: r.Tool, Cwd: r.Cwd, Command: r.Command, Title: r.Title, Status: r.Status, StartedAt: timeText(r.StartedAt),
-		LastActiveAt: timeText(r.LastActiveAt), EndedAt: timeText(r.EndedAt), ExitCode: r.ExitCode, LastSeq: r.Prefix, Meta: r.Meta, pendingRow: pendingRow{Pending: []json.RawMessage{}}}
+		LastActiveAt: timeText(r.LastActiveAt), EndedAt: timeText(r.EndedAt), ExitCode: r.ExitCode, LastSeq: r.Prefix, Meta: r.Meta, Sealed: r.Sealed, pendingRow: pendingRow{Pending: []json.RawMessage{}}}
 	if r.Status != protocol.StatusAwaitingApproval && r.Status != protocol.StatusLost {
 		return row, nil
 	}
@@ -87,7 +88,7 @@ func (p *pendingRow) setFirst(q *store.Request) {
 // requestRow returns the data of a request with its run, its state and the members of more.
 func requestRow(q *store.Request, more map[string]any) json.RawMessage {
 	all := map[string]json.RawMessage{}
-	_ = json.Unmarshal(q.Data, &all) // the server cannot read encrypted data
+	_ = json.Unmarshal(q.Data, &all) // of a sealed run, it has ct instead of the members
 	all["request_id"], all["run_id"], all["seq"], all["state"] = mustJSON(q.ID), mustJSON(q.RunID), mustJSON(q.Seq), mustJSON(q.State)
 	for name, v := range more {
 		all[name] = mustJSON(v)

@@ -45,8 +45,11 @@ type Server struct {
 	calls    *calls
 	peers    *peers
 	rates    *rates
-	sockets  sockets
-	handler  http.Handler
+
+	enrolments *enrolments
+
+	sockets sockets
+	handler http.Handler
 
 	ctx  context.Context // cancelled when the server closes
 	end  context.CancelFunc
@@ -71,6 +74,7 @@ func New(c Config) *Server {
 	s.commands = newCommands()
 	s.calls = newCalls(s)
 	s.rates = newRates(c.Clock)
+	s.enrolments = newEnrolments()
 	s.sockets.open = map[*socket]struct{}{}
 	s.peers = newOthers(s, c.Bus)
 	s.writer = c.Store.NewWriter(s.handleCommit)

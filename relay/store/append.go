@@ -283,7 +283,7 @@ func eventOf(in *Incoming) (*Event, error) {
 	env := in.Envelope
 	e := &Event{RunID: env.RunID, Seq: env.Seq, From: env.Seq, TS: env.TS, Type: env.Type, Data: env.Data, ReceivedAt: in.At}
 	if e.Type == protocol.RunGap {
-		var gap protocol.Gap
+		gap := protocol.Gap{To: e.Seq} // a sealed gap has only from
 		if err := json.Unmarshal(e.Data, &gap); err == nil && gap.To == e.Seq && gap.From >= 1 && gap.From <= gap.To {
 			e.From = gap.From
 		}
@@ -310,5 +310,5 @@ func eventOf(in *Incoming) (*Event, error) {
 }
 
 func sameEvent(a, b *Event) bool {
-	return protocol.SameEvent(&protocol.Envelope{Type: a.Type, Data: a.Data}, &protocol.Envelope{Type: b.Type, Data: b.Data})
+	return protocol.SameEvent(&protocol.Envelope{Type: a.Type, Enc: a.enc(), Data: a.Data}, &protocol.Envelope{Type: b.Type, Enc: b.enc(), Data: b.Data})
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/json"
 	"maps"
+	"strconv"
 
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
@@ -32,13 +33,14 @@ func (r *Run) apply(e *Event, open map[string]bool) (changes []requestChange) {
 		}
 	}
 	r.LastActiveAt = e.ReceivedAt
+	r.Sealed = r.Sealed || e.enc() != nil
 	switch e.Type {
 	case protocol.RunStarted:
 		r.start(e)
 	case protocol.RunPermissionRequested:
 		if id := e.text("request_id"); id != "" && !open[id] && !r.exceedsRequests(e, open) {
 			open[id] = true
-			changes = append(changes, requestChange{id: id, data: e.Data, state: protocol.RequestOpen})
+			changes = append(changes, requestChange{id: id, data: e.request(), state: protocol.RequestOpen})
 		}
 	case protocol.RunPermissionResolved:
 		state := protocol.RequestResolved
@@ -75,7 +77,7 @@ func (r *Run) apply(e *Event, open map[string]bool) (changes []requestChange) {
 
 func (r *Run) start(e *Event) {
 	var d protocol.Started
-	if json.Unmarshal(e.Data, &d) == nil { // encrypted data cannot be decoded; its fields stay empty
+	if json.Unmarshal(e.Data, &d) == nil { // the fields of a sealed event stay empty
 		r.Tool, r.Cwd, r.Command = d.Tool, d.Cwd, d.Command
 		if d.Title != "" {
 			r.Title = d.Title
@@ -90,6 +92,38 @@ func (r *Run) exit(e *Event) {
 		r.ExitCode = &d.ExitCode
 	}
 	r.Status, r.Waits, r.EndedAt = protocol.StatusExited, false, e.ReceivedAt
+}
+
+// enc returns the member enc of a sealed event, and nil for others.
+func (e *Event) enc() json.RawMessage {
+	if e.Extra == nil {
+		return nil
+	}
+	var extra struct {
+		Enc json.RawMessage `json:"enc"`
+	}
+	_ = json.Unmarshal(e.Extra, &extra) // the store has encoded it
+	return extra.Enc
+}
+
+// IsSealed reports whether the server cannot read the event.
+func (e *Event) IsSealed() bool { return e.enc() != nil }
+
+// request returns the data of a request. Those of a sealed event also have its ts and enc, by which
+// readers open them.
+func (e *Event) request() json.RawMessage {
+	enc := e.enc()
+	if enc == nil {
+		return e.Data
+	}
+	all := map[string]json.RawMessage{}
+	_ = json.Unmarshal(e.Data, &all) // the protocol has checked that it is an object
+	all["enc"], all["ts"] = enc, json.RawMessage(strconv.Quote(e.TS))
+	text, err := json.Marshal(all)
+	if err != nil {
+		return e.Data // cannot happen: the members are JSON
+	}
+	return text
 }
 
 // mergeMeta merges the members of a run.meta into the metadata of the run.

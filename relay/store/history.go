@@ -118,7 +118,7 @@ const maxHistoryText = 1000
 // closed returns the entry for a request that an event closes with a state.
 func closed(r *Run, e *Event, q *Request, state string) *HistoryEntry {
 	var asked protocol.PermissionRequested
-	_ = json.Unmarshal(q.Data, &asked) // the server cannot read encrypted data
+	_ = json.Unmarshal(q.Data, &asked) // members of another type stay empty
 	out := &HistoryEntry{RunID: r.ID, RequestID: q.ID, MachineID: r.MachineID, At: e.ReceivedAt, Decision: state}
 	out.Title, out.Line = asked.Headline()
 	switch e.Type {
@@ -149,6 +149,9 @@ func decided(r *Run, e *Event) *HistoryEntry {
 
 // chronicle stores the decision that an event reports. changes are the requests that it changes.
 func (b *batch) chronicle(r *openRun, e *Event, changes []requestChange) error {
+	if r.Sealed {
+		return nil // the decision and what was decided are sealed
+	}
 	var all []*HistoryEntry
 	for _, c := range changes {
 		if c.data != nil {

@@ -11,13 +11,13 @@ import (
 
 // machineColumns returns the columns that scanMachine reads.
 func (s *Store) machineColumns() string {
-	return `id, name, token_hash, pubkey, epoch, gen, last_seen_at, replica, instance, proto, CASE WHEN ` + s.isLive(`hosts.replica`) + ` THEN 1 ELSE 0 END`
+	return `id, name, token_hash, pubkey, epoch, gen, last_seen_at, replica, instance, proto, account, CASE WHEN ` + s.isLive(`hosts.replica`) + ` THEN 1 ELSE 0 END`
 }
 
 func scanMachine(from row) (*Machine, error) {
 	var h Machine
 	var alive int64
-	err := from.Scan(&h.ID, &h.Name, &h.TokenHash, &h.PublicKey, &h.Epoch, &h.Gen, &h.LastSeenAt, &h.Replica, &h.Instance, &h.Proto, &alive)
+	err := from.Scan(&h.ID, &h.Name, &h.TokenHash, &h.PublicKey, &h.Epoch, &h.Gen, &h.LastSeenAt, &h.Replica, &h.Instance, &h.Proto, &h.Account, &alive)
 	h.Alive = alive != 0
 	return &h, err
 }
@@ -88,7 +88,7 @@ func (s *Store) RemoveMachine(ctx context.Context, id string, at int64, records 
 		if err := s.mailHolder(ctx, tx, id); err != nil {
 			return err
 		}
-		done, err := tx.ExecContext(ctx, `UPDATE hosts SET token_hash = '', pubkey = '', removed = 1, gen = gen + 1, replica = '' WHERE id = $1 AND removed = 0`, id)
+		done, err := tx.ExecContext(ctx, `UPDATE hosts SET token_hash = '', pubkey = '', account = '', removed = 1, gen = gen + 1, replica = '' WHERE id = $1 AND removed = 0`, id)
 		if err := s.requireChange(done, err, "remove a machine", "machine "+id); err != nil {
 			return err
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	runColumns   = `id, host_id, tool, cwd, command, title, status, waits, meta_json, started_at, last_active_at, ended_at, exit_code, prefix_seq, last_seq`
+	runColumns   = `id, host_id, tool, cwd, command, title, status, waits, meta_json, started_at, last_active_at, ended_at, exit_code, prefix_seq, last_seq, sealed`
 	eventColumns = `run_id, seq, from_seq, ts, type, data_json, extra_json, recv_at`
 )
 
@@ -25,12 +25,12 @@ func scanRun(from row) (*Run, error) {
 	var r Run
 	var meta string
 	var exit sql.NullInt64
-	var waits int64
-	err := from.Scan(&r.ID, &r.MachineID, &r.Tool, &r.Cwd, &r.Command, &r.Title, &r.Status, &waits, &meta, &r.StartedAt, &r.LastActiveAt, &r.EndedAt, &exit, &r.Prefix, &r.Last)
+	var waits, sealed int64
+	err := from.Scan(&r.ID, &r.MachineID, &r.Tool, &r.Cwd, &r.Command, &r.Title, &r.Status, &waits, &meta, &r.StartedAt, &r.LastActiveAt, &r.EndedAt, &exit, &r.Prefix, &r.Last, &sealed)
 	if err != nil {
 		return nil, err
 	}
-	r.Waits, r.Meta = waits != 0, json.RawMessage(meta)
+	r.Waits, r.Sealed, r.Meta = waits != 0, sealed != 0, json.RawMessage(meta)
 	if exit.Valid {
 		r.ExitCode = &exit.Int64
 	}
@@ -43,11 +43,15 @@ func (r *Run) values() []any {
 	if r.ExitCode != nil {
 		exit = *r.ExitCode
 	}
-	waits := int64(0)
-	if r.Waits {
-		waits = 1
+	return []any{r.ID, r.MachineID, r.Tool, r.Cwd, r.Command, r.Title, string(r.Status), number(r.Waits), string(r.Meta), r.StartedAt, r.LastActiveAt, r.EndedAt, exit, r.Prefix, r.Last, number(r.Sealed)}
+}
+
+// number returns the stored form of a boolean.
+func number(is bool) int64 {
+	if is {
+		return 1
 	}
-	return []any{r.ID, r.MachineID, r.Tool, r.Cwd, r.Command, r.Title, string(r.Status), waits, string(r.Meta), r.StartedAt, r.LastActiveAt, r.EndedAt, exit, r.Prefix, r.Last}
+	return 0
 }
 
 func scanEvent(from row) (*Event, error) {

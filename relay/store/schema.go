@@ -78,6 +78,11 @@ CREATE INDEX history_by_run ON history (run_id, at, n);
 CREATE INDEX history_by_host ON history (host_id, at, n);
 CREATE INDEX history_by_decision ON history (decision, at, n);
 CREATE INDEX history_by_person ON history (by_name, at, n)
+`, `
+CREATE TABLE seal_log (account TEXT NOT NULL, n BIGINT NOT NULL, line TEXT NOT NULL, sha256 TEXT NOT NULL, PRIMARY KEY (account, n));
+ALTER TABLE hosts ADD COLUMN account TEXT NOT NULL DEFAULT ''
+`, `
+ALTER TABLE runs ADD COLUMN sealed BIGINT NOT NULL DEFAULT 0
 `}
 
 // historySchema is the number of the schema with the table history, which the migration fills.

@@ -33,7 +33,11 @@ func (b *batch) settle(r *openRun, e *Event) error {
 	case protocol.RunPermissionResolved:
 		return b.markResolved(r.ID, e)
 	case protocol.RunRefused:
-		b.records = append(b.records, audit.Record{Run: r.ID, Kind: "self_decision_refused", Actor: audit.Actor{Type: "host", Name: r.MachineID}, Subject: json.RawMessage(`{}`), Data: e.refusedData()})
+		kind := "self_decision_refused"
+		if e.text("code") != "" {
+			kind = "command_refused" // no device of the machine's account has signed it
+		}
+		b.records = append(b.records, audit.Record{Run: r.ID, Kind: kind, Actor: audit.Actor{Type: "host", Name: r.MachineID}, Subject: json.RawMessage(`{}`), Data: e.refusedData()})
 	case protocol.RunExited:
 		return b.endCommands(r.ID)
 	}
@@ -44,7 +48,7 @@ func (b *batch) settle(r *openRun, e *Event) error {
 // that are strings.
 func (e *Event) refusedData() json.RawMessage {
 	all := map[string]string{}
-	for _, name := range []string{"action", "request_id", "by_run_id", "reason"} {
+	for _, name := range []string{"action", "request_id", "by_run_id", "reason", "code", "device"} {
 		if text := e.text(name); text != "" {
 			all[name] = text
 		}

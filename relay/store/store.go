@@ -26,6 +26,7 @@ var (
 	ErrDamaged   = errors.New("the database is damaged")
 	ErrStale     = errors.New("another connection of the machine has taken over")
 	ErrConflict  = errors.New("the id was used for another command")
+	ErrRoster    = errors.New("the roster has another line with this number")
 	ErrDecided   = errors.New("the request is already decided")
 	ErrChanged   = errors.New("the request's arguments have changed since the decision")
 	ErrHasExited = errors.New("the run has ended")
@@ -236,7 +237,8 @@ type Machine struct {
 	// machine's process, as sent in its hello.
 	Replica, Instance string
 	Proto             int64
-	Alive             bool // the server Replica is live
+	Alive             bool   // the server Replica is live
+	Account           string // as sent in the machine's hello; "" if it has none
 }
 
 // Run is the state of a run after its events up to Prefix.
@@ -250,6 +252,7 @@ type Run struct {
 	ExitCode                         *int64
 	Prefix                           int64 // all events up to this sequence number are stored
 	Last                             int64 // the largest stored sequence number
+	Sealed                           bool  // the events are sealed (relay/seal)
 }
 
 // Event is a stored event.

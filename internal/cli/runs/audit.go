@@ -44,8 +44,9 @@ recordings of a run.`,
 
 // verifyCommand is the command audit verify with its options.
 type verifyCommand struct {
-	console *console.Console
-	head    string
+	console         *console.Console
+	head            string
+	roster, account string // with roster, the signatures of decisions are verified, too
 }
 
 func newAuditVerify(a *console.Console) *cobra.Command {
@@ -59,15 +60,22 @@ records and calls, the calls without an end, and the hash of the last record.
 If the last records of a log were removed, its hashes are still correct. To detect this, note the
 hash that the run or verify prints, and require it with --head in a later call.
 
-Exit codes: 0 unchanged, 76 changed, 2 the command was misused.`,
+With --roster, also verifies who has signed the decisions in the ledger of a machine with an account
+('concerto-relay seal'): FILE is its list of members, STATE/seal/roster.ndjson. Prints the decisions
+by devices, those at the machine itself (local), and those without a signature.
+
+Exit codes: 0 unchanged, 76 changed or not signed by a member, 2 the command was misused.`,
 		Example: `  concerto audit verify audit.ndjson
   concerto audit verify audit.ndjson --head HASH
+  concerto audit verify ledger.ndjson --roster seal/roster.ndjson --account a_…
   concerto audit verify job                        verify the ledger of a stored run`,
 		Args: oneFile,
 		RunE: func(c *cobra.Command, args []string) error { return cmd.verify(c.Context(), args[0]) },
 	}
 	locate.AddEngineFlag(a, c)
 	c.Flags().StringVar(&cmd.head, "head", "", "fail if no record has `HASH`")
+	c.Flags().StringVar(&cmd.roster, "roster", "", "verify the signatures of decisions by the members in `FILE`")
+	c.Flags().StringVar(&cmd.account, "account", "", "fail if the roster is not that of the account `ID`")
 	return c
 }
 
@@ -111,11 +119,18 @@ func (cmd *verifyCommand) verify(ctx context.Context, path string) error {
 	if raw, err := hex.DecodeString(cmd.head); err != nil || cmd.head != "" && len(raw) != 32 || strings.ToLower(cmd.head) != cmd.head {
 		return console.Usage("give the 64 digits that `concerto audit verify` prints after `head`", "invalid value %q for --head", cmd.head)
 	}
+	signatures, err := cmd.readRoster()
+	if err != nil {
+		return err
+	}
 	f, path, last, err := auditLog(ctx, cmd.console, path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
+	if signatures != nil {
+		return cmd.verifySigned(f, path, cmp.Or(cmd.head, last), signatures)
+	}
 	s, err := audit.Verify(f, path, cmp.Or(cmd.head, last))
 	if err != nil {
 		return auditReadError(cmd.console, err)

@@ -9,6 +9,7 @@ package effect
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 )
@@ -58,8 +59,9 @@ type Error struct {
 	Status  Status
 	Cause   error
 	// By and Name identify who decided that the effect fails: a By constant and a name. "" means
-	// that it was not a decision.
+	// that it was not a decision. Seal is its signature, as in Answer, or nil.
 	By, Name string
+	Seal     json.RawMessage
 	// Attempts contains the failed attempts at a model.
 	Attempts []Attempt
 	// Type is a more exact type than Kind, or "". Records do not contain it.
@@ -87,9 +89,9 @@ func (e *Error) With(field string, v any) *Error {
 	return e
 }
 
-// Decided sets By and Name, and returns the error.
-func (e *Error) Decided(by, name string) *Error {
-	e.By, e.Name = by, name
+// Decided sets By, Name and Seal, and returns the error.
+func (e *Error) Decided(by, name string, seal json.RawMessage) *Error {
+	e.By, e.Name, e.Seal = by, name, seal
 	return e
 }
 

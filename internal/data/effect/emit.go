@@ -89,13 +89,15 @@ type AskHost struct {
 
 // Answer is the application's answer as JSON. Typed means that Value is a text that a person typed,
 // which must be parsed as the type that the program expects. Repeatable means that the person can
-// be asked again if the text is invalid. By and Name identify who answered.
+// be asked again if the text is invalid. By and Name identify who answered. Seal is the signature
+// of the decision, {statement, sig} as in relay/seal, or nil.
 type Answer struct {
 	Value      json.RawMessage `json:"value"`
 	Typed      bool            `json:"typed,omitempty"`
 	Repeatable bool            `json:"again,omitempty"`
 	By         string          `json:"by,omitempty"`
 	Name       string          `json:"name,omitempty"`
+	Seal       json.RawMessage `json:"seal,omitempty"`
 }
 
 // Print is the output of `print` and `println` to the program's standard output. Text does not

@@ -161,7 +161,7 @@ func storedAnswer(r *Run, x *openQuestion) (*journal.Answer, error) {
 // answerResult returns the result of an awaited emit for an answer of another process.
 func answerResult(channel string, a *journal.Answer) (effect.Result, error) {
 	if a.Refuse != nil {
-		return nil, effect.Errorf("EmitError", "%s", *a.Refuse).With("channel", channel).With("reason", "refused").Decided(effect.ByAnswer, a.By)
+		return nil, effect.Errorf("EmitError", "%s", *a.Refuse).With("channel", channel).With("reason", "refused").Decided(effect.ByAnswer, a.By, nil)
 	}
 	return &effect.Answer{Value: a.Value, By: effect.ByAnswer, Name: a.By}, nil
 }

@@ -15,6 +15,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"syscall"
 )
 
@@ -79,6 +80,19 @@ func Read(path string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	return readAll(f, info.Size(), limit)
+}
+
+// ReadPrivate is Read for a file that contains a secret. It refuses a file that other users can
+// read, except on Windows, where the mode does not show that.
+func ReadPrivate(path string, limit int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if mode := info.Mode().Perm(); runtime.GOOS != "windows" && mode&0o077 != 0 {
+		return nil, fmt.Errorf("%s can be read by other users (%v): chmod 600 %s", path, mode, path)
+	}
+	return Read(path, limit)
 }
 
 // ReadCompared is Read for a file that is shown with a change.
@@ -153,6 +167,15 @@ func Replace(path string, text []byte, perm fs.FileMode) error {
 		_ = os.Remove(f.Name()) // the first error is more useful than one of removing the file
 	}
 	return err
+}
+
+// ReplacePrivate is Replace for a file that only this user can read. When it returns nil, the file
+// also has its name on the disk.
+func ReplacePrivate(path string, text []byte) error {
+	if err := Replace(path, text, 0o600); err != nil {
+		return err
+	}
+	return SyncDir(filepath.Dir(path))
 }
 
 // RemoveAll removes a file or a tree, including directories without write permission.

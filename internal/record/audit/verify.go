@@ -181,6 +181,12 @@ func (s Summary) String() string {
 // Verify verifies a log. head, if not "", is the hash of an earlier last record. If no record has
 // this hash, the end of the log was cut off.
 func Verify(r io.Reader, name, head string) (Summary, error) {
+	return VerifyEach(r, name, head, func(Line) error { return nil })
+}
+
+// VerifyEach is like Verify, and calls check for each record. An error of check is returned as a
+// *BrokenError of that record.
+func VerifyEach(r io.Reader, name, head string, check func(Line) error) (Summary, error) {
 	s := Summary{Head: start}
 	open := map[string]int64{}
 	found, n := head == "" || head == start.Hash, 0
@@ -189,6 +195,9 @@ func Verify(r io.Reader, name, head string) (Summary, error) {
 			return s, err
 		}
 		n++
+		if err := check(l); err != nil {
+			return s, &BrokenError{name, n, l.Seq, err.Error()}
+		}
 		s.Records++
 		s.Head = Head{l.Seq, l.Hash}
 		found = found || l.Hash == head

@@ -58,6 +58,7 @@ type Data struct {
 	Path           []Part          `json:"path,omitempty"`
 	Reason         string          `json:"reason,omitempty"`
 	Scope          string          `json:"scope,omitempty"`
+	Seal           json.RawMessage `json:"seal,omitempty"`    // signature of the decision: statement and sig
 	Session        string          `json:"session,omitempty"` // of a host's request: the agent's conversation
 	Source         string          `json:"source,omitempty"`  // what has decided in the host's agent, without a request
 	Tool           *string         `json:"tool,omitempty"`
@@ -100,7 +101,7 @@ func (r *Run) Decided(d *vm.Decision) error {
 }
 
 func (r *Run) data(d *vm.Decision, path []Part) Data {
-	data := Data{Channel: d.Channel, Asked: d.Asked, Answer: d.Answer, Error: d.Problem, MS: d.MS, Path: path, Session: d.Session, Source: d.Source}
+	data := Data{Channel: d.Channel, Asked: d.Asked, Answer: d.Answer, Error: d.Problem, MS: d.MS, Path: path, Session: d.Session, Source: d.Source, Seal: d.Seal}
 	if hostmsg.Lookup(d.Kind).ByPerson() {
 		data.addOrigin()
 	}

@@ -20,9 +20,11 @@ type Failure struct {
 	Message string         `json:"message"`
 	Fields  map[string]any `json:"fields,omitempty"`
 	X       string         `json:"x,omitempty"` // status of the effect; "" means "none"
-	// By and Name identify who caused the error, as in effect.Answer.
-	By   string `json:"by,omitempty"`
-	Name string `json:"name,omitempty"`
+	// By and Name identify who caused the error, and Seal is the signature of that decision, as in
+	// effect.Answer.
+	By   string          `json:"by,omitempty"`
+	Name string          `json:"name,omitempty"`
+	Seal json.RawMessage `json:"seal,omitempty"`
 	// Attempts contains the failed attempts at a model.
 	Attempts []effect.Attempt `json:"attempts,omitempty"`
 }
@@ -41,7 +43,7 @@ func FailureOf(err error) *Failure {
 		return nil
 	}
 	if e, ok := errors.AsType[*effect.Error](err); ok {
-		return &Failure{Kind: e.Kind, Message: e.Message, Fields: e.Fields, X: statuses[e.Status], By: e.By, Name: e.Name, Attempts: e.Attempts}
+		return &Failure{Kind: e.Kind, Message: e.Message, Fields: e.Fields, X: statuses[e.Status], By: e.By, Name: e.Name, Seal: e.Seal, Attempts: e.Attempts}
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return &Failure{Kind: cancelled, Message: err.Error()}
@@ -57,7 +59,7 @@ func (f *Failure) Cause() error {
 	case broken:
 		return errors.New(f.Message)
 	}
-	e := &effect.Error{Kind: f.Kind, Message: f.Message, Status: effect.Status(max(slices.Index(statuses, f.X), 0)), By: f.By, Name: f.Name, Attempts: f.Attempts}
+	e := &effect.Error{Kind: f.Kind, Message: f.Message, Status: effect.Status(max(slices.Index(statuses, f.X), 0)), By: f.By, Name: f.Name, Seal: f.Seal, Attempts: f.Attempts}
 	for name, v := range f.Fields {
 		e.With(name, v)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 	"github.com/concerto-lang/concerto/internal/relaycli/console"
+	"github.com/concerto-lang/concerto/relay/client/machineapi"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
@@ -124,16 +125,16 @@ func ServerEnd(a *console.Console, server, tokenFile string) (*Endpoint, error) 
 	return &Endpoint{http: http.DefaultClient, base: strings.TrimSuffix(u.String(), "/"), token: token, agent: "concerto-relay-cli/" + a.Release, Name: server}, nil
 }
 
+// API returns a client for the accounts at the server.
+func (e *Endpoint) API() *machineapi.Client {
+	return &machineapi.Client{Base: e.base, Token: e.token, HTTP: e.http}
+}
+
 // IsRemote reports whether the endpoint is a server.
 func (e *Endpoint) IsRemote() bool { return e.token != "" }
 
 // ResponseError is the endpoint's reason for refusing a request.
-type ResponseError struct {
-	Code    string `json:"code"`
-	Message string `json:"message"`
-}
-
-func (e *ResponseError) Error() string { return e.Message + " (" + e.Code + ")" }
+type ResponseError = machineapi.Error
 
 // NextSteps maps error codes to hints, which are printed after the error.
 var NextSteps = map[protocol.Code]string{

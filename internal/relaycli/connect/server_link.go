@@ -1,7 +1,9 @@
 package connect
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -226,14 +228,26 @@ func keepAlive(ctx context.Context, conn *websocket.Conn) {
 // Send sends a message on the current connection. It does not repeat the message, and returns
 // errAway if there is no connection.
 func (c *ServerLink) Send(ctx context.Context, typ, run, id string, data any) error {
+	e := protocol.New(typ, time.Now(), data)
+	return c.SendCommand(ctx, run, id, &Command{Type: typ, Data: e.Data})
+}
+
+// Command is a command to a run. ID and Enc are set if it is sealed.
+type Command struct {
+	Type, ID  string
+	Enc, Data json.RawMessage
+}
+
+// SendCommand sends a command as Send does. id is that of the envelope if the command has none.
+func (c *ServerLink) SendCommand(ctx context.Context, run, id string, m *Command) error {
 	c.mu.Lock()
 	conn := c.conn
 	c.mu.Unlock()
 	if conn == nil {
 		return errAway
 	}
-	e := protocol.New(typ, time.Now(), data)
-	e.RunID, e.ID = run, id
+	e := protocol.New(m.Type, time.Now(), m.Data)
+	e.RunID, e.ID, e.Enc = run, cmp.Or(m.ID, id), m.Enc
 	ctx, cancel := context.WithTimeout(ctx, protocol.WriteTimeout)
 	defer cancel()
 	return conn.Write(ctx, websocket.MessageText, e.Append(nil))

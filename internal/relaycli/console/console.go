@@ -88,3 +88,8 @@ func (a *Console) XDGDir(variable string, home ...string) string {
 	}
 	return filepath.Join(append([]string{a.Env("HOME")}, home...)...)
 }
+
+// DefaultState returns the default state directory of hostd.
+func DefaultState(a *Console) string {
+	return filepath.Join(a.XDGDir("XDG_STATE_HOME", ".local", "state"), "concerto", "hostd")
+}

@@ -28,6 +28,16 @@ func FromEnv(f *pflag.FlagSet, flag, name string) {
 	f.Lookup(flag).Usage += " ($" + name + ")"
 }
 
+// table is the annotation of a flag that contains the name of another table of relay.toml.
+const table = "concerto-relay/table"
+
+// FromTable names the table of relay.toml that sets a flag which the table of its command does not.
+func FromTable(f *pflag.FlagSet, flag, name string) {
+	if err := f.SetAnnotation(flag, table, []string{name}); err != nil {
+		panic(err) // the flag is not defined
+	}
+}
+
 // tableOf maps top-level commands to the command whose table of relay.toml they use. It does not
 // apply to their subcommands.
 var tableOf = map[string]string{"doctor": "hostd", "pair": "hostd"}
@@ -43,25 +53,29 @@ func (a *Console) Settings(c *cobra.Command) (err error) {
 	for top.HasParent() && top.Parent().HasParent() {
 		top = top.Parent()
 	}
-	table := top.Name()
-	if of := tableOf[table]; of != "" && c == top {
-		table = of
+	name := top.Name()
+	if of := tableOf[name]; of != "" && c == top {
+		name = of
 	}
-	return a.SetFlags(c.Flags(), table, c.CommandPath())
+	return a.SetFlags(c.Flags(), name, c.CommandPath())
 }
 
 // SetFlags sets the flags that the command line does not set: from the environment, or else from a
 // table of relay.toml.
-func (a *Console) SetFlags(flags *pflag.FlagSet, table, command string) (failed error) {
-	keys := a.tables[table]
+func (a *Console) SetFlags(flags *pflag.FlagSet, from, command string) (failed error) {
 	flags.VisitAll(func(f *pflag.Flag) {
+		from := from
+		if other := f.Annotations[table]; len(other) > 0 && a.tables[from][f.Name] == nil {
+			from = other[0]
+		}
+		keys := a.tables[from]
 		place, value := "--"+f.Name, ""
 		switch name := f.Annotations[variable]; {
 		case failed != nil || f.Changed:
 		case len(name) > 0 && a.Env(name[0]) != "":
 			place, value = "$"+name[0], a.Env(name[0])
 		case keys[f.Name] != nil:
-			place, value = a.file+": "+table+"."+f.Name, flagValue(keys[f.Name])
+			place, value = a.file+": "+from+"."+f.Name, flagValue(keys[f.Name])
 		}
 		a.Places[f.Name] = place
 		if value == "" || failed != nil {

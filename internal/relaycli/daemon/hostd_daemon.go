@@ -14,8 +14,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 	"github.com/concerto-lang/concerto/internal/relaycli/console"
 	"github.com/concerto-lang/concerto/relay/hostd"
-	"github.com/concerto-lang/concerto/relay/hostd/hostlog"
 	"github.com/concerto-lang/concerto/relay/hostd/redact"
+	"github.com/concerto-lang/concerto/relay/hostlog"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
@@ -53,8 +53,11 @@ func HostdOptions(a *console.Console, h *HostdSettings) (*hostd.Options, error) 
 		return nil, fmt.Errorf("find the path of this program: %w", err)
 	}
 	o := &hostd.Options{Server: h.Server, MachineID: h.machineID, State: h.state, Spool: h.spool, Socket: h.socket, Redact: a.Env("REDACTION_EXTRA_REGEX"), Token: a.Env("HOST_TOKEN"),
-		ApprovalTimeout: time.Duration(h.approvalTimeout) * time.Second, RemoteExec: h.remoteExec == "on", Holder: []string{exe, "shim"}, Environ: a.Environ, Version: a.Release}
+		ApprovalTimeout: time.Duration(h.approvalTimeout) * time.Second, RemoteExec: h.remoteExec == "on", Sealed: h.sealed, Holder: []string{exe, "shim"}, Environ: a.Environ, Version: a.Release}
 	if err := a.OneOf("remote-exec", h.remoteExec, "on", "off"); err != nil {
+		return nil, err
+	}
+	if err := a.OneOf("sealed", h.sealed, hostd.SealedOff, hostd.SealedRequired); err != nil {
 		return nil, err
 	}
 	if o.SpoolMax, err = sizeOf(h.spoolMax); err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/relaycli/connect"
 	"github.com/concerto-lang/concerto/internal/relaycli/console"
+	"github.com/concerto-lang/concerto/relay/hostd"
 )
 
 // HostdSettings holds hostd's settings. Other commands use some of them to find hostd and its
@@ -17,22 +18,28 @@ type HostdSettings struct {
 	roots                        []string
 	remoteExec, spoolMax         string
 	approvalTimeout              int
+	sealed                       string
 }
 
 // hostdPathFlags adds the flags for the server and for hostd's files.
 func hostdPathFlags(a *console.Console, f *pflag.FlagSet, s *HostdSettings) {
+	machineFlags(a, f, s)
+	f.StringVar(&s.spool, "spool", "", "store unsent events in `FILE` (default: in --state)")
+	console.FromEnv(f, "spool", "SPOOL_DB_PATH")
+	f.StringVar(&s.log, "log", "", "append the log to `FILE` (default: standard error)")
+	console.FromEnv(f, "log", "HOSTD_LOG_PATH")
+}
+
+// machineFlags adds the flags for the server, for the state and for the socket.
+func machineFlags(a *console.Console, f *pflag.FlagSet, s *HostdSettings) {
 	f.StringVar(&s.Server, "server", "", "connect to the server at `URL`")
 	console.FromEnv(f, "server", "SERVER_BASE_URL")
 	f.StringVar(&s.machineID, "host-id", "", "identify this machine at the server by `ID`")
 	console.FromEnv(f, "host-id", "HOST_ID")
 	f.StringVar(&s.tokenFile, "token-file", "", "read the machine's token from `FILE`, else from $HOST_TOKEN")
-	f.StringVar(&s.state, "state", filepath.Join(a.XDGDir("XDG_STATE_HOME", ".local", "state"), "concerto", "hostd"), "store the state in `DIR` (default: ~/.local/state/concerto/hostd)")
-	f.StringVar(&s.spool, "spool", "", "store unsent events in `FILE` (default: in --state)")
-	console.FromEnv(f, "spool", "SPOOL_DB_PATH")
+	f.StringVar(&s.state, "state", console.DefaultState(a), "store the state in `DIR` (default: ~/.local/state/concerto/hostd)")
 	f.StringVar(&s.socket, "socket", "", "listen at `PATH` (default: in $XDG_RUNTIME_DIR)")
 	console.FromEnv(f, "socket", "LOCAL_UNIX_SOCKET")
-	f.StringVar(&s.log, "log", "", "append the log to `FILE` (default: standard error)")
-	console.FromEnv(f, "log", "HOSTD_LOG_PATH")
 }
 
 // paths lists the flags of hostd whose values are files or directories.
@@ -44,6 +51,7 @@ func HostdFlags(a *console.Console, f *pflag.FlagSet, s *HostdSettings) {
 	f.StringSliceVar(&s.roots, "root", nil, "allow runs in `DIR` and below; repeatable (default: $HOME)")
 	f.StringVar(&s.remoteExec, "remote-exec", "on", "let apps start runs, write files and run commands (default on): `on|off`")
 	f.StringVar(&s.spoolMax, "spool-max", "1GiB", "limit the spool to `SIZE` (default 1GiB)")
+	f.StringVar(&s.sealed, "sealed", hostd.SealedOff, "seal the events of runs: `MODE` off, or required (default off)")
 	f.IntVar(&s.approvalTimeout, "approval-timeout", 600, "wait `SECONDS` for an approval (default 600)")
 }
 

@@ -19,10 +19,11 @@ import (
 	"github.com/concerto-lang/concerto/relay/hostd/pair"
 )
 
-// NewPair returns the command pair.
-func NewPair(a *console.Console) *cobra.Command {
+// NewPair returns the command pair. offerAccount is called on a terminal after the machine was
+// paired; it offers the user to create an account.
+func NewPair(a *console.Console, offerAccount func(ctx context.Context, s *HostdSettings, noQR bool) error) *cobra.Command {
 	var s HostdSettings
-	var name string
+	var name, sealed string
 	var noQR bool
 	var format *cmdline.Format
 	c := a.Group(&cobra.Command{
@@ -31,23 +32,36 @@ func NewPair(a *console.Console) *cobra.Command {
 		Long: `Prints a code of eight letters and waits until an owner of the server confirms it, at the link or by
 'concerto-relay pair confirm'. From then on the server identifies this machine by a key, which is
 stored in hostd's state, and accepts no token for it. A machine that the server already knows
-retains its id. pair uses the settings of hostd. Exit code 1: not confirmed within 10 minutes.`,
+retains its id. pair uses the settings of hostd. Exit code 1: not confirmed within 10 minutes.
+
+On a terminal it then offers to create an account for the machine ('concerto-relay seal'), and shows
+a QR code that enrols your phone. From then on the machine performs only commands that one of your
+devices has signed. --sealed=off omits this.`,
 		Example: `  concerto-relay pair --server https://relay.example
   concerto-relay hostd                       connect to the paired server
   concerto-relay pair confirm ABCD-EFGH --server https://relay.example --token-file owner-token`,
 	}, manage.NewPairConfirm(a))
 	c.RunE = func(*cobra.Command, []string) error {
+		if err := a.OneOf("sealed", sealed, "auto", "off"); err != nil {
+			return err
+		}
 		s.Complete(a)
-		return pairMachine(a, &s, name, !format.IsText(), noQR)
+		ctx, stop := a.SignalContext()
+		defer stop()
+		if err := pairMachine(ctx, a, &s, name, !format.IsText(), noQR); err != nil || sealed == "off" || !format.IsText() {
+			return err
+		}
+		return offerAccount(ctx, &s, noQR)
 	}
 	hostdPathFlags(a, c.Flags(), &s)
 	c.Flags().StringVar(&name, "name", "", "set the machine's `NAME` at the server (default: its hostname)")
+	c.Flags().StringVar(&sealed, "sealed", "auto", "offer an account: `MODE` auto, or off (default auto)")
 	console.NoQRFlag(c.Flags(), &noQR)
 	format = cmdline.AddFormat(c, "text", "ndjson")
 	return c
 }
 
-func pairMachine(a *console.Console, s *HostdSettings, name string, asJSON, noQR bool) error {
+func pairMachine(ctx context.Context, a *console.Console, s *HostdSettings, name string, asJSON, noQR bool) error {
 	if s.Server == "" {
 		return console.Usage("add --server URL", "no server is set")
 	}
@@ -64,8 +78,6 @@ func pairMachine(a *console.Console, s *HostdSettings, name string, asJSON, noQR
 	if err := loadCredentials(a, s, &o); err != nil {
 		return err
 	}
-	ctx, stop := a.SignalContext()
-	defer stop()
 	b, err := pair.Begin(ctx, o)
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/relaycli/connect"
 	"github.com/concerto-lang/concerto/internal/relaycli/console"
+	"github.com/concerto-lang/concerto/internal/relaycli/device"
 	"github.com/concerto-lang/concerto/internal/term/cmdline"
 	"github.com/concerto-lang/concerto/relay/hostd/socket"
 	"github.com/concerto-lang/concerto/relay/protocol"
@@ -32,6 +33,7 @@ func NewDeny(a *console.Console) *cobra.Command {
 func decideCommand(a *console.Console, name, short string) *cobra.Command {
 	var r connect.Target
 	var answer string
+	var state string
 	d := &decision{DecideRequest: socket.DecideRequest{Decision: name}}
 	c := &cobra.Command{
 		Use:   name + " RUN REQUEST",
@@ -41,7 +43,11 @@ counts. The exit code is 0 only if the run's machine has applied it. An agent ca
 own run.` + decideHelp[name] + connect.ReachHelp + `
 
 A server stores a decision for a machine that is offline. The command waits for it as long as
---wait allows; with --wait 0s it returns when the server has the decision.`,
+--wait allows; with --wait 0s it returns when the server has the decision.
+
+If the machine has an account ('concerto-relay seal'), the command signs the decision, and so must
+be a device of the account. It signs the request as the server shows it: on a terminal it shows the
+request and asks first.`,
 		Example: "  concerto-relay " + name + " run_4vd4sd65dabx q1\n" + decideExamples[name] +
 			"  concerto-relay " + name + " run_4vd4sd65dabx q1 --server https://relay.example --token-file token",
 		Args: console.ArgsBetween(2, 2, "concerto-relay "+name+" RUN REQUEST"),
@@ -61,7 +67,7 @@ A server stores a decision for a machine that is offline. The command waits for 
 				return err
 			}
 			if e.IsRemote() {
-				return decideRemote(ctxOf(c), a, e, d)
+				return decideRemote(ctxOf(c), a, e, a.Abs(state), d)
 			}
 			return decideLocal(ctxOf(c), a, e, d)
 		},
@@ -74,6 +80,7 @@ A server stores a decision for a machine that is offline. The command waits for 
 	f.DurationVar(&d.wait, "wait", 30*time.Second, "wait `TIME` for the run's machine, with --server (default 30s)")
 	d.format = cmdline.AddFormat(c, "text", "ndjson")
 	connect.TargetFlags(a, c, &r, true)
+	device.StateFlag(a, c, &state)
 	return c
 }
 
@@ -108,7 +115,7 @@ func decideLocal(ctx context.Context, a *console.Console, e *connect.Endpoint, d
 	if err != nil {
 		var why *connect.ResponseError
 		if !d.format.IsText() && errors.As(err, &why) {
-			return errors.Join(printEnvelope(a, protocol.Failure, d.run, protocol.ErrorData{Code: protocol.Code(why.Code), Message: why.Message, RunID: d.run, RequestID: d.request}), err)
+			return errors.Join(printEnvelope(a, protocol.Failure, d.run, protocol.ErrorData{Code: why.Code, Message: why.Message, RunID: d.run, RequestID: d.request}), err)
 		}
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/relaycli/connect"
 	"github.com/concerto-lang/concerto/internal/relaycli/console"
+	"github.com/concerto-lang/concerto/internal/relaycli/device"
 	"github.com/concerto-lang/concerto/internal/term/cmdline"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
@@ -21,6 +22,7 @@ import (
 func NewAttach(a *console.Console) *cobra.Command {
 	var r connect.Target
 	var format *cmdline.Format
+	var state string
 	c := &cobra.Command{
 		Use:   "attach RUN",
 		Short: "Attach to a run",
@@ -30,7 +32,8 @@ keys: attach shows its emits, its exchanges and its requests. For each request i
 that answers it. Ctrl-C stops such a run.` + connect.ReachHelp + `
 
 If the connection to a server is lost, attach reconnects at the same place; input typed in the
-meantime is not sent. A viewer's token only shows the run.`,
+meantime is not sent. A viewer's token only shows the run. If the machine has an account
+('concerto-relay seal'), this command line must be a device of it, and signs what you type.`,
 		Example: `  concerto-relay attach run_4vd4sd65dabx
   concerto-relay attach run_4vd4sd65dabx --server https://relay.example --token-file token
   concerto-relay attach run_4vd4sd65dabx --format ndjson | jq -c .data`,
@@ -40,11 +43,13 @@ meantime is not sent. A viewer's token only shows the run.`,
 			if err != nil {
 				return err
 			}
-			return attach(ctxOf(c), a, e, args[0], !format.IsText(), false)
+			x := &attachment{Console: a, run: args[0], state: a.Abs(state), asJSON: !format.IsText()}
+			return x.attach(ctxOf(c), e, false)
 		},
 	}
 	format = cmdline.AddFormat(c, "text", "ndjson")
 	connect.TargetFlags(a, c, &r, true)
+	device.StateFlag(a, c, &state)
 	return c
 }
 
@@ -53,6 +58,7 @@ type attachment struct {
 	*console.Console
 	t      *console.TTY
 	run    string
+	state  string // directory with the keys of this command line, for a run at a server
 	flags  string // flags that select the server or socket of this attachment, for printed commands
 	asJSON bool
 
@@ -78,12 +84,12 @@ var errDetached = errors.New("detached")
 // attach displays a run until the run ends or the user detaches. It displays all output if whole or
 // asJSON is set, otherwise only the latest. If the run's exit code is not 0, the returned error
 // contains it.
-func attach(ctx context.Context, a *console.Console, e *connect.Endpoint, run string, asJSON, whole bool) error {
+func (x *attachment) attach(ctx context.Context, e *connect.Endpoint, whole bool) error {
 	ctx, detach := context.WithCancelCause(ctx)
 	defer detach(nil)
-	x := &attachment{Console: a, t: a.Terminal(), run: run, flags: e.Flags, asJSON: asJSON}
-	at := x.connect(e, whole || asJSON)
-	if !asJSON {
+	x.t, x.flags = x.Terminal(), e.Flags
+	at := x.connect(e, whole || x.asJSON)
+	if !x.asJSON {
 		restore, err := x.t.SetRaw()
 		if err != nil {
 			return err
@@ -106,14 +112,14 @@ func attach(ctx context.Context, a *console.Console, e *connect.Endpoint, run st
 	})
 	switch {
 	case errors.Is(context.Cause(ctx), errDetached):
-		fmt.Fprintf(a.Stderr, "\r\ndetached: the run continues; attach again with `concerto-relay attach %s%s`\r\n", run, x.flags)
+		fmt.Fprintf(x.Stderr, "\r\ndetached: the run continues; attach again with `concerto-relay attach %s%s`\r\n", x.run, x.flags)
 		return nil
 	case err != nil:
 		return err
 	case exit == nil:
-		return fmt.Errorf("the exit code of run %s is unknown: the connection ended before the run did", run)
+		return fmt.Errorf("the exit code of run %s is unknown: the connection ended before the run did", x.run)
 	}
-	return ended(a, run, exit)
+	return ended(x.Console, x.run, exit)
 }
 
 func (x *attachment) connect(e *connect.Endpoint, whole bool) session {

@@ -2,14 +2,17 @@ package runs
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/relaycli/connect"
 	"github.com/concerto-lang/concerto/internal/relaycli/console"
+	"github.com/concerto-lang/concerto/internal/relaycli/device"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
@@ -21,7 +24,9 @@ type remoteDecision struct {
 	endpoint  *connect.Endpoint
 	link      *connect.ServerLink
 	machine   string
-	waitTimer *time.Timer // timer of --wait; it is reset when the server has stored the decision
+	message   *connect.Command // the decision
+	sealed    bool             // the run is sealed, and so must be the decision
+	waitTimer *time.Timer      // timer of --wait; it is reset when the server has stored the decision
 
 	mu    sync.Mutex
 	state protocol.State // last reported state; its State is "" until the server has stored the decision
@@ -42,7 +47,8 @@ var (
 
 // decideRemote sends the decision to a server over a WebSocket, and returns when the server has
 // reported the outcome or the time of --wait has passed.
-func decideRemote(ctx context.Context, a *console.Console, e *connect.Endpoint, d *decision) error {
+// state is the directory with the keys of this command line.
+func decideRemote(ctx context.Context, a *console.Console, e *connect.Endpoint, state string, d *decision) error {
 	x := &remoteDecision{Console: a, decision: d, endpoint: e}
 	var run serverRun
 	if err := e.Call(ctx, http.MethodGet, RunPath(d.run), nil, &run); err != nil {
@@ -53,12 +59,17 @@ func decideRemote(ctx context.Context, a *console.Console, e *connect.Endpoint, 
 	if d.Answer != nil || d.Answers != nil {
 		d.done = console.DecisionText(protocol.DecisionAnswer, nil)
 	}
-	for i := range run.Pending {
-		if q := &run.Pending[i]; q.RequestID == d.request && !q.IsSecret() {
-			d.done = console.DecisionText(q.Outcome(d.DecideRequest.Decision, d.Answer, d.Answers))
-		} else if q.RequestID == d.request {
-			d.done = console.DecisionText(protocol.DecisionAnswer, nil)
-		}
+	open, err := x.findRequest(ctx, state, &run)
+	if err != nil {
+		return err
+	}
+	if open != nil && !open.IsSecret() {
+		d.done = console.DecisionText(open.Outcome(d.DecideRequest.Decision, d.Answer, d.Answers))
+	} else if open != nil {
+		d.done = console.DecisionText(protocol.DecisionAnswer, nil)
+	}
+	if err := x.sign(ctx, state, open); err != nil {
+		return err
 	}
 	x.link = e.Socket(x.begin, nil)
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -67,7 +78,7 @@ func decideRemote(ctx context.Context, a *console.Console, e *connect.Endpoint, 
 	defer x.waitTimer.Stop()
 	away := time.AfterFunc(offlineNotice, x.reportOffline)
 	defer away.Stop()
-	err := x.link.Run(ctx, x.handle)
+	err = x.link.Run(ctx, x.handle)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	switch {
@@ -79,19 +90,87 @@ func decideRemote(ctx context.Context, a *console.Console, e *connect.Endpoint, 
 	return err
 }
 
+// findRequest returns the request if it is open. One of a sealed run must be opened, and its
+// machine must have confirmed it before it is approved.
+func (x *remoteDecision) findRequest(ctx context.Context, state string, run *serverRun) (*protocol.PermissionRequested, error) {
+	var why error
+	o, err := newOpener(ctx, state, x.endpoint, run.MachineID, func(format string, args ...any) { why = errors.Join(why, fmt.Errorf(format, args...)) })
+	if err != nil {
+		return nil, err
+	}
+	x.sealed = run.Sealed
+	for _, text := range run.Pending {
+		q, seq, err := o.request(ctx, x.run, text)
+		switch {
+		case err != nil:
+			return nil, err
+		case q.RequestID != x.request:
+			continue
+		case why != nil && q.Prompt == sealedText:
+			return nil, why
+		case why != nil:
+			fmt.Fprintf(x.Stderr, "note: %v\n", why)
+		}
+		x.sealed = x.sealed || seq > 0
+		if seq > 0 && x.DecideRequest.Decision == protocol.DecisionApprove {
+			err = o.confirm(ctx, x.endpoint, x.run, seq)
+		}
+		return &q, err
+	}
+	return nil, nil
+}
+
+// sign sets the data of the message. If the run's machine has an account, they have the signature
+// of this command line over the decision and the request. If the request is not open, it is nil,
+// and nothing is signed: the server responds with the state of its decision. A sealed decision is
+// then not sent, because it needs the request.
+func (x *remoteDecision) sign(ctx context.Context, state string, open *protocol.PermissionRequested) error {
+	d := protocol.Decide{RequestID: x.request, Actor: "cli", ArgsSHA256: x.ArgsSHA256, Answer: x.Answer, Answers: x.Answers, Text: x.Text, Scope: x.Scope}
+	plain, err := json.Marshal(d)
+	if err != nil {
+		return err
+	}
+	typ := map[string]string{protocol.DecisionApprove: protocol.RunApprove, protocol.DecisionDeny: protocol.RunDeny}[x.DecideRequest.Decision]
+	x.message = &connect.Command{Type: typ, Data: plain}
+	signer, err := device.NewSigner(ctx, state, x.endpoint, x.machine)
+	switch {
+	case err != nil:
+		return err
+	case x.sealed && (signer == nil || !signer.Seals()):
+		return errUnsealed(x.run)
+	case open == nil && signer != nil && signer.Seals():
+		return console.Usage("`concerto-relay runs` shows what is asked", "the request %s is not open", console.DisplayText(x.request, 64))
+	case open == nil || signer == nil:
+		return nil
+	}
+	if x.format.IsText() {
+		asks, _ := requestLines(open, x.run, "", console.MostPrompt)
+		if open.OpTool != "" {
+			asks += "\n  " + console.RequestText(open.OpTool+" "+string(open.OpArgs), console.MostArgs)
+		}
+		fmt.Fprintf(x.Stderr, "signing: %s %s\n", x.DecideRequest.Decision, asks)
+	}
+	if x.format.IsText() && x.Terminal().Keys {
+		fmt.Fprint(x.Stderr, "Sign this decision? [y/N] ")
+		if answer, err := console.FirstLine(x.Stdin); err != nil || !strings.HasPrefix(strings.ToLower(answer), "y") {
+			return errors.New("the decision was not signed, and the request is still open")
+		}
+	}
+	x.message, err = signer.Decide(x.run, open, d, x.DecideRequest.Decision)
+	return err
+}
+
 // begin sends the decision on each new connection. Sending it again is safe: the server does not
 // change the decision and responds with its current state.
 func (x *remoteDecision) begin(ctx context.Context) error {
-	typ := map[string]string{protocol.DecisionApprove: protocol.RunApprove, protocol.DecisionDeny: protocol.RunDeny}[x.DecideRequest.Decision]
-	d := protocol.Decide{RequestID: x.request, Actor: "cli", ArgsSHA256: x.ArgsSHA256, Answer: x.Answer, Answers: x.Answers, Text: x.Text, Scope: x.Scope}
-	return x.link.Send(ctx, typ, x.run, decideID, d)
+	return x.link.SendCommand(ctx, x.run, decideID, x.message)
 }
 
 func (x *remoteDecision) handle(e protocol.Envelope) error {
 	switch {
-	case e.Type == protocol.Failure && e.Re == decideID:
+	case e.Type == protocol.Failure && (e.Re == decideID || e.Re != "" && e.Re == x.message.ID):
 		return showAs(&e, func(f *protocol.ErrorData) error {
-			return errors.Join(x.print(&e), &connect.ResponseError{Code: string(f.Code), Message: f.Message})
+			return errors.Join(x.print(&e), &connect.ResponseError{Code: f.Code, Message: f.Message})
 		})
 	case e.Type == protocol.CommandState:
 		return showAs(&e, func(s *protocol.State) error { return x.handleState(&e, s) })

@@ -68,7 +68,8 @@ Client Protocol. Its questions and approvals are requests, as those of a termina
 				_, err := fmt.Fprintln(a.Stdout, made.RunID)
 				return err
 			}
-			return attach(ctxOf(c), a, e, made.RunID, !format.IsText(), true)
+			x := &attachment{Console: a, run: made.RunID, asJSON: !format.IsText()}
+			return x.attach(ctxOf(c), e, true)
 		},
 	}
 	f := c.Flags()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/relaycli/connect"
 	"github.com/concerto-lang/concerto/internal/relaycli/console"
+	"github.com/concerto-lang/concerto/internal/relaycli/device"
 	"github.com/concerto-lang/concerto/internal/term/cmdline"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
@@ -21,6 +22,7 @@ import (
 func NewRuns(a *console.Console) *cobra.Command {
 	var r connect.Target
 	var format *cmdline.Format
+	var state string
 	c := &cobra.Command{
 		Use:   "runs",
 		Short: "List runs and their requests",
@@ -37,7 +39,9 @@ func NewRuns(a *console.Console) *cobra.Command {
 			}
 			var all []json.RawMessage
 			if e.IsRemote() {
-				all, err = allRuns(ctxOf(c), e)
+				if all, err = allRuns(ctxOf(c), e); err == nil {
+					err = openRuns(ctxOf(c), a, a.Abs(state), e, all)
+				}
 			} else {
 				var list struct {
 					Runs []json.RawMessage `json:"runs"`
@@ -57,6 +61,7 @@ func NewRuns(a *console.Console) *cobra.Command {
 	}
 	format = cmdline.AddFormat(c, "text", "ndjson")
 	connect.TargetFlags(a, c, &r, true)
+	device.StateFlag(a, c, &state)
 	return c
 }
 

@@ -12,37 +12,46 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/relaycli/connect"
+	"github.com/concerto-lang/concerto/internal/relaycli/console"
+	"github.com/concerto-lang/concerto/internal/relaycli/device"
 	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/seal"
 	"github.com/concerto-lang/concerto/relay/server/auth"
 )
 
 // remoteSession follows a run through a server. After a lost connection it subscribes again, from
 // the last event that it showed.
 type remoteSession struct {
-	x     *attachment
-	end   *connect.Endpoint
-	whole bool
-	link  *connect.ServerLink
-	pace  rateLimiter
-	row   serverRun
-	asked map[string]bool // ids of the requests that are already displayed
+	x      *attachment
+	end    *connect.Endpoint
+	whole  bool
+	link   *connect.ServerLink
+	pace   rateLimiter
+	row    serverRun
+	sign   *device.Signer // nil if the run's machine has no account, or this command line is no device of it
+	open   *opener
+	sealed bool            // the run is sealed, and so must be what is sent
+	asked  map[string]bool // ids of the requests that are already displayed
 
-	once  sync.Once     // prints the note about a viewer's token only once
+	once  sync.Once     // prints the note about a run that is only shown only once
 	ready chan struct{} // closed when the first connection has its welcome
 	after int64         // sequence number of the last displayed event
 
 	mu   sync.Mutex
 	size *protocol.Resize // size of the terminal if it must still be sent; otherwise nil
-	only bool             // the token only permits viewing the run
+	only bool             // the run is only shown
+
+	readOnly string // why the run is only shown
 }
 
 // serverRun is a run in the server's JSON response.
 type serverRun struct {
-	MachineID string                         `json:"host_id"`
-	Status    protocol.Status                `json:"status"`
-	ExitCode  *int64                         `json:"exit_code"`
-	LastSeq   int64                          `json:"last_seq"`
-	Pending   []protocol.PermissionRequested `json:"pending"`
+	MachineID string            `json:"host_id"`
+	Status    protocol.Status   `json:"status"`
+	ExitCode  *int64            `json:"exit_code"`
+	LastSeq   int64             `json:"last_seq"`
+	Sealed    bool              `json:"sealed"`
+	Pending   []json.RawMessage `json:"pending"`
 }
 
 // Ids of the messages of this client, to which the server's responses refer.
@@ -68,14 +77,56 @@ func (s *remoteSession) follow(ctx context.Context, handle func(protocol.Envelop
 	if err := s.end.Call(ctx, http.MethodGet, RunPath(s.x.run), nil, &s.row); err != nil {
 		return err
 	}
+	var err error
+	if s.open, err = newOpener(ctx, s.x.state, s.end, s.row.MachineID, s.x.note); err != nil {
+		return err
+	}
 	if err := s.findTail(ctx, handle); err != nil {
 		return err
 	}
-	err := s.link.Run(ctx, func(e protocol.Envelope) error { return s.handle(e, handle) })
+	s.sealed = s.row.Sealed || s.open.sealed[s.x.run]
+	if err := s.findSigner(ctx); err != nil {
+		return err
+	}
+	err = s.link.Run(ctx, func(e protocol.Envelope) error { return s.handle(ctx, e, handle) })
 	if errors.Is(err, errOver) {
 		return nil
 	}
 	return err
+}
+
+// findSigner sets the signer if the run's machine has an account. Without a device of the account,
+// the run is only shown.
+func (s *remoteSession) findSigner(ctx context.Context) (err error) {
+	if s.row.Status == protocol.StatusExited {
+		return nil
+	}
+	s.sign, err = device.NewSigner(ctx, s.x.state, s.end, s.row.MachineID)
+	var none *console.UsageError
+	if !errors.As(err, &none) {
+		return err
+	}
+	s.only = true
+	s.readOnly = fmt.Sprintf("%s: the run is shown, and what is typed is not sent (%s)", none.Message, none.Hint)
+	if s.x.t.Keys && !s.x.asJSON {
+		s.reportReadOnly()
+	}
+	return nil
+}
+
+// send sends a command to the run, signed if its machine has an account.
+func (s *remoteSession) send(ctx context.Context, kind, typ, id string, data any) error {
+	if s.sealed && (s.sign == nil || !s.sign.Seals()) {
+		return errUnsealed(s.x.run)
+	}
+	if s.sign == nil {
+		return s.link.Send(ctx, typ, s.x.run, id, data)
+	}
+	c, err := s.sign.Sign(ctx, kind, typ, s.x.run, id, data)
+	if err != nil {
+		return err
+	}
+	return s.link.SendCommand(ctx, s.x.run, id, c)
 }
 
 const (
@@ -123,25 +174,16 @@ func (s *remoteSession) findTail(ctx context.Context, handle func(protocol.Envel
 	}
 }
 
-// readPage requests the events of the run whose sequence numbers are greater than after. It returns
-// at most limit events, and at most 1000.
+// readPage returns the events of the run, after one, that can be shown; see the function readPage.
 func (s *remoteSession) readPage(ctx context.Context, after, limit int64) ([]protocol.Envelope, error) {
-	var page struct {
-		Events []json.RawMessage `json:"events"`
-	}
-	path := fmt.Sprintf("%s/events?after=%d&limit=%d", RunPath(s.x.run), after, min(limit, 1000))
-	if err := s.end.Call(ctx, http.MethodGet, path, nil, &page); err != nil {
-		return nil, err
-	}
+	page, err := readPage(ctx, s.end, s.x.run, after, limit)
 	var all []protocol.Envelope
-	for _, text := range page.Events {
-		e, refused := protocol.Parse(text)
-		if refused != nil {
-			return nil, fmt.Errorf("%s sent an invalid message: %w", s.end.Name, refused)
+	for _, e := range page {
+		if s.open.event(ctx, &e) {
+			all = append(all, e)
 		}
-		all = append(all, e)
 	}
-	return all, nil
+	return all, err
 }
 
 // subscribe requests the events after the last displayed one. The link calls it on each new
@@ -166,26 +208,32 @@ func (s *remoteSession) subscribe(ctx context.Context) error {
 }
 
 // handle processes a message of the server, and passes events of the run to the function handle.
-func (s *remoteSession) handle(e protocol.Envelope, handle func(protocol.Envelope) error) error {
+func (s *remoteSession) handle(ctx context.Context, e protocol.Envelope, handle func(protocol.Envelope) error) error {
 	switch e.Type {
 	case protocol.Welcome:
 		return showAs(&e, s.handleWelcome)
 	case protocol.CaughtUp:
-		return s.showOpenRequests(handle)
+		return s.showOpenRequests(ctx, handle)
 	case protocol.Failure:
 		return showAs(&e, func(f *protocol.ErrorData) error { return s.failed(e.Re, f) })
 	case protocol.CommandState:
 		return showAs(&e, s.state)
 	}
-	if e.RunID != s.x.run || e.Seq != 0 && e.Seq <= s.after {
+	if e.RunID != s.x.run || e.Seq <= s.after { // also one without a number, which is no event of the run
 		return nil
 	}
-	if e.Seq != 0 {
-		s.after = e.Seq
+	s.after = e.Seq
+	if !s.open.next(ctx, &e) {
+		return nil
 	}
 	if e.Type == protocol.RunPermissionRequested {
 		if q, err := protocol.Decode[protocol.PermissionRequested](&e); err == nil {
 			s.asked[q.RequestID] = true
+		}
+	}
+	if e.Type == protocol.RunRefused && s.sign != nil {
+		if err := showAs(&e, s.refused); err != nil {
+			return err
 		}
 	}
 	if err := handle(e); err != nil {
@@ -200,7 +248,9 @@ func (s *remoteSession) handle(e protocol.Envelope, handle func(protocol.Envelop
 // handleWelcome stores whether the token only permits viewing.
 func (s *remoteSession) handleWelcome(w *protocol.WelcomeData) error {
 	s.mu.Lock()
-	s.only = w.Role == string(auth.Viewer)
+	if w.Role == string(auth.Viewer) && !s.only {
+		s.only, s.readOnly = true, "this token is a viewer's: the run is shown, and what is typed is not sent"
+	}
 	only := s.only
 	s.mu.Unlock()
 	if only && s.x.t.Keys && !s.x.asJSON {
@@ -219,23 +269,25 @@ func (s *remoteSession) hasConnected() bool {
 	}
 }
 
-// reportReadOnly prints once that a viewer's token sends no input to the run.
+// reportReadOnly prints once why no input is sent to the run.
 func (s *remoteSession) reportReadOnly() {
-	s.once.Do(func() {
-		s.x.note("this token is a viewer's: the run is shown, and what is typed is not sent")
-	})
+	s.once.Do(func() { s.x.note("%s", s.readOnly) })
 }
 
 // showOpenRequests displays the run's open requests whose events were not displayed. It also
 // handles a run that has ended or is lost.
-func (s *remoteSession) showOpenRequests(handle func(protocol.Envelope) error) error {
+func (s *remoteSession) showOpenRequests(ctx context.Context, handle func(protocol.Envelope) error) error {
 	pending := s.row.Pending
 	s.row.Pending = nil
-	for i := range pending {
-		if s.x.asJSON || s.asked[pending[i].RequestID] {
+	for _, text := range pending {
+		q, _, err := s.open.request(ctx, s.x.run, text)
+		if err != nil {
+			return err
+		}
+		if s.x.asJSON || s.asked[q.RequestID] {
 			continue
 		}
-		e := protocol.New(protocol.RunPermissionRequested, time.Now(), pending[i])
+		e := protocol.New(protocol.RunPermissionRequested, time.Now(), q)
 		e.RunID = s.x.run
 		if err := handle(e); err != nil {
 			return err
@@ -262,7 +314,7 @@ func (s *remoteSession) showOpenRequests(handle func(protocol.Envelope) error) e
 
 // failed handles an error response of the server. re is the id of the refused message.
 func (s *remoteSession) failed(re string, f *protocol.ErrorData) error {
-	err := &connect.ResponseError{Code: string(f.Code), Message: f.Message}
+	err := &connect.ResponseError{Code: f.Code, Message: f.Message}
 	switch {
 	case re == followID:
 		return err
@@ -270,6 +322,15 @@ func (s *remoteSession) failed(re string, f *protocol.ErrorData) error {
 		s.x.note("could not send the input: %v", err)
 	case strings.HasPrefix(re, stopID):
 		s.x.note("could not stop the run: %v", err)
+	}
+	return nil
+}
+
+// refused prints a note if the machine has refused a command of this command line. Decisions are
+// those of another process of the same device.
+func (s *remoteSession) refused(r *protocol.OwnRefused) error {
+	if s.sign.Refused(s.x.run, r) && r.Action != seal.KindDecide {
+		s.x.note("the machine refused %s: %s", console.DisplayText(r.Action, 20), console.DisplayText(r.Reason, console.MostValue))
 	}
 	return nil
 }
@@ -311,7 +372,7 @@ func (s *remoteSession) keys(ctx context.Context, text string) error {
 	if err := s.pace.wait(ctx); err != nil {
 		return err
 	}
-	return s.link.Send(ctx, protocol.RunSendKeys, s.x.run, keysID, protocol.SendKeys{Keys: text})
+	return s.send(ctx, seal.KindKeys, protocol.RunSendKeys, keysID, protocol.SendKeys{Keys: text})
 }
 
 func (s *remoteSession) stop(ctx context.Context) error {
@@ -320,7 +381,7 @@ func (s *remoteSession) stop(ctx context.Context) error {
 		return err
 	}
 	id := stopID + "-" + strconv.FormatInt(time.Now().UnixNano(), 36)
-	return s.link.Send(ctx, protocol.RunStop, s.x.run, id, protocol.Stop{Actor: "cli"})
+	return s.send(ctx, seal.KindStop, protocol.RunStop, id, protocol.Stop{Actor: "cli"})
 }
 
 // resize sends the terminal's size now or, if there is no connection, on the next one.
@@ -333,7 +394,7 @@ func (s *remoteSession) resize(ctx context.Context, cols, rows int64) {
 	if only || s.x.spoken.Load() {
 		return
 	}
-	if s.link.Send(ctx, protocol.RunResize, s.x.run, sizeID, size) != nil {
+	if s.send(ctx, seal.KindResize, protocol.RunResize, sizeID, size) != nil {
 		return
 	}
 	s.mu.Lock()

@@ -30,6 +30,9 @@ func (d *Registry) Decide(ctx context.Context, run, id string, dec Decision) err
 		err = e.checkDecision(dec)
 	}
 	if e != nil && err == nil {
+		err = d.record(run, e, &dec)
+	}
+	if e != nil && err == nil {
 		err = d.storeAttempt(ctx, run, e, &dec)
 	}
 	if e == nil || err != nil {
@@ -103,6 +106,14 @@ func (d *Registry) storeAttempt(ctx context.Context, run string, e *entry, dec *
 	e.attempted = dec
 	if err := d.o.Events.Commit(ctx, run, nil, e.rows(run, nil)); err != nil {
 		return errorf(protocol.Internal, "could not store the decision of request %s of run %s: %v", e.Data.RequestID, run, err)
+	}
+	return nil
+}
+
+// record records a decision that is about to be applied.
+func (d *Registry) record(run string, e *entry, dec *Decision) error {
+	if err := d.o.Record(run, &e.Data, dec); err != nil {
+		return errorf(protocol.Internal, "could not record the decision of request %s of run %s: %v", e.Data.RequestID, run, err)
 	}
 	return nil
 }

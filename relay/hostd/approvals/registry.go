@@ -84,12 +84,21 @@ type Decision struct {
 	Answers    json.RawMessage `json:"-"` // JSON object with the answers by question id
 	Text       string          `json:"-"` // the user's reason
 	Scope      string          `json:"-"` // once, or session for all later calls with the same arguments
+	// Seal is the signature of the device that has decided, which hostd has verified. Local is the
+	// process that has decided on the machine. Both are nil without an account.
+	Seal  *protocol.Seal `json:"-"`
+	Local *Process       `json:"-"`
+	// Signed is what Options.Record has recorded as the signature of the decision.
+	Signed json.RawMessage `json:"seal,omitempty"`
 	// AnswerSHA256 identifies the answer; "" if it is secret.
 	AnswerSHA256 string `json:"answer_sha256,omitempty"`
 	// Tried is a decision of which it is unknown whether it took effect before the request was
 	// withdrawn, or nil.
 	Tried *Decision `json:"tried,omitempty"`
 }
+
+// Process is a process that has decided a request over the machine's Unix socket.
+type Process struct{ UID, PID int64 }
 
 // isSame reports whether two recorded decisions are the same choice of the same user.
 func (d *Decision) isSame(other *Decision) bool {
@@ -130,7 +139,12 @@ type Options struct {
 	Redact  func(string) string // removes secrets from a user's reason; nil removes none
 	// RedactJSON removes secrets from a recorded answer; nil removes none.
 	RedactJSON func(json.RawMessage) json.RawMessage
-	Now        func() time.Time // nil means time.Now
+	// Fresh returns the token of the machine's time for a new request; nil means none.
+	Fresh func() string
+	// Record records a decision before it is applied. Its error refuses the decision. Nil records
+	// none.
+	Record func(run string, q *protocol.PermissionRequested, dec *Decision) error
+	Now    func() time.Time // nil means time.Now
 	// After calls f after the duration d, unless stop is called before. Nil means time.AfterFunc.
 	After func(d time.Duration, f func()) (stop func() bool)
 }
@@ -192,6 +206,12 @@ func New(o Options) *Registry {
 	if o.RedactJSON == nil {
 		o.RedactJSON = func(v json.RawMessage) json.RawMessage { return v }
 	}
+	if o.Fresh == nil {
+		o.Fresh = func() string { return "" }
+	}
+	if o.Record == nil {
+		o.Record = func(string, *protocol.PermissionRequested, *Decision) error { return nil }
+	}
 	return &Registry{o: o, runs: map[string]*runRequests{}}
 }
 
@@ -237,6 +257,7 @@ func (d *Registry) Submit(ctx context.Context, run string, r Request) (<-chan De
 		e.outcome <- Decision{Decision: Approve, Actor: "system", Scope: "session"}
 		return e.outcome, nil
 	}
+	e.Data.Fresh = d.o.Fresh()
 	left := d.setDeadline(&e.Request)
 	events := []Event{{protocol.RunPermissionRequested, e.Data}}
 	if e.AwaitingInput != nil {
@@ -290,4 +311,20 @@ func (d *Registry) Open(run string) []protocol.PermissionRequested {
 		all = append(all, e.Data)
 	}
 	return all
+}
+
+// Find returns an open request of a run, or nil.
+func (d *Registry) Find(run, id string) *protocol.PermissionRequested {
+	t := d.lookup(run)
+	if t == nil {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.open[id]
+	if e == nil {
+		return nil
+	}
+	data := e.Data
+	return &data
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/relay/hostd/link"
 	"github.com/concerto-lang/concerto/relay/hostd/pair"
+	"github.com/concerto-lang/concerto/relay/hostd/sealer"
 	"github.com/concerto-lang/concerto/relay/hostd/spool"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
@@ -103,7 +104,22 @@ func Run(ctx context.Context, o Options) []Check {
 	default:
 		all = append(all, o.checkID(), o.checkToken())
 	}
-	return append(all, o.checkServer(ctx)...)
+	return append(append(all, o.checkAccount()), o.checkServer(ctx)...)
+}
+
+// checkAccount checks the account of this machine, whose devices sign the commands to it.
+func (o *Options) checkAccount() Check {
+	switch all, err := sealer.ReadFiles(o.State); {
+	case err != nil:
+		return Check{"account", Fail, err.Error(), "restore the file from a backup, or leave the account: concerto-relay seal leave"}
+	case all.Fork != "":
+		return Check{"account", Fail, "hostd refuses all remote commands: " + all.Fork, "concerto-relay seal status --resolve"}
+	case all.Roster != nil:
+		return Check{"account", OK, all.Roster.Account(), ""}
+	case o.Server == "":
+		return Check{"account", OK, "none is needed without a server", ""}
+	}
+	return Check{"account", Warn, "this machine has none: it performs any command that the server sends", "concerto-relay seal init, or concerto-relay devices join to join another machine's"}
 }
 
 // checkPaired checks the pairing of this machine.

@@ -15,7 +15,9 @@ import (
 
 	"github.com/concerto-lang/concerto/relay/hostd/doctor"
 	"github.com/concerto-lang/concerto/relay/hostd/link"
+	"github.com/concerto-lang/concerto/relay/hostd/sealer"
 	"github.com/concerto-lang/concerto/relay/hostd/spool"
+	"github.com/concerto-lang/concerto/relay/seal"
 )
 
 func lines(t *testing.T, o doctor.Options) (text string, failed bool) {
@@ -73,7 +75,7 @@ func TestCompleteMachine(t *testing.T) {
 	if failed || strings.Contains(text, "s3cret") {
 		t.Errorf("a check failed, or the output contains the token:\n%s", text)
 	}
-	has(t, text, map[string]string{"ok bash": "/", "ok rg": "rg", "ok git": "git", "ok state": dir, "ok token": token, "ok log": log, "ok hostd": socket, "ok server": "ws:", "ok clock": ""})
+	has(t, text, map[string]string{"ok bash": "/", "ok rg": "rg", "ok git": "git", "ok state": dir, "ok token": token, "ok log": log, "ok hostd": socket, "ok server": "ws:", "warn account": "concerto-relay seal init", "ok clock": ""})
 	o.Link = func() link.State { return link.State{Connected: true, Protocol: 2, Since: time.Unix(0, 0)} }
 	o.Spool = func() spool.Health { return spool.Health{Used: 1, Max: 10} }
 	o.Now = func() time.Time { return time.Now().Add(-24 * time.Hour) }
@@ -126,5 +128,34 @@ func TestProblemsAreReported(t *testing.T) {
 		row.change(&o)
 		text, _ := lines(t, o)
 		has(t, text, row.want)
+	}
+}
+
+// TestAccount checks the results for each state of the machine's account.
+func TestAccount(t *testing.T) {
+	dir := t.TempDir()
+	o := doctor.Options{Environ: os.Environ(), State: dir}
+	check := func(want map[string]string) {
+		t.Helper()
+		text, _ := lines(t, o)
+		has(t, text, want)
+	}
+	check(map[string]string{"ok account": "without a server"})
+	r, _ := seal.NewAccount(seal.NewRecoveryCode(), time.Now())
+	if err := sealer.Create(dir, seal.NewKeys(), r); err != nil {
+		t.Fatal(err)
+	}
+	check(map[string]string{"ok account": r.Account()})
+	for _, c := range []struct {
+		file, text string
+		want       map[string]string
+	}{
+		{"fork.json", `{"at":"2026-01-05T10:00:00Z","why":"line 3 is another one"}`, map[string]string{"fail account": "line 3 is another one"}},
+		{"roster.ndjson", "{}\n", map[string]string{"fail account": "seal leave"}},
+	} {
+		if err := os.WriteFile(filepath.Join(sealer.Dir(dir), c.file), []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		check(c.want)
 	}
 }

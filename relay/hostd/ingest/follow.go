@@ -9,6 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/hostd/approvals"
 	"github.com/concerto-lang/concerto/relay/hostd/spool"
 	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/seal"
 )
 
 const (
@@ -162,7 +163,11 @@ func (s *Sources) restoreLog(ctx context.Context, r *run) error {
 	r.log.mu.Lock()
 	defer r.log.mu.Unlock()
 	for _, e := range events {
-		if e.Type != protocol.RunStarted {
+		if err := s.o.Open(&e); err != nil {
+			s.o.Log.Warn("could not open an event of a restored run", "run", r.id, "seq", e.Seq, "error", err)
+			continue
+		}
+		if e.Type != protocol.RunStarted && e.Type != seal.TypeHead {
 			r.log.add(e)
 		}
 	}

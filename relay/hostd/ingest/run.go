@@ -161,8 +161,8 @@ func (l *sourceConn) addEvent(m *protocol.SourceMessage) error {
 		l.events += m.Lost
 		return nil
 	}
-	// Redaction may have made the event too long.
-	if text, err := json.Marshal(m.Data); err != nil || len(text) > spool.MaxData {
+	// Redaction may have made the event too long, and a sealed run has a lower limit.
+	if text, err := json.Marshal(m.Data); err != nil || !l.s.o.Spool.Fits(l.id, m.Event, text) {
 		l.s.o.Log.Warn("an event of a source is too long and was dropped", "run", l.id, "type", m.Event, "error", err)
 		l.events++
 		return l.s.ctx.Err()
@@ -262,6 +262,9 @@ func (l *sourceConn) submit(id string, text []byte) error {
 	}
 	data.RequestID = id
 	l.s.o.Redact.Request(&data)
+	if open := l.s.o.Approvals.Find(l.id, id); open != nil {
+		data = *open // users have seen this one: a program that asks something else now does not accept the answer
+	}
 	sent := false
 	r := approvals.Request{Data: data, Persistent: true, StoreAttempt: true,
 		Check: func(d approvals.Decision) error {

@@ -35,6 +35,9 @@ type Options struct {
 	Approvals *approvals.Registry
 	Redact    *redact.Redactor
 	Log       *slog.Logger
+	// Open replaces the data of a sealed event with those that were sealed. Nil means that no event
+	// is sealed.
+	Open func(*protocol.Envelope) error
 	// PID returns the process id of the caller of a request, or 0 if it is unknown.
 	PID func(*http.Request) int
 	// CallerRuns returns the runs that the calling process belongs to, and the runs that started
@@ -86,6 +89,9 @@ func New(o Options) *Sources {
 	}
 	if o.After == nil {
 		o.After = func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
+	}
+	if o.Open == nil {
+		o.Open = func(*protocol.Envelope) error { return nil }
 	}
 	s := &Sources{o: o, runs: map[string]*run{}, logs: map[string]*eventLog{}}
 	s.ctx, s.stop = context.WithCancel(context.Background())

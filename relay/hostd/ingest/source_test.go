@@ -542,3 +542,58 @@ func TestSteer(t *testing.T) {
 		t.Errorf("events = %s", all)
 	}
 }
+
+// TestChangedRequest lets a program that reconnects ask something else under the id of a request
+// that users see. The answer names the arguments that they have seen, so that the program does not
+// accept it for others.
+func TestChangedRequest(t *testing.T) {
+	dir := t.TempDir()
+	h := start(t, dir)
+	defer func() { h.close() }()
+	dial := func(header, lines string) (*bufio.Reader, http.Header) {
+		c, err := net.Dial("unix", filepath.Join(dir, "s"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		fmt.Fprint(c, "POST /source HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: concerto-source\r\n"+header+"\r\n"+lines)
+		in := bufio.NewReader(c)
+		answer, err := http.ReadResponse(in, nil)
+		if err != nil || answer.StatusCode != http.StatusSwitchingProtocols {
+			t.Fatalf("response = %+v, error = %v", answer, err)
+		}
+		return in, answer.Header
+	}
+	ask := func(args, hash string) string {
+		return `{"ask":"q1","request_id":"q1","reason":"permission","prompt":"Run a command","op_tool":"bash","op_args":{"command":"` + args + `"},"args_sha256":"` + strings.Repeat(hash, 64) + `","from":{"kind":"approval","host":"w"}}` + "\n"
+	}
+	const started = `{"event":"run.started","data":{"tool":"t","cwd":"/","command":"c"}}` + "\n"
+	_, first := dial("", started+ask("ls", "a"))
+	run, _ := h.waitForText(t, "run.permission_requested")
+	if first.Get(protocol.SourceRun) != run {
+		t.Fatalf("id of the run = %q, want %q", first.Get(protocol.SourceRun), run)
+	}
+	h.close()
+	h = start(t, dir)
+	in, _ := dial(protocol.SourceRun+": "+run+"\r\n", ask("rm -rf /", "b"))
+	if err := h.desk.Decide(context.Background(), run, "q1", approvals.Decision{Decision: approvals.Approve, Actor: "web"}); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		var m protocol.HostdMessage
+		if err := json.Unmarshal([]byte(line), &m); err != nil {
+			t.Fatal(err)
+		}
+		if m.Answer != "q1" {
+			continue
+		}
+		if !strings.Contains(string(m.Value), `"args_sha256":"`+strings.Repeat("a", 64)+`"`) {
+			t.Errorf("answer = %s, want the hash of the arguments that users have seen", m.Value)
+		}
+		return
+	}
+}

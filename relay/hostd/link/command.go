@@ -21,29 +21,51 @@ const (
 // commandQueues contains the queued commands of each run.
 type commandQueues struct {
 	mu    sync.Mutex
-	byRun map[string][]func()
+	byRun map[string]*runQueue
 }
 
 // handleCommand starts a command or an RPC of the server.
 func (l *Link) handleCommand(s *session, e *protocol.Envelope) {
-	m := protocol.Find(e.Type)
 	switch {
 	case isRequest(e):
 		l.serveRPC(s, e)
-	case m != nil && m.Kind == protocol.Command && commandFuncs[e.Type] != nil:
+	case commandsByType[e.Type] != nil:
 		l.enqueue(s, e)
 	default:
 		s.refuse(e, &protocol.Refusal{Code: protocol.UnknownType, Why: "hostd does not support " + e.Type})
 	}
 }
 
-// commandFunc performs a command. It returns the id and kind of the command if the result must be
-// reported.
-type commandFunc func(l *Link, ctx context.Context, e *protocol.Envelope) (id, kind string, out Outcome, err error)
+// command describes a type of commands. result is the kind of the command in the message that
+// reports its result, or "" if the result is not reported. idOf is the member of the data that
+// contains the command's id, or "" if the envelope contains it.
+type command struct {
+	result, idOf string
+	do           func(l *Link, ctx context.Context, e *protocol.Envelope) (Outcome, error)
+}
 
-var commandFuncs = map[string]commandFunc{
-	protocol.RunSendInput: (*Link).handleInput, protocol.RunSendKeys: (*Link).handleKeys, protocol.RunStop: (*Link).handleStop, protocol.RunResize: (*Link).handleResize,
-	protocol.RunApprove: (*Link).handleDecision, protocol.RunDeny: (*Link).handleDecision,
+var commandsByType = map[string]*command{
+	protocol.RunSendInput: {kindInput, "input_id", (*Link).handleInput}, protocol.RunSendKeys: {"", "", (*Link).handleKeys},
+	protocol.RunStop: {kindStop, "", (*Link).handleStop}, protocol.RunResize: {"", "", (*Link).handleResize},
+	protocol.RunApprove: {kindDecided, "request_id", (*Link).handleDecision}, protocol.RunDeny: {kindDecided, "request_id", (*Link).handleDecision},
+	protocol.RunDecide: {kindDecided, "", (*Link).handleDecision}, // the gate opens it
+}
+
+// CommandID returns the id of a command or an RPC: that of the input or of the request, or that of
+// the envelope, also of a sealed command. It is "" if there is none.
+func CommandID(e *protocol.Envelope) string {
+	c := commandsByType[e.Type]
+	switch {
+	case e.Enc != nil && protocol.IsID(e.ID):
+		return e.ID
+	case c == nil:
+		return idIn(e, "request_id")
+	case c.idOf != "":
+		return idIn(e, c.idOf)
+	case protocol.IsID(e.ID):
+		return e.ID
+	}
+	return ""
 }
 
 // enqueue queues a command. The commands of a run are performed one after another.
@@ -55,96 +77,93 @@ func (l *Link) enqueue(s *session, e *protocol.Envelope) {
 	l.queues.mu.Lock()
 	defer l.queues.mu.Unlock()
 	if l.queues.byRun == nil {
-		l.queues.byRun = map[string][]func(){}
+		l.queues.byRun = map[string]*runQueue{}
 	}
-	waiting, busy := l.queues.byRun[e.RunID]
-	if len(waiting) >= maxQueuedCommands {
+	q := l.queues.byRun[e.RunID]
+	if q == nil {
+		q = &runQueue{}
+		l.queues.byRun[e.RunID] = q
+	}
+	if len(q.waiting) >= maxQueuedCommands {
 		s.refuse(e, &protocol.Refusal{Code: protocol.RateLimited, Why: "too many commands of the run are queued"})
 		return
 	}
-	l.queues.byRun[e.RunID] = append(waiting, func() { l.runCommand(l.ctx, e) })
-	if !busy {
-		l.work.Go(func() { l.drain(e.RunID) })
-	}
+	q.waiting = append(q.waiting, &queuedCommand{e: e})
+	l.start(e.RunID, q)
 }
 
-func (l *Link) drain(run string) {
-	for {
-		l.queues.mu.Lock()
-		waiting := l.queues.byRun[run]
-		if len(waiting) == 0 {
-			delete(l.queues.byRun, run)
-			l.queues.mu.Unlock()
-			return
+// runCommand performs a command if the gate admits it; isLast is passed to the gate. If the server
+// speaks protocol 2, the result is stored until the server acknowledges it. runCommand returns
+// false if the command must wait for an earlier one.
+func (l *Link) runCommand(ctx context.Context, e *protocol.Envelope, isLast bool) bool {
+	how := commandsByType[e.Type]
+	a := l.o.Gate.Admit(ctx, e, isLast)
+	if a.Later && !isLast {
+		return false
+	}
+	out := a.Outcome
+	if a.Command != nil {
+		var err error
+		if out, err = how.do(l, ctx, a.Command); err != nil {
+			l.o.Log.Error("could not decode a command", "type", e.Type, "error", err)
+			return true
 		}
-		do := waiting[0]
-		l.queues.byRun[run] = waiting[1:]
-		l.queues.mu.Unlock()
-		do()
-	}
-}
-
-// runCommand performs a command. If the server speaks protocol 2, the result is stored until the
-// server acknowledges it.
-func (l *Link) runCommand(ctx context.Context, e *protocol.Envelope) {
-	id, kind, out, err := commandFuncs[e.Type](l, ctx, e)
-	if err != nil {
-		l.o.Log.Error("could not decode a command", "type", e.Type, "error", err)
-		return
+		if a.Done != nil {
+			a.Done(out)
+		}
 	}
 	if out.Error != "" {
 		l.o.Log.Warn("a command was not applied", "type", e.Type, "run", e.RunID, "state", out.State, "error", out.Error)
 	}
-	if id == "" || !l.welcomed.Load() {
-		return
+	id := CommandID(e)
+	if how.result == "" || id == "" || !l.welcomed.Load() {
+		return true
 	}
-	result := spool.Result{Run: e.RunID, CommandDone: protocol.CommandDone{ID: id, Kind: kind, State: out.State, Error: out.Error}}
+	result := spool.Result{Run: e.RunID, CommandDone: protocol.CommandDone{ID: id, Kind: how.result, State: out.State, Error: out.Error}}
 	if err := l.o.Spool.Report(context.WithoutCancel(ctx), result); err != nil {
 		l.o.Log.Error("could not store the outcome of a command", "run", e.RunID, "id", id, "error", err)
 	}
+	return true
 }
 
-func (l *Link) handleInput(ctx context.Context, e *protocol.Envelope) (id, kind string, out Outcome, err error) {
+func (l *Link) handleInput(ctx context.Context, e *protocol.Envelope) (out Outcome, err error) {
 	c, err := protocol.Decode[protocol.SendInput](e)
 	if err == nil {
 		out = l.o.Commands.Input(ctx, e.RunID, userOf(e), c)
 	}
-	return c.InputID, kindInput, out, err
+	return out, err
 }
 
-func (l *Link) handleKeys(ctx context.Context, e *protocol.Envelope) (id, kind string, out Outcome, err error) {
+func (l *Link) handleKeys(ctx context.Context, e *protocol.Envelope) (out Outcome, err error) {
 	c, err := protocol.Decode[protocol.SendKeys](e)
 	if err == nil {
 		l.o.Commands.Keys(ctx, e.RunID, c)
 	}
-	return "", "", out, err
+	return out, err
 }
 
-func (l *Link) handleStop(ctx context.Context, e *protocol.Envelope) (id, kind string, out Outcome, err error) {
+func (l *Link) handleStop(ctx context.Context, e *protocol.Envelope) (out Outcome, err error) {
 	c, err := protocol.Decode[protocol.Stop](e)
 	if err == nil {
 		out = l.o.Commands.Stop(ctx, e.RunID, c)
 	}
-	if protocol.IsID(e.ID) {
-		id = e.ID
-	}
-	return id, kindStop, out, err
+	return out, err
 }
 
-func (l *Link) handleResize(ctx context.Context, e *protocol.Envelope) (id, kind string, out Outcome, err error) {
+func (l *Link) handleResize(ctx context.Context, e *protocol.Envelope) (out Outcome, err error) {
 	c, err := protocol.Decode[protocol.Resize](e)
 	if err == nil {
 		l.o.Commands.Resize(ctx, e.RunID, c)
 	}
-	return "", "", out, err
+	return out, err
 }
 
-func (l *Link) handleDecision(ctx context.Context, e *protocol.Envelope) (id, kind string, out Outcome, err error) {
+func (l *Link) handleDecision(ctx context.Context, e *protocol.Envelope) (out Outcome, err error) {
 	c, err := protocol.Decode[protocol.Decide](e)
 	if err == nil {
 		out = l.o.Commands.Decide(ctx, e.RunID, e.Type == protocol.RunApprove, userOf(e), c)
 	}
-	return c.RequestID, kindDecided, out, err
+	return out, err
 }
 
 // userOf returns the name of the user who sent a command. It is in the envelope or in the data.
@@ -159,6 +178,15 @@ func userOf(e *protocol.Envelope) (by string) {
 	return data.By
 }
 
+// performRPC performs an RPC if the gate admits it.
+func (l *Link) performRPC(e *protocol.Envelope) (run string, r protocol.Response) {
+	a := l.o.Gate.Admit(l.ctx, e, true)
+	if a.Command == nil {
+		return e.RunID, protocol.Response{RequestID: idIn(e, "request_id"), RPCType: e.Type, Error: a.Outcome.Error, ErrorCode: protocol.RPCCode(a.Code)}
+	}
+	return l.o.Commands.RPC(l.ctx, a.Command, a.Repeated)
+}
+
 // serveRPC performs an RPC. It sends the response on the connection that is open when the RPC has
 // finished.
 func (l *Link) serveRPC(s *session, e *protocol.Envelope) {
@@ -169,7 +197,7 @@ func (l *Link) serveRPC(s *session, e *protocol.Envelope) {
 	}
 	l.work.Go(func() {
 		defer func() { <-l.busy }()
-		run, response := l.o.Commands.RPC(l.ctx, e)
+		run, response := l.performRPC(e)
 		answer := l.envelope(protocol.RPCResponse, response)
 		answer.RunID, answer.Re = run, e.ID
 		stored, _ := l.o.Spool.Run(run)

@@ -45,7 +45,8 @@ type Commands interface {
 	Decide(ctx context.Context, run string, approve bool, by string, c protocol.Decide) Outcome
 	// RPC performs an RPC. It returns the response, and the id of the run for the response's
 	// envelope. It may be called concurrently. ctx is not cancelled when the connection closes.
-	RPC(ctx context.Context, e *protocol.Envelope) (run string, r protocol.Response)
+	// If repeated is set, it was called before: the RPC must not be performed another time.
+	RPC(ctx context.Context, e *protocol.Envelope, repeated bool) (run string, r protocol.Response)
 }
 
 // Clock provides the time.
@@ -73,6 +74,10 @@ type Options struct {
 	Features []string
 	Spool    *spool.Spool
 	Commands Commands
+	Gate     Gate           // nil admits all commands
+	Account  func() string  // returns the machine's account, or ""; nil means that it has none
+	Sealed   func() bool    // reports whether events are sealed, which the server must support; nil means that they are not
+	Welcomed func()         // called when the server has accepted a connection; may be nil
 	Log      *slog.Logger   // nil logs nothing
 	Clock    Clock          // nil means the system clock
 	Random   func() float64 // returns a number in [0, 1) for the retry delays; nil means math/rand
@@ -114,11 +119,23 @@ func New(o Options) (*Link, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Sealed == nil {
+		o.Sealed = func() bool { return false }
+	}
 	if o.Clock == nil {
 		o.Clock = wallClock{}
 	}
 	if o.Random == nil {
 		o.Random = rand.Float64
+	}
+	if o.Gate == nil {
+		o.Gate = openGate{}
+	}
+	if o.Account == nil {
+		o.Account = func() string { return "" }
+	}
+	if o.Welcomed == nil {
+		o.Welcomed = func() {}
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -139,6 +156,17 @@ func (l *Link) session() *session {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.current
+}
+
+// errReconnect closes a connection so that the next one has a new hello.
+var errReconnect = errors.New("hostd reconnects because its account has changed")
+
+// Reconnect closes the connection, if there is one. The next one sends a new hello.
+func (l *Link) Reconnect() {
+	if s := l.session(); s != nil {
+		s.useful.Store(true) // the next attempt follows at once
+		s.end(errReconnect)
+	}
 }
 
 // replacedDelay is the retry delay after another machine with the same id has taken over.

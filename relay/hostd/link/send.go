@@ -129,7 +129,7 @@ func (x *sender) queueHello() []spool.Run {
 	runs := append(alive, over...)
 	runs = runs[:min(len(runs), protocol.RunsInHello)]
 	epoch := o.Spool.Epoch()
-	data := protocol.HelloData{Protocol: protocol.Version, Agent: o.Agent, Name: o.Name, Features: o.Features, Instance: o.Instance, Epoch: &epoch, Runs: []protocol.RunAt{}}
+	data := protocol.HelloData{Protocol: protocol.Version, Agent: o.Agent, Name: o.Name, Features: o.Features, Instance: o.Instance, Epoch: &epoch, Runs: []protocol.RunAt{}, Account: o.Account()}
 	for _, r := range runs {
 		data.Runs = append(data.Runs, protocol.RunAt{RunID: r.ID, LastSeq: r.Last})
 	}
@@ -152,8 +152,11 @@ func (x *sender) handshake(runs []spool.Run) error {
 	case <-x.ctx.Done():
 		return context.Cause(x.ctx)
 	}
-	if x.l.welcomed.Load() || x.proof != nil {
+	switch {
+	case x.l.welcomed.Load() || x.proof != nil:
 		return errors.New("the server sent no welcome in time")
+	case x.l.o.Sealed():
+		return errSealed
 	}
 	x.l.setState(State{Connected: true, Protocol: 1, Since: x.l.o.Clock.Now()})
 	x.l.o.Log.Info("connected", "protocol", 1)

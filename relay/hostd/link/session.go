@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -125,7 +126,7 @@ func (s *session) readAll() error {
 			return errBinary
 		}
 		e, refused := protocol.Parse(frame)
-		if refused == nil && !isRequest(&e) { // the dispatcher checks an RPC, because it must also answer an invalid one
+		if refused == nil && !isRequest(&e) && e.Enc == nil { // the dispatcher checks an RPC, because it must also answer an invalid one; the gate, a sealed command
 			refused = protocol.Check(&e)
 		}
 		switch {
@@ -197,6 +198,14 @@ func (s *session) handle(e *protocol.Envelope) error {
 	return nil
 }
 
+// maxReported is the maximum sequence number that a server can have. Those of a run whose spool was
+// lost continue after the milliseconds since 1970. A larger number would end the run, because no
+// event can follow it.
+const maxReported = protocol.MaxSeq / 2
+
+// errSealed ends a connection on which nothing may be sent.
+var errSealed = errors.New("the server does not support sealed runs, and stores nothing of them: update the server")
+
 func (s *session) handleWelcome(e *protocol.Envelope) error {
 	w, err := protocol.Decode[protocol.WelcomeData](e)
 	if err != nil {
@@ -208,6 +217,14 @@ func (s *session) handleWelcome(e *protocol.Envelope) error {
 		}
 		s.proven.Store(true)
 	}
+	if s.l.o.Sealed() && !slices.Contains(w.Features, protocol.FeatureSealed) {
+		return errSealed
+	}
+	for run, last := range w.Runs {
+		if last < 0 || last > maxReported {
+			return fmt.Errorf("the server reports event %d of run %s, which no machine has sent", last, run)
+		}
+	}
 	now := s.l.o.Clock.Now()
 	state := State{Connected: true, Protocol: min(w.Protocol, protocol.Version), Server: w.Agent, Since: now}
 	if at, err := time.Parse(time.RFC3339, e.TS); err == nil {
@@ -216,6 +233,7 @@ func (s *session) handleWelcome(e *protocol.Envelope) error {
 	s.l.setState(state)
 	s.l.welcomed.Store(state.Protocol >= protocol.Version)
 	s.l.o.Log.Info("connected", "server", w.Agent, "protocol", state.Protocol)
+	s.l.o.Welcomed()
 	select {
 	case s.welcomes <- resumePoint{w.Runs, w.Window}:
 	default: // this connection has already received a welcome

@@ -117,14 +117,7 @@ func LoadOrCreateKey(dir string) (ed25519.PrivateKey, error) {
 }
 
 func readKey(file string) (ed25519.PrivateKey, error) {
-	info, err := os.Stat(file)
-	if err != nil {
-		return nil, fmt.Errorf("read the machine's key: %w", err)
-	}
-	if mode := info.Mode().Perm(); mode&0o077 != 0 {
-		return nil, fmt.Errorf("the machine's key %s can be read by other users (%v): chmod 600 %s, or remove it and pair again", file, mode, file)
-	}
-	text, err := os.ReadFile(file)
+	text, err := userfile.ReadPrivate(file, userfile.MaxSecret)
 	if err != nil {
 		return nil, fmt.Errorf("read the machine's key: %w", err)
 	}

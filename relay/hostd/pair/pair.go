@@ -10,9 +10,9 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
+	"github.com/concerto-lang/concerto/relay/client/machineapi"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
@@ -45,7 +45,7 @@ const (
 
 // Begin creates the machine's key if necessary, and sends a pairing request to the server.
 func Begin(ctx context.Context, o Options) (*Request, error) {
-	u, err := baseURL(o.Server)
+	u, err := machineapi.BaseURL(o.Server)
 	if err != nil {
 		return nil, err
 	}
@@ -82,20 +82,6 @@ func Begin(ctx context.Context, o Options) (*Request, error) {
 	b.id, b.Code, b.ExpiresIn, b.serverKey = resp.PairID, resp.Code, time.Duration(resp.ExpiresIn)*time.Second, resp.ServerKey
 	b.Link = o.Server + "/#/hosts/pair?code=" + url.QueryEscape(b.Code)
 	return b, nil
-}
-
-// baseURL returns the URL of a server with the scheme http or https.
-func baseURL(server string) (string, error) {
-	u, err := url.Parse(server)
-	if err != nil || u.Host == "" {
-		return "", fmt.Errorf("the server's URL %q: it must begin with http://, https://, ws:// or wss:// and name a host", server)
-	}
-	to := map[string]string{"http": "http", "https": "https", "ws": "http", "wss": "https"}[strings.ToLower(u.Scheme)]
-	if to == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return "", fmt.Errorf("the server's URL: it must begin with http://, https://, ws:// or wss:// and have no user, query or fragment")
-	}
-	u.Scheme, u.Path = to, strings.TrimSuffix(u.Path, "/")
-	return u.String(), nil
 }
 
 // serverError is the body of an error response.

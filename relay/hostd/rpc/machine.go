@@ -21,6 +21,9 @@ var tools = []string{"aider", "claude", "codex", "concerto", "cursor-agent", "ge
 
 func (d *Dispatcher) info() protocol.MachineInfo {
 	out := protocol.MachineInfo{MachineID: d.o.MachineID, PID: int64(os.Getpid()), OS: runtime.GOOS, Arch: runtime.GOARCH, Version: d.o.Version}
+	if d.o.Seal != nil {
+		out.SealInfo = d.o.Seal()
+	}
 	for _, tool := range tools {
 		seen := protocol.ToolInfo{Tool: tool, Bin: tool}
 		if path, err := procgroup.Find(tool, "", d.o.Environ); err == nil {

@@ -65,6 +65,7 @@ type Options struct {
 	LogFile            string // path of the log file; "" if there is none
 	Socket             string // path of the local API's socket
 	Features           []string
+	Seal               func() protocol.SealInfo             // returns the machine's account
 	Doctor             func(context.Context) []protocol.Dep // checks the machine's dependencies
 	Log                *slog.Logger                         // nil logs nothing
 	Now                func() time.Time                     // nil means time.Now
@@ -73,11 +74,12 @@ type Options struct {
 	Environ []string
 }
 
-// Call is an RPC. Local is set if it arrived over the machine's Unix socket.
+// Call is an RPC.
 type Call struct {
 	Type, Run string
 	Data      json.RawMessage // the data of the message, which includes the request_id
-	Local     bool
+	Local     bool            // it arrived over the machine's Unix socket
+	Repeated  bool            // it was performed before, and only its result is returned
 }
 
 // Dispatcher performs RPCs. It is safe for concurrent use.
@@ -123,11 +125,6 @@ type call struct {
 	finishedAt time.Time
 }
 
-// RPC performs an RPC that the server has sent.
-func (d *Dispatcher) RPC(ctx context.Context, e *protocol.Envelope) (run string, r protocol.Response) {
-	return d.Do(ctx, Call{Type: e.Type, Run: e.RunID, Data: e.Data})
-}
-
 // Do performs an RPC. If an RPC with the same id was performed before, Do returns that result. run
 // is the run that the response refers to.
 func (d *Dispatcher) Do(ctx context.Context, q Call) (run string, r protocol.Response) {
@@ -137,6 +134,8 @@ func (d *Dispatcher) Do(ctx context.Context, q Call) (run string, r protocol.Res
 	}
 	first, mine := d.register(c)
 	switch {
+	case first == nil:
+		return q.Run, failureResponse(c, errorf(protocol.RPCCode(protocol.Replayed), "this machine no longer has the result of request_id %s: use a new id", c.id))
 	case first.hash != c.hash:
 		return q.Run, failureResponse(c, errorf(protocol.RPCCode(protocol.InputConflict), "the request_id %s was used for another call: use a new id", c.id))
 	case mine:
@@ -180,14 +179,14 @@ func (d *Dispatcher) parse(q Call) (*call, error) {
 }
 
 // register registers a call. If there is a call with the same id, register returns that call. mine
-// reports whether c was registered.
+// reports whether c was registered. first is nil if a repeated call has no earlier one.
 func (d *Dispatcher) register(c *call) (first *call, mine bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for len(d.finished) > 0 && d.o.Now().Sub(d.finished[0].finishedAt) >= protocol.RPCRetention {
 		d.forget(0)
 	}
-	if first = d.calls[c.id]; first != nil {
+	if first = d.calls[c.id]; first != nil || c.Repeated {
 		return first, false
 	}
 	d.calls[c.id] = c

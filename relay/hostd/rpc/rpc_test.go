@@ -142,7 +142,7 @@ func (w *fixture) do(typ, run, data string) protocol.Response {
 }
 
 func (w *fixture) repeat(id, typ, run, data string) protocol.Response {
-	_, r := w.d.RPC(context.Background(), &protocol.Envelope{Type: typ, RunID: run, Data: withID(id, data)})
+	_, r := w.d.Do(context.Background(), rpc.Call{Type: typ, Run: run, Data: withID(id, data)})
 	if (r.RequestID != id || r.RPCType != typ) && r.ErrorCode != "bad_message" {
 		w.t.Errorf("%s: response = %+v, want the id and type of the RPC", typ, r)
 	}
@@ -322,7 +322,7 @@ func (w *fixture) startRequest(ctx context.Context, id, typ, data string) (<-cha
 	w.t.Helper()
 	out := make(chan protocol.Response, 1)
 	go func() {
-		_, r := w.d.RPC(ctx, &protocol.Envelope{Type: typ, RunID: "run_a", Data: withID(id, data)})
+		_, r := w.d.Do(ctx, rpc.Call{Type: typ, Run: "run_a", Data: withID(id, data)})
 		out <- r
 	}()
 	return out, w.open("run_a")
@@ -470,6 +470,11 @@ func TestRepeatedRequest(t *testing.T) {
 	if r := w.repeat("r1", "rpc.fs.read", "run_a", `{"path":"log"}`); !strings.Contains(string(r.Result), `"x\n"`) {
 		t.Errorf("response = %+v, want the content of the file", r)
 	}
+	for id, want := range map[string]bool{"r1": true, "r2": false} { // of a signed RPC that the server sends again
+		if _, r := w.d.Do(context.Background(), rpc.Call{Type: "rpc.fs.read", Run: "run_a", Data: withID(id, `{"path":"log"}`), Repeated: true}); r.OK != want || !want && r.ErrorCode != "replayed" {
+			t.Errorf("repeated RPC %s = %+v, known: %v", id, r, want)
+		}
+	}
 	w.write("log", "other")
 	if r := w.repeat("r1", "rpc.fs.read", "run_a", `{"path":"log"}`); !strings.Contains(string(r.Result), `"x\n"`) {
 		t.Errorf("repeated read = %s, want the first result", r.Result)
@@ -571,11 +576,11 @@ func TestMachine(t *testing.T) {
 	if r := w.do("rpc.run.stop", "run_a", `{}`); string(r.Result) != `{"signal":"term"}` || w.stopped[0] != "run_a term" {
 		t.Errorf("rpc.run.stop = %s, stopped runs = %v", r.Result, w.stopped)
 	}
-	run, r := w.d.RPC(context.Background(), &protocol.Envelope{Type: "rpc.run.start", RunID: "run_a", Data: withID("s1", `{"host_id":"host_a","tool":"t","cmd":"c","cwd":null}`)})
+	run, r := w.d.Do(context.Background(), rpc.Call{Type: "rpc.run.start", Run: "run_a", Data: withID("s1", `{"host_id":"host_a","tool":"t","cmd":"c","cwd":null}`)})
 	if run != "run_new_web" || string(r.Result) != `{"run_id":"run_new_web"}` {
 		t.Errorf("rpc.run.start: run = %s, response = %+v", run, r)
 	}
-	if run, _ = w.d.RPC(context.Background(), &protocol.Envelope{Type: "rpc.run.start", Data: withID("s1", `{"host_id":"host_a","tool":"t","cmd":"c","cwd":null}`)}); run != "run_new_web" {
+	if run, _ = w.d.Do(context.Background(), rpc.Call{Type: "rpc.run.start", Data: withID("s1", `{"host_id":"host_a","tool":"t","cmd":"c","cwd":null}`)}); run != "run_new_web" {
 		t.Errorf("repeated rpc.run.start: run = %s, want run_new_web", run)
 	}
 }

@@ -35,7 +35,7 @@ func argsOf(c *call) json.RawMessage {
 	if json.Unmarshal(c.Data, &all) != nil {
 		return json.RawMessage("{}") // cannot happen: the data was validated
 	}
-	for _, name := range []string{"request_id", "actor"} {
+	for _, name := range []string{"request_id", "actor", "rpc_type"} {
 		delete(all, name)
 	}
 	return mustMarshal(all)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/process/proc"
 	"github.com/concerto-lang/concerto/relay/ancestry"
+	"github.com/concerto-lang/concerto/relay/hostd/approvals"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
@@ -44,6 +45,14 @@ func peerOf(c net.Conn) peer {
 		p.began = s.StartTime
 	}
 	return p
+}
+
+// process returns the process for the record of a decision. If it is unknown, it is hostd's.
+func (p peer) process() approvals.Process {
+	if !p.identified {
+		return ownProcess()
+	}
+	return approvals.Process{UID: int64(p.uid), PID: int64(p.pid)}
 }
 
 // isAllowed reports whether the peer runs as this user or as root.

@@ -2,7 +2,11 @@
 
 package socket
 
-import "net"
+import (
+	"net"
+
+	"github.com/concerto-lang/concerto/relay/hostd/approvals"
+)
 
 // peer contains no process id on this system. The mode of the socket limits connections to this
 // user.
@@ -11,6 +15,10 @@ type peer struct{ pid int }
 type peerKey struct{}
 
 func peerOf(net.Conn) peer { return peer{} }
+
+// process returns the process for the record of a decision. This system does not report the
+// caller's, so it is hostd's.
+func (peer) process() approvals.Process { return ownProcess() }
 
 func (peer) isAllowed() bool { return true }
 

@@ -17,6 +17,29 @@ func (a *API) health(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
+func (a *API) account(w http.ResponseWriter, _ *http.Request) error {
+	writeJSON(w, http.StatusOK, a.o.Account.Status())
+	return nil
+}
+
+// reloadAccount makes hostd read the files of its account, which the command line has changed.
+func (a *API) reloadAccount(w http.ResponseWriter, _ *http.Request) error {
+	s, err := a.o.Account.Reload()
+	if err == nil {
+		writeJSON(w, http.StatusOK, s)
+	}
+	return err
+}
+
+// rotateAccount begins an epoch, and refuses earlier statements.
+func (a *API) rotateAccount(w http.ResponseWriter, _ *http.Request) error {
+	s, err := a.o.Account.Rotate()
+	if err == nil {
+		writeJSON(w, http.StatusOK, s)
+	}
+	return err
+}
+
 func (a *API) list(w http.ResponseWriter, _ *http.Request) error {
 	all := a.o.Runs.List()
 	all = append(all, a.o.Programs.List()...)
@@ -257,8 +280,10 @@ func (a *API) decide(w http.ResponseWriter, q *http.Request) error {
 	if err := decodeBody(q, &b); err != nil {
 		return err
 	}
+	p, _ := q.Context().Value(peerKey{}).(peer)
+	local := p.process()
 	err := a.o.Approvals.Decide(context.WithoutCancel(q.Context()), q.PathValue("run"), q.PathValue("request"),
-		approvals.Decision{Decision: b.Decision, Actor: "cli", ArgsSHA256: b.ArgsSHA256, Answer: b.Answer, Answers: b.Answers, Text: b.Text, Scope: b.Scope})
+		approvals.Decision{Decision: b.Decision, Actor: "cli", ArgsSHA256: b.ArgsSHA256, Answer: b.Answer, Answers: b.Answers, Text: b.Text, Scope: b.Scope, Local: &local})
 	if err != nil {
 		return err
 	}

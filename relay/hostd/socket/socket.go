@@ -22,6 +22,7 @@ import (
 
 	"github.com/concerto-lang/concerto/relay/hostd/approvals"
 	"github.com/concerto-lang/concerto/relay/hostd/runs"
+	"github.com/concerto-lang/concerto/relay/hostd/sealer"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
@@ -42,6 +43,7 @@ type Options struct {
 	RecordRefused func(run string, what protocol.OwnRefused) error
 	Log           *slog.Logger
 	Programs      ProgramRuns
+	Account       Account
 }
 
 // ProgramRuns manages the runs that have no terminal. Their programs report the events.
@@ -53,6 +55,15 @@ type ProgramRuns interface {
 	Follows(run string) bool // reports whether the run can be followed, which is possible for some time after its end
 	Follow(ctx context.Context, run string, handle func(protocol.Envelope) error) error
 	Ancestors(run string) []string // returns the runs that started the run, the nearest first
+}
+
+// Account is the machine's membership in an account (relay/seal).
+type Account interface {
+	Status() sealer.Status
+	// Reload reads the files of the account again.
+	Reload() (sealer.Status, error)
+	// Rotate begins an epoch, and refuses earlier statements.
+	Rotate() (sealer.Status, error)
 }
 
 // API serves the socket.
@@ -101,6 +112,9 @@ type route struct {
 
 var routes = []route{
 	{"GET /health", "", (*API).health},
+	{"GET /seal", "", (*API).account},
+	{"POST /seal/reload", "", (*API).reloadAccount},
+	{"POST /seal/rotate", "", (*API).rotateAccount},
 	{"GET /runs", "", (*API).list},
 	{"POST /runs", "", (*API).start},
 	{"GET /runs/{run}/stream", "", (*API).stream},
@@ -323,4 +337,9 @@ func newID() string { return "local_" + rand.Text() }
 func PeerPID(q *http.Request) int {
 	p, _ := q.Context().Value(peerKey{}).(peer)
 	return p.pid
+}
+
+// ownProcess returns the process of hostd.
+func ownProcess() approvals.Process {
+	return approvals.Process{UID: int64(max(os.Getuid(), 0)), PID: int64(os.Getpid())}
 }

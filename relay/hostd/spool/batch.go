@@ -4,8 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
+	"time"
 
-	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/seal"
 )
 
 // batch is a transaction with the changes of one or several jobs.
@@ -13,10 +15,16 @@ type batch struct {
 	ctx     context.Context
 	s       *Spool
 	tx      *sql.Tx
+	now     time.Time
 	runs    map[string]*state // states of the runs that the batch changes, by run id
 	used    int64             // size of the events after the transaction, in bytes
+	passed  int64             // see fill
 	freed   bool              // an acknowledgement has deleted events
 	hasNews bool              // the batch has added events or results
+
+	messages int      // approximate number of messages to seal
+	sealing  *Sealing // keys for the next reserved messages; nil without an account
+	reserved int
 }
 
 func (b *batch) run(jobs []*job, acks map[string]int64) error {
@@ -27,9 +35,12 @@ func (b *batch) run(jobs []*job, acks map[string]int64) error {
 	defer tx.Rollback() // does nothing after a commit
 	b.tx = tx
 	b.s.mu.Lock()
-	b.used = b.s.fill.used
+	b.used, b.passed = b.s.fill.used, b.s.fill.passed
 	over := b.s.fill.dropping
 	b.s.mu.Unlock()
+	for _, j := range jobs {
+		b.messages += 2 * len(j.rows) // a head may follow each event
+	}
 	for id, last := range acks {
 		if err := b.ack(id, last); err != nil {
 			return err
@@ -41,17 +52,59 @@ func (b *batch) run(jobs []*job, acks map[string]int64) error {
 			return j.err
 		}
 	}
+	if err := b.addHeads(); err != nil {
+		return err
+	}
 	if over {
 		if err := b.dropOldest(); err != nil {
 			return err
 		}
 	}
 	for _, st := range b.runs {
-		if err := b.exec(`UPDATE runs SET last = ?, acked = ?, off = ?, ended = ?, adopted = ? WHERE n = ?`, st.last, st.acked, st.off, st.ended, st.adopted, st.n); err != nil {
+		if err := b.storeState(st); err != nil {
 			return err
 		}
 	}
 	return tx.Commit()
+}
+
+func (b *batch) storeState(st *state) error {
+	chain := ""
+	if st.account != "" {
+		text, err := json.Marshal(st.chain)
+		if err != nil {
+			return err
+		}
+		chain = string(text)
+	}
+	return b.exec(`UPDATE runs SET last = ?, acked = ?, off = ?, ended = ?, adopted = ?, chain = ?, covered = ?, acked_tag = ? WHERE n = ?`,
+		st.last, st.acked, st.off, st.ended, st.adopted, chain, st.covered, st.ackedTag, st.n)
+}
+
+// addHeads adds the heads whose time has come.
+func (b *batch) addHeads() error {
+	for id, at := range b.s.headsAt {
+		if at.After(b.now) {
+			continue
+		}
+		st := b.state(id)
+		if st.headAt.IsZero() { // an event of this batch has required the head
+			continue
+		}
+		d := &draft{b: b, id: id, st: *st}
+		switch err := d.addHead(); {
+		case err == nil:
+			if err := d.write(); err != nil {
+				return err
+			}
+		case isRefusal(err):
+			b.s.log.Warn("could not seal a head; trying again later", "run", id, "error", err)
+			st.headAt = b.now.Add(headRetry)
+		default:
+			return err
+		}
+	}
+	return nil
 }
 
 func (b *batch) exec(text string, args ...any) error {
@@ -59,51 +112,71 @@ func (b *batch) exec(text string, args ...any) error {
 	return err
 }
 
-// state returns a copy of the state of a run, which the batch changes. If the run does not exist,
-// state returns nil, or creates the run if make is set.
-func (b *batch) state(id string, make bool) (*state, error) {
+// state returns a copy of the state of a run, which the batch changes. It returns nil if the run
+// does not exist.
+func (b *batch) state(id string) *state {
 	if st := b.runs[id]; st != nil {
-		return st, nil
+		return st
 	}
 	b.s.mu.Lock()
+	defer b.s.mu.Unlock()
 	r := b.s.runs[id]
-	var st state
-	if r != nil {
-		st = r.state
+	if r == nil {
+		return nil
 	}
-	b.s.mu.Unlock()
-	switch {
-	case r == nil && !make:
-		return nil, nil
-	case r == nil:
-		done, err := b.tx.ExecContext(b.ctx, `INSERT INTO runs (id, last, acked, off, ended, adopted) VALUES (?, 0, 0, 0, 0, 0)`, id)
-		if err != nil {
-			return nil, err
-		}
-		if st.n, err = done.LastInsertId(); err != nil {
-			return nil, err
-		}
-	}
+	st := r.state
 	b.runs[id] = &st
-	return &st, nil
+	return &st
+}
+
+// newState returns the state of a new run, which is sealed if the machine seals new runs.
+func (b *batch) newState() (*state, error) {
+	keys, err := b.nextKeys()
+	if err != nil || keys == nil || keys.OldRunsOnly {
+		return &state{}, err
+	}
+	return &state{account: keys.Epoch.Account}, nil
+}
+
+// create creates a run.
+func (b *batch) create(id string, st *state) error {
+	done, err := b.tx.ExecContext(b.ctx, `INSERT INTO runs (id, last, acked, off, ended, adopted, account) VALUES (?, 0, 0, 0, 0, 0, ?)`, id, st.account)
+	if err != nil {
+		return err
+	}
+	st.n, err = done.LastInsertId()
+	b.runs[id] = st
+	return err
 }
 
 func (b *batch) apply(j *job) error {
 	if j.do != nil {
 		return j.do(b)
 	}
-	st, err := b.state(j.Run, true)
-	if err != nil {
-		return err
+	st := b.state(j.Run)
+	isNew := st == nil
+	if isNew {
+		var err error
+		if st, err = b.newState(); err != nil {
+			return err
+		}
 	}
 	if st.ended && len(j.rows) > 0 {
 		return ErrEnded
 	}
-	for i := range j.rows {
-		if err := b.addEvent(j.Run, st, &j.rows[i]); err != nil {
+	d := &draft{b: b, id: j.Run, st: *st}
+	if err := d.addEvents(j.rows); err != nil {
+		return err
+	}
+	if isNew {
+		if err := b.create(j.Run, &d.st); err != nil {
 			return err
 		}
 	}
+	if err := d.write(); err != nil {
+		return err
+	}
+	st = &d.st
 	if j.Offset != nil {
 		st.off = *j.Offset
 	}
@@ -136,77 +209,23 @@ func (b *batch) storeNote(st *state, n Note) error {
 	return b.exec(`INSERT INTO notes (run, kind, key, data) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET data = excluded.data`, st.n, n.Kind, n.Key, string(n.Data))
 }
 
-// addEvent stores an event with the next sequence number, or merges it into the last event.
-func (b *batch) addEvent(id string, st *state, r *row) error {
-	b.hasNews = true
-	if done, err := b.merge(id, st, r); done || err != nil {
-		return err
-	}
-	from := st.last + 1
-	st.last += r.lost
-	if err := b.insert(st.n, st.last, from, r); err != nil {
-		return err
-	}
-	st.ended = st.ended || r.typ == protocol.RunExited
-	st.tail = nil
-	if r.output != nil {
-		st.tail = &tail{seq: st.last, size: r.size, Output: *r.output}
-	}
-	return nil
-}
-
-func (b *batch) insert(run, seq, from int64, r *row) error {
-	b.used += r.size
-	return b.exec(`INSERT INTO events (run, seq, from_seq, ts, type, data, size) VALUES (?, ?, ?, ?, ?, ?, ?)`, run, seq, from, r.ts, r.typ, string(r.data), r.size)
-}
-
-// merge appends output to the last event of its run. It does so only if the spool is nearly full
-// and Next has not returned that event.
-func (b *batch) merge(id string, st *state, r *row) (done bool, err error) {
-	t := st.tail
-	if t == nil || r.output == nil || r.output.Stream != t.Stream || len(t.Text)+len(r.output.Text) > maxOutput || b.used < b.s.max/10*8 || !b.hide(id, t.seq) {
-		return false, nil
-	}
-	longer := *t
-	longer.Text += r.output.Text
-	data, err := json.Marshal(longer.Output)
-	if err != nil {
-		return false, err
-	}
-	longer.size = int64(len(data)+len(r.typ)) + rowSize
-	b.used += longer.size - t.size
-	st.tail = &longer
-	return true, b.exec(`UPDATE events SET data = ?, size = ? WHERE run = ? AND seq = ?`, string(data), longer.size, st.n, t.seq)
-}
-
-// maxOutput is the maximum size in bytes of the text in a merged output event.
-const maxOutput = 32 << 10
-
-// hide prevents Next from returning an event until the end of the batch. It returns false if Next
-// has already returned the event.
-func (b *batch) hide(id string, seq int64) bool {
-	b.s.mu.Lock()
-	defer b.s.mu.Unlock()
-	r := b.s.runs[id]
-	if r == nil {
-		return true // this batch creates the run, so Next cannot have returned the event
-	}
-	if r.handed >= seq {
-		return false
-	}
-	if r.hidden == 0 || seq < r.hidden {
-		r.hidden = seq
-	}
-	return true
-}
-
-// ack deletes the events up to sequence number last. If last is inside a gap, it shortens the gap.
+// ack deletes the events up to sequence number last. If last is inside a gap that is not sealed, it
+// shortens the gap.
 func (b *batch) ack(id string, last int64) error {
-	st, err := b.state(id, false)
-	if st == nil || err != nil {
-		return err
+	st := b.state(id)
+	if st == nil {
+		return nil
 	}
 	st.acked = max(st.acked, last)
+	if st.isSealed() {
+		after, err := b.chainAfter(st.n, last)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		if err == nil {
+			st.ackedTag = after.Tag
+		}
+	}
 	var size int64
 	if err := b.tx.QueryRowContext(b.ctx, `SELECT COALESCE(SUM(size), 0) FROM events WHERE run = ? AND seq <= ?`, st.n, last).Scan(&size); err != nil {
 		return err
@@ -217,11 +236,21 @@ func (b *batch) ack(id string, last int64) error {
 			return err
 		}
 	}
-	if err := b.exec(`UPDATE events SET from_seq = ? WHERE run = ? AND from_seq <= ?`, last+1, st.n, last); err != nil {
+	if err := b.exec(`UPDATE events SET from_seq = ? WHERE run = ? AND from_seq <= ? AND epoch = 0`, last+1, st.n, last); err != nil {
 		return err
 	}
 	if st.ended && st.acked >= st.last {
 		return b.exec(`DELETE FROM notes WHERE run = ?`, st.n)
 	}
 	return nil
+}
+
+// chainAfter returns the chain after the last stored event of a run up to a sequence number. Its
+// error is sql.ErrNoRows if there is no such event.
+func (b *batch) chainAfter(run, seq int64) (seal.Chain, error) {
+	var text string
+	if err := b.tx.QueryRowContext(b.ctx, `SELECT chain FROM events WHERE run = ? AND seq <= ? ORDER BY seq DESC LIMIT 1`, run, seq).Scan(&text); err != nil {
+		return seal.Chain{}, err
+	}
+	return parseChain(text)
 }

@@ -11,3 +11,9 @@ func (s *Spool) LimitPages(n int) error {
 	_, err := s.writeDB.Exec(fmt.Sprintf(`PRAGMA max_page_count = %d`, n))
 	return err
 }
+
+// Checkpoint moves the contents of the WAL to the file.
+func (s *Spool) Checkpoint() error {
+	_, err := s.writeDB.Exec(`PRAGMA wal_checkpoint(TRUNCATE)`)
+	return err
+}

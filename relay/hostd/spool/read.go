@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/seal"
 )
 
 // load reads the state of the runs. Before that, it deletes the oldest runs that have ended and are
@@ -22,16 +24,24 @@ func (s *Spool) load(ctx context.Context) error {
 	if err := s.readDB.QueryRowContext(ctx, `SELECT COALESCE(SUM(size), 0) FROM events`).Scan(&s.fill.used); err != nil {
 		return err
 	}
-	rows, err := s.readDB.QueryContext(ctx, `SELECT n, id, last, acked, off, ended, adopted FROM runs`)
+	rows, err := s.readDB.QueryContext(ctx, `SELECT n, id, last, acked, off, ended, adopted, account, chain, covered, acked_tag FROM runs`)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
 		r := &run{}
-		var id string
-		if err := rows.Scan(&r.n, &id, &r.last, &r.acked, &r.off, &r.ended, &r.adopted); err != nil {
+		var id, chain string
+		err := rows.Scan(&r.n, &id, &r.last, &r.acked, &r.off, &r.ended, &r.adopted, &r.account, &chain, &r.covered, &r.ackedTag)
+		if err == nil {
+			r.chain, err = parseChain(chain)
+		}
+		if err != nil {
 			return err
+		}
+		if s.keys != nil && r.isSealed() && r.covered < r.last { // hostd was stopped before the head
+			r.headAt = time.Now().Add(seal.HeadInterval)
+			s.headsAt[id] = r.headAt
 		}
 		s.runs[id] = r
 	}
@@ -83,7 +93,7 @@ func (s *Spool) Next(ctx context.Context, id string, after int64, n int) ([]prot
 	if until <= after {
 		return nil, nil
 	}
-	rows, err := s.readDB.QueryContext(ctx, `SELECT seq, from_seq, ts, type, data FROM events WHERE run = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?`, run, after, until, n)
+	rows, err := s.readDB.QueryContext(ctx, `SELECT seq, from_seq, ts, type, data, epoch FROM events WHERE run = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?`, run, after, until, n)
 	if err != nil {
 		return nil, fmt.Errorf("read the spool: %w", err)
 	}
@@ -91,13 +101,16 @@ func (s *Spool) Next(ctx context.Context, id string, after int64, n int) ([]prot
 	var all []protocol.Envelope
 	for size := 0; size < protocol.BatchBytes && rows.Next(); {
 		e := protocol.Envelope{RunID: id}
-		var from int64
+		var from, epoch int64
 		var data []byte
-		if err := rows.Scan(&e.Seq, &from, &e.TS, &e.Type, &data); err != nil {
+		if err := rows.Scan(&e.Seq, &from, &e.TS, &e.Type, &data, &epoch); err != nil {
 			return nil, fmt.Errorf("read the spool: %w", err)
 		}
 		e.Data = data
-		if e.Type == protocol.RunGap { // an acknowledgement may have shortened the gap
+		switch {
+		case epoch > 0:
+			e.Enc = fmt.Appendf(nil, `{"epoch":%d,"v":1}`, epoch)
+		case e.Type == protocol.RunGap: // an acknowledgement may have shortened the gap
 			if e.Data, err = json.Marshal(protocol.Gap{From: max(from, after+1), To: e.Seq, Reason: string(data)}); err != nil {
 				return nil, err
 			}

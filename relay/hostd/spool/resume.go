@@ -10,36 +10,36 @@ import (
 
 // Adopt registers a live run whose events were in a spool that is lost. New events of the run are
 // held until Resume receives the server's last sequence number. A gap then marks the lost events.
-// Adopt does nothing if the run is known.
+// The run is sealed if the machine has an account; its events are sealed in Resume. Adopt does
+// nothing if the run is known.
 func (s *Spool) Adopt(ctx context.Context, id string) error {
 	return s.do(ctx, func(b *batch) error {
-		b.s.mu.Lock()
-		exists := b.s.runs[id] != nil
-		b.s.mu.Unlock()
-		if exists || b.runs[id] != nil {
+		if b.state(id) != nil {
 			return nil
 		}
-		st, err := b.state(id, true)
-		if err == nil {
-			st.adopted = true
+		st, err := b.newState()
+		if err != nil {
+			return err
 		}
-		return err
+		st.adopted = true
+		return b.create(id, st)
 	})
 }
 
 // Resume receives the last sequence number that the server has of a run. It returns the sequence
 // number after which to send events. If the server has lost events that it had acknowledged, first
 // is a gap that must be sent before. If the server has more events than this spool, it received
-// them from a spool that is lost.
+// them from a spool that is lost. The events of an adopted run that cannot be sealed without its
+// account are held until the next Resume.
 func (s *Spool) Resume(ctx context.Context, id string, has int64) (after int64, first *protocol.Envelope, err error) {
 	err = s.do(ctx, func(b *batch) error {
-		st, err := b.state(id, false)
+		st := b.state(id)
 		switch {
-		case st == nil || err != nil:
-			return err
+		case st == nil:
+			return nil
 		case st.adopted || has > st.last:
 			after = has
-			return b.rebase(st, has)
+			return b.rebase(id, has, false)
 		case has >= st.acked:
 			after = has
 			return b.ack(id, has)
@@ -58,55 +58,117 @@ func (s *Spool) Resume(ctx context.Context, id string, has int64) (after int64, 
 // milliseconds since 1970.
 func (s *Spool) ResumeUnreported(ctx context.Context, id string) (after int64, err error) {
 	err = s.do(ctx, func(b *batch) error {
-		st, err := b.state(id, false)
-		if st == nil || err != nil {
-			return err
-		}
-		if st.adopted {
-			if err := b.rebase(st, s.epoch); err != nil {
-				return err
-			}
-			st.acked = 0
-			err = b.exec(`UPDATE events SET from_seq = 1 WHERE run = ? AND seq = ?`, st.n, s.epoch+1)
+		st := b.state(id)
+		switch {
+		case st == nil:
+			return nil
+		case st.adopted:
+			return b.rebase(id, s.epoch, true)
 		}
 		after = st.acked
-		return err
+		return nil
 	})
 	return after, err
 }
 
 // rebase renumbers the events of a run so that they follow the server's last sequence number has. A
-// gap marks the lost events.
-func (b *batch) rebase(st *state, has int64) error {
-	move := has + 1
+// gap marks the lost events. If has is only assumed, the gap is for all events up to has.
+func (b *batch) rebase(id string, has int64, assumed bool) error {
+	st := b.state(id)
 	if !st.adopted { // the server received these sequence numbers from a lost spool
 		var size int64
 		if err := b.tx.QueryRowContext(b.ctx, `SELECT COALESCE(SUM(size), 0) FROM events WHERE run = ?`, st.n).Scan(&size); err != nil {
 			return err
 		}
-		b.used, b.freed = b.used-size, size > 0
+		b.used, b.freed = b.used-size, b.freed || size > 0
 		if err := b.exec(`DELETE FROM events WHERE run = ?`, st.n); err != nil {
 			return err
 		}
 		st.last, st.acked = has, has
-		if st.ended {
+		if st.restartChain(has); st.ended {
 			return nil
 		}
-	} else {
-		// In two steps, because sequence numbers must be unique at any time.
-		if err := b.exec(`UPDATE events SET seq = -seq - ?, from_seq = from_seq + ? WHERE run = ?`, move, move, st.n); err != nil {
-			return err
+	} else if st.account != "" {
+		if _, err := b.keysFor(id, st.account); err != nil {
+			b.s.log.Warn("the events of a run are held until they can be sealed", "run", id, "error", err)
+			return nil
 		}
-		if err := b.exec(`UPDATE events SET seq = -seq WHERE run = ? AND seq < 0`, st.n); err != nil {
-			return err
-		}
-		st.last += has
 	}
-	st.last++
-	st.adopted, st.acked, st.tail, b.hasNews = false, has, nil, true
-	now := protocol.New(protocol.RunGap, time.Now(), protocol.Empty{})
-	const lost = "spool_lost"
-	return b.insert(st.n, move, move, &row{typ: now.Type, ts: now.TS, data: []byte(lost), size: int64(len(now.Type)+len(lost)) + rowSize})
+	d := &draft{b: b, id: id, st: *st}
+	d.st.adopted, d.st.acked, d.st.last = false, has, has
+	gap := protocol.New(protocol.RunGap, b.now, protocol.Empty{})
+	r := row{typ: gap.Type, ts: gap.TS, data: []byte(spoolLost)}
+	r.size = sizeOf(r.typ, r.data)
+	from := has + 1
+	if assumed {
+		d.st.acked, from = 0, 1
+	}
+	d.put(r, from, has+1, 0)
+	d.st.restartChain(has + 1)
+	if !st.adopted {
+		return d.write()
+	}
+	// Sequence numbers must be unique at any time.
+	if err := b.exec(`UPDATE events SET seq = -seq WHERE run = ?`, st.n); err != nil {
+		return err
+	}
+	if d.st.account == "" {
+		if err := d.write(); err != nil {
+			return err
+		}
+		b.runs[id].last += st.last
+		return b.exec(`UPDATE events SET seq = ? - seq, from_seq = from_seq + ? WHERE run = ? AND seq < 0`, has+1, has+1, st.n)
+	}
+	err := d.sealHeld()
+	if isRefusal(err) { // the transaction must not be committed
+		err = fmt.Errorf("seal the events of run %s: %s", id, err)
+	}
+	return err
+}
+
+const spoolLost = "spool_lost"
+
+// sealHeld seals the events of an adopted run, which have negative sequence numbers.
+func (d *draft) sealHeld() error {
+	for {
+		held, sizes, err := d.readHeld()
+		if err != nil {
+			return err
+		}
+		for i := range held {
+			if err := d.add(held[i].row, held[i].old); err != nil {
+				return err
+			}
+			d.size -= sizes[i]
+		}
+		if len(held) == 0 {
+			if err := d.endChange(); err != nil {
+				return err
+			}
+		}
+		if err := d.write(); err != nil || len(held) == 0 {
+			return err
+		}
+		d.rows, d.size = nil, 0
+	}
+}
+
+// readHeld returns the next events of an adopted run, and their sizes.
+func (d *draft) readHeld() (all []draftRow, sizes []int64, err error) {
+	rows, err := d.b.tx.QueryContext(d.b.ctx, `SELECT seq, from_seq, ts, type, data, size FROM events WHERE run = ? AND seq < 0 ORDER BY seq DESC LIMIT ?`, d.st.n, protocol.BatchEvents)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer rows.Close()
+	for total := int64(0); total < protocol.BatchBytes && rows.Next(); {
+		var r draftRow
+		if err := rows.Scan(&r.old, &r.from, &r.ts, &r.typ, &r.data, &r.size); err != nil {
+			return nil, nil, err
+		}
+		r.lost = -r.old - r.from + 1
+		all, sizes, total = append(all, r), append(sizes, r.size), total+r.size
+	}
+	return all, sizes, rows.Err()
 }
 
 // do runs a function in a batch of the writer.

@@ -5,6 +5,11 @@
 // is atomic. It contains, for example, an event and the position after it in the raw log, or a
 // request and the data that is needed to decide it after a restart. Unacknowledged events do not
 // expire. If the spool is full, the oldest output is replaced with a run.gap.
+//
+// If the machine has an account when a run begins, the run is sealed: the commit seals each event
+// with the run's key (relay/seal), and adds the heads by which readers confirm events. The server
+// never receives an event of such a run in plaintext, except a gap after a loss of data. Notes and
+// results are not sealed.
 package spool
 
 import (
@@ -40,6 +45,9 @@ type Options struct {
 	Max int64        // maximum size of all events in bytes; 0 means DefaultMax
 	Log *slog.Logger // nil logs nothing
 	VFS string       // the SQLite VFS with the file; "" means that of the system
+	// Keys has the keys of new runs. If it is nil, new runs are not sealed, and sealed runs accept
+	// no events.
+	Keys Keys
 }
 
 // Event is an event of a run. Data is one of the structs of package protocol, or a JSON object. The
@@ -89,6 +97,7 @@ type Spool struct {
 	max             int64
 	epoch           int64
 	log             *slog.Logger
+	keys            Keys // nil if events are not sealed
 	unlock          func() error
 	integrity       *sqliteintegrity.File // nil until the file was checked
 
@@ -104,6 +113,11 @@ type Spool struct {
 	runs map[string]*run
 	acks map[string]int64 // acknowledgements to commit, by run
 	fill fill
+
+	// Only the writer uses the following.
+	headsAt map[string]time.Time // time of the next head by run, for the runs that need one
+	runKeys runKeys
+	insert  *sql.Stmt // inserts an event
 }
 
 // Open opens a spool, and creates it if it does not exist. It returns ErrDamaged for a damaged file
@@ -127,7 +141,7 @@ func Open(ctx context.Context, file string, o Options) (s *Spool, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the spool %s: %w", file, err)
 	}
-	s = &Spool{max: o.Max, log: o.Log, unlock: unlock, in: make(chan *job, protocol.BatchEvents), wake: make(chan struct{}, 1), committed: make(chan struct{}, 1),
+	s = &Spool{max: o.Max, log: o.Log, keys: o.Keys, headsAt: map[string]time.Time{}, unlock: unlock, in: make(chan *job, protocol.BatchEvents), wake: make(chan struct{}, 1), committed: make(chan struct{}, 1),
 		room: make(chan struct{}), closed: make(chan struct{}), done: make(chan struct{}), runs: map[string]*run{}, acks: map[string]int64{}}
 	if err := s.open(ctx, o.VFS, file); err != nil {
 		return nil, errors.Join(fmt.Errorf("open the spool %s: %w", file, err), s.release())
@@ -148,6 +162,9 @@ func (s *Spool) open(ctx context.Context, vfs, file string) (err error) {
 		return err
 	}
 	if s.epoch, err = migrate(ctx, s.writeDB); err != nil {
+		return err
+	}
+	if s.insert, err = s.writeDB.PrepareContext(ctx, insertEvent); err != nil {
 		return err
 	}
 	if s.readDB, err = connect(vfs, file, "deferred"); err != nil {
@@ -208,8 +225,8 @@ func (s *Spool) Append(ctx context.Context, run string, events ...Event) (last i
 
 // Commit commits a change and returns the sequence number of the run's last event. If the disk is
 // full, it waits for space. Cancelling ctx ends the wait for space in the spool, but does not stop
-// a commit that has begun. Commit returns ErrEnded, ErrClosed, the error of ctx, or an error of the
-// file.
+// a commit that has begun. Commit returns ErrEnded, ErrAccount, ErrClosed, the error of ctx, or an
+// error of the keys or the file.
 func (s *Spool) Commit(ctx context.Context, c Change) (last int64, err error) {
 	j, err := newJob(c)
 	if err != nil {

@@ -3,19 +3,24 @@ package spool
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/text/jcs"
 	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/seal"
 )
 
-// MaxData is the maximum size in bytes of the data of an event. A larger event would not fit into a
-// frame, and would prevent the sending of later events.
+// MaxData is the maximum size in bytes of the data of an event that is not sealed. A larger event
+// would not fit into a frame, and would prevent the sending of later events. See Fits for sealed
+// events.
 const MaxData = protocol.MaxFrame - 4<<10
 
 // retryAfter is the delay before a failed write is repeated, for example on a full disk.
 const retryAfter = time.Second
+
+// headRetry is the delay before a head is tried again that could not be sealed without keys.
+const headRetry = time.Minute
 
 // run is the state of a run in memory. handed and hidden allow events to be merged safely: an event
 // that Next has returned is not changed, and an event that is being changed is not returned.
@@ -34,12 +39,21 @@ type state struct {
 	ended   bool
 	adopted bool  // Adopt has registered the run, and Resume was not yet called
 	tail    *tail // the last event, if output can be appended to it; nil otherwise; immutable
+
+	account string // account for which the run is sealed; "" if it is not sealed
+	// The following are zero for a run that is not sealed, or adopted.
+	chain    seal.Chain // the end of the run's events
+	covered  int64      // the events up to this sequence number need no further head
+	headAt   time.Time  // time of the next head; zero if the run needs none
+	ackedTag string     // tag of the last event that was deleted after its acknowledgement
 }
 
 // tail is the last event of a run if it is output.
 type tail struct {
-	seq  int64
-	size int64
+	seq    int64
+	size   int64
+	ts     string
+	before seal.Chain // the chain before the event
 	protocol.Output
 }
 
@@ -50,7 +64,13 @@ type row struct {
 	lost    int64 // for a gap: number of lost events
 	size    int64
 	output  *protocol.Output // the decoded data of a run.output; nil for other events
+	// The following are those of a sealed event.
+	epoch  int64  // 0 if the event is not sealed
+	chain  string // the chain after the event in JSON
+	reason string // of a gap
 }
+
+func sizeOf(typ string, data []byte) int64 { return int64(len(data)+len(typ)) + rowSize }
 
 // rowSize is the approximate size in bytes of a row without its texts.
 const rowSize = 80
@@ -101,7 +121,7 @@ func rowOf(e Event) (row, error) {
 		return row{}, refused
 	}
 	if len(env.Data) > MaxData {
-		return row{}, &protocol.Refusal{Code: protocol.TooLarge, Why: fmt.Sprintf("%s has %d bytes of data; a frame has at most %d", e.Type, len(env.Data), MaxData)}
+		return row{}, tooLarge(e.Type, len(env.Data), MaxData)
 	}
 	r := row{typ: env.Type, ts: env.TS, data: env.Data, lost: 1}
 	switch e.Type {
@@ -121,24 +141,76 @@ func rowOf(e Event) (row, error) {
 		}
 		r.data = []byte(gap.Reason)
 	}
-	r.size = int64(len(r.data)+len(r.typ)) + rowSize
+	r.size = sizeOf(r.typ, r.data)
 	return r, nil
+}
+
+func tooLarge(typ string, size, limit int) *protocol.Refusal {
+	return &protocol.Refusal{Code: protocol.TooLarge, Why: fmt.Sprintf("%s has %d bytes of data; a frame has at most %d", typ, size, limit)}
+}
+
+// Fits reports whether a run's event with the given data, in JSON, fits into a frame. A sealed one
+// has fewer bytes. Commit refuses other events.
+func (s *Spool) Fits(id, typ string, data []byte) bool {
+	s.mu.Lock()
+	r := s.runs[id]
+	sealed := s.keys != nil
+	if r != nil {
+		sealed = r.account != ""
+	}
+	s.mu.Unlock()
+	return len(data) <= MaxData && (!sealed || fitsSealed(typ, protocol.New(typ, time.Time{}, protocol.Empty{}).TS, data))
+}
+
+// longestForm is more than the number of bytes of a value's canonical form for each byte of any
+// other form: 1e20 has 21 digits.
+const longestForm = 8
+
+// fitsSealed reports whether the sealed form of an event fits into a frame. It is true for an event
+// that has no canonical form.
+func fitsSealed(typ, ts string, data []byte) bool {
+	rest := seal.MaxPlaintext - len(`{"data":,"ts":"","type":""}`) - len(ts) - len(typ)
+	if len(data) <= rest/longestForm {
+		return true
+	}
+	form, err := jcs.Canonical(data)
+	return err != nil || len(form) <= rest
 }
 
 // write is the main function of the writer goroutine. Jobs that arrive during a commit form the
 // next batch.
 func (s *Spool) write() {
 	defer close(s.done)
+	heads := time.NewTimer(0)
+	defer heads.Stop()
 	for {
+		s.setTimer(heads)
 		select {
 		case first := <-s.in:
 			s.commit(s.gather(first))
 		case <-s.wake:
 			s.commit(nil)
+		case <-heads.C:
+			s.commit(nil)
 		case <-s.closed:
 			s.drain()
 			return
 		}
+	}
+}
+
+// setTimer sets a timer to the time of the next head. It stops the timer if no run needs one.
+func (s *Spool) setTimer(t *time.Timer) {
+	var first time.Time
+	for _, at := range s.headsAt {
+		if first.IsZero() || at.Before(first) {
+			first = at
+		}
+	}
+	if first.IsZero() {
+		t.Stop()
+	} else {
+		t.Reset(time.Until(first))
 	}
 }
 
@@ -205,7 +277,7 @@ func (s *Spool) pause(d time.Duration) bool {
 
 // tryCommit runs one transaction. After the commit it updates the state in memory.
 func (s *Spool) tryCommit(jobs []*job) error {
-	b := &batch{ctx: context.Background(), s: s, runs: map[string]*state{}}
+	b := &batch{ctx: context.Background(), s: s, now: time.Now(), runs: map[string]*state{}}
 	acks := s.takeAcks()
 	err := b.run(jobs, acks)
 	s.mu.Lock()
@@ -219,6 +291,9 @@ func (s *Spool) tryCommit(jobs []*job) error {
 		for id, last := range acks {
 			s.acks[id] = max(s.acks[id], last)
 		}
+		for id := range s.headsAt {
+			s.headsAt[id] = later(s.headsAt[id], b.now.Add(retryAfter))
+		}
 		return err
 	}
 	for id, now := range b.runs {
@@ -229,12 +304,23 @@ func (s *Spool) tryCommit(jobs []*job) error {
 		}
 		now.acked = max(now.acked, r.acked) // an acknowledgement may have arrived during the commit
 		r.state = *now
+		if delete(s.headsAt, id); !now.headAt.IsZero() {
+			s.headsAt[id] = now.headAt
+		}
 	}
+	s.fill.passed = b.passed
 	s.setUsed(b.used, b.freed)
 	if b.hasNews {
 		notify(s.committed)
 	}
 	return nil
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 func (s *Spool) takeAcks() map[string]int64 {
@@ -251,7 +337,3 @@ func notify(c chan struct{}) {
 	default:
 	}
 }
-
-// isRefusal reports whether an error concerns only one job, so that the other jobs of the
-// transaction can be committed.
-func isRefusal(err error) bool { return errors.Is(err, ErrEnded) }

@@ -4,12 +4,17 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
+	"crypto/subtle"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 
+	"github.com/concerto-lang/concerto/internal/text/hexsum"
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/server/httpguard"
 	"github.com/concerto-lang/concerto/relay/store"
@@ -67,6 +72,39 @@ func (a *Auth) MachineByKey(ctx context.Context, id string, r *http.Request) (Pr
 		return nil, err
 	}
 	return p, nil
+}
+
+// MachineRequest authenticates an HTTP request of a registered machine, whose id is in ?host_id=,
+// by its token or by the header protocol.RequestProofHeader. Otherwise it returns an
+// *httpguard.Refusal.
+func (a *Auth) MachineRequest(ctx context.Context, r *http.Request) error {
+	id, token := MachineCredentials(r)
+	proof := r.Header.Get(protocol.RequestProofHeader)
+	valid, err := a.machineHas(ctx, id, func(h *store.Machine) bool {
+		if h.PublicKey != "" {
+			return a.hasProof(h, proof, r)
+		}
+		return token != "" && subtle.ConstantTimeCompare([]byte(h.TokenHash), []byte(hexsum.SHA256(token))) == 1
+	})
+	if err == nil && !valid {
+		return a.refuseMachine(ctx, id, "the request is not by a registered machine: it has neither the machine's token nor a proof of its key", "", r)
+	}
+	return err
+}
+
+// hasProof reports whether a request has a proof of a machine's key. The proof can be used again
+// for the same request within protocol.RequestProofTime.
+func (a *Auth) hasProof(h *store.Machine, proof string, r *http.Request) bool {
+	at, text, _ := strings.Cut(proof, ".")
+	ms, err := strconv.ParseInt(at, 10, 64)
+	signature, err2 := base64.RawURLEncoding.DecodeString(text)
+	key, err3 := protocol.ParseKey(h.PublicKey)
+	if errors.Join(err, err2, err3) != nil || a.c.Now().Sub(time.UnixMilli(ms)).Abs() > protocol.RequestProofTime {
+		return false
+	}
+	return slices.ContainsFunc(a.c.Guard.Origins(r), func(origin string) bool {
+		return ed25519.Verify(key, protocol.RequestProofText(origin, h.ID, r.Method, r.URL.RequestURI(), ms), signature)
+	})
 }
 
 func newNonce() string {

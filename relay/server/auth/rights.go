@@ -90,7 +90,7 @@ func (r Right) Info() *RightInfo {
 // commands maps message types to the rights that they need.
 var commands = map[string]Right{
 	protocol.RunSendInput: Input, protocol.RunSendKeys: Input, protocol.RunResize: Input,
-	protocol.RunStop: Stop, protocol.RunApprove: Decide, protocol.RunDeny: Decide,
+	protocol.RunStop: Stop, protocol.RunApprove: Decide, protocol.RunDeny: Decide, protocol.RunDecide: Decide,
 	protocol.RunSubscribe: Read, protocol.RunUnsubscribe: Read, protocol.Hello: Self,
 	protocol.RPCListRuns: AskMachine, protocol.RPCStopRun: Stop,
 }
@@ -115,6 +115,8 @@ func OfMessage(typ string) (Right, bool) {
 type Route struct {
 	Method, Path string // as for http.ServeMux
 	Right        Right
-	// Handle receives the caller, who has the right, or nil if the right is Open.
+	Machine      bool // also machines may use the route
+	// Handle receives the caller, who has the right, or nil if the right is Open
+	// or the caller is a machine.
 	Handle func(w http.ResponseWriter, r *http.Request, id *Identity)
 }

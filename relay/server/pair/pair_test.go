@@ -191,6 +191,48 @@ func (f *fixture) connectByKey(machine string) (*servertest.Peer, protocol.Chall
 
 const nonce = "b3duLW5vbmNlLW9mLTMyLWJ5dGVzLW9mLXRoZS1ob3N0"
 
+// TestRequestProof authenticates requests of a paired machine by its key. A proof is for one
+// request of one machine at one server, and for five minutes.
+func TestRequestProof(t *testing.T) {
+	f := begin(t)
+	k, other := f.paired(1), newKey(2)
+	const uri = "/seal/a_1/roster?host_id="
+	proof := func(key machine, origin, method, uri string, ago time.Duration) string {
+		ms := f.clock.Now().Add(-ago).UnixMilli()
+		text := protocol.RequestProofText(origin, k.id, method, uri, ms)
+		return fmt.Sprintf("%d.%s", ms, protocol.KeyText(ed25519.Sign(key.PrivateKey, text)))
+	}
+	own := uri + k.id
+	for name, c := range map[string]struct {
+		proof  string
+		status int
+	}{
+		"a proof":             {proof(k, f.url, "GET", own, 4*time.Minute), 404}, // there is no such account
+		"no proof":            {"", 401},
+		"another key":         {proof(other, f.url, "GET", own, 0), 401},
+		"another server":      {proof(k, "https://other.example", "GET", own, 0), 401},
+		"another method":      {proof(k, f.url, "POST", own, 0), 401},
+		"another request":     {proof(k, f.url, "GET", "/seal/a_2/roster?host_id="+k.id, 0), 401},
+		"an old proof":        {proof(k, f.url, "GET", own, 6*time.Minute), 401},
+		"a proof to come":     {proof(k, f.url, "GET", own, -6*time.Minute), 401},
+		"without a time":      {strings.TrimLeft(proof(k, f.url, "GET", own, 0), "0123456789"), 401},
+		"without a signature": {"1", 401},
+	} {
+		q, err := http.NewRequest("GET", f.url+own, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Header.Set(protocol.RequestProofHeader, c.proof)
+		r, err := http.DefaultClient.Do(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Body.Close(); r.StatusCode != c.status {
+			t.Errorf("%s: %s, want %d", name, r.Status, c.status)
+		}
+	}
+}
+
 func (k machine) sign(origin, machine, server, own string) protocol.ChallengeAnswer {
 	return protocol.ChallengeAnswer{Nonce: own, Signature: protocol.KeyText(ed25519.Sign(k.PrivateKey, []byte("concerto-relay-host-v1\n"+origin+"\n"+machine+"\n"+server+"\n"+own)))}
 }

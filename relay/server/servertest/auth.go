@@ -71,6 +71,16 @@ func (a *Auth) MachineByKey(context.Context, string, *http.Request) (auth.Proof,
 	return nil, httpguard.Refused(protocol.Unauthorized, "no keys here")
 }
 
+// MachineRequest accepts machines with the token that they have connected with.
+func (a *Auth) MachineRequest(ctx context.Context, r *http.Request) error {
+	id, token := auth.MachineCredentials(r)
+	h, err := a.store.Machine(ctx, id)
+	if sum := sha256.Sum256([]byte(token)); err != nil || h.TokenHash != hex.EncodeToString(sum[:]) {
+		return httpguard.Refused(protocol.Unauthorized, "no such machine")
+	}
+	return nil
+}
+
 // Watch calls ended when End is called for the identity.
 func (a *Auth) Watch(who *auth.Identity, ended func()) (stop func()) {
 	a.mu.Lock()

@@ -18,8 +18,10 @@ func ownRefused(t *testing.T, open Opener) {
 	f := begin(t, open)
 	f.openRequest("q1")
 	f.mustStore(3, f.event(3, protocol.RunRefused, `{"action":"decide","request_id":"q1","by_run_id":"run_b","pid":7,"reason":"it is its own"}`))
+	f.mustStore(4, f.event(4, protocol.RunRefused, `{"action":"stop","reason":"replayed: it was used","code":"replayed","device":"d_1"}`))
 	lines, err := f.AuditLines(ctx, 0, 100)
-	if log := strings.Join(lines, "\n"); err != nil || !strings.Contains(log, `"kind":"self_decision_refused"`) || !strings.Contains(log, `"data":{"action":"decide","by_run_id":"run_b","reason":"it is its own","request_id":"q1"}`) {
+	if log := strings.Join(lines, "\n"); err != nil || !strings.Contains(log, `"kind":"self_decision_refused"`) || !strings.Contains(log, `"data":{"action":"decide","by_run_id":"run_b","reason":"it is its own","request_id":"q1"}`) ||
+		!strings.Contains(log, `"data":{"action":"stop","code":"replayed","device":"d_1","reason":"replayed: it was used"}`) || !strings.Contains(log, `"kind":"command_refused"`) {
 		t.Errorf("audit log = %s, %v; want the refusal", log, err)
 	}
 }

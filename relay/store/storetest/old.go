@@ -37,6 +37,10 @@ func Old(t *testing.T, s *store.Store) {
 	if _, fresh, err := f.AddCall(ctx, store.Call{ID: "c", Machine: "host_a", State: "asked"}); err != nil || !fresh {
 		t.Error(fresh, err)
 	}
+	if h, err := f.Machine(ctx, "host_a"); err != nil || h.Account != "" {
+		t.Error(h, err)
+	}
+	f.appendRoster("a_1", 1, "one")
 	if tokens, err := f.Tokens(ctx, 5); err != nil || len(tokens) != 1 || tokens[0].UserRole != store.Owner {
 		t.Error(tokens, err)
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/relay/hostd/hostlog"
+	"github.com/concerto-lang/concerto/relay/hostlog"
 )
 
 // TestLog checks that a restart appends to the log file, that only the owner can read the file, and

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// marker is in the command line, in the prompt and in the output of a run.
+const marker = "kingfisher"
+
+const asksMarked = `printf '` + marker + `, go on? [y/N] '; read x; echo "said $x to ` + marker + `"; exit 4`
+
+// TestSealedEvents seals the events of runs. A device of the account reads and decides them as
+// before. No other command line does, and the server's database has nothing of them.
+func TestSealedEvents(t *testing.T) {
+	t.Parallel()
+	r := newSealed(t)
+	r.do(0, "seal", "init", "--user", "ann", "--code-file", "code")
+	r.kill()
+	r.flags = append(r.flags, "--sealed", "required")
+	r.start()
+
+	run := r.waitForRun(r.detached(asksMarked))
+	q := r.request(run, marker+", go on?")
+	list := append([]string{"runs"}, r.at...)
+	r.eventually("the request in the list", func() (string, bool) {
+		out := r.do(0, append(list, "--format", "ndjson")...)
+		return out, strings.Contains(out, `"prompt":"`+marker+`, go on?`) && strings.Contains(out, `"tool":"printf"`)
+	})
+	if text, err := r.command(append(list, "--state", "none")...).CombinedOutput(); err != nil {
+		t.Errorf("runs: %v", err)
+	} else if out := string(text); !strings.Contains(out, "note: the run is sealed, and this command line is no device of its account") || !strings.Contains(out, "asks: (sealed)") || strings.Contains(out, marker) {
+		t.Errorf("the list of a command line that is no device = %s", out)
+	}
+	approve := append([]string{"approve", run, q.RequestID, "--text", "for " + marker}, r.at...)
+	if out := r.do(1, append(approve, "--state", "none")...); !strings.Contains(out, "the run is sealed") {
+		t.Errorf("approval without keys = %s", out)
+	}
+	r.eventually("the approval", func() (string, bool) {
+		c := r.command(approve...)
+		out, err := c.CombinedOutput() // before the machine has confirmed the request, it fails
+		return string(out), err == nil || !strings.Contains(string(out), "the machine has not confirmed the request yet")
+	})
+	if out := r.do(2, approve...); !strings.Contains(out, "is not open") {
+		t.Errorf("the same approval again = %s", out)
+	}
+	if out := r.do(4, append([]string{"attach", run}, r.at...)...); !strings.Contains(out, "said y to "+marker) {
+		t.Errorf("output of the run = %q", out)
+	}
+	if out := r.do(1, append([]string{"attach", run, "--state", "none"}, r.at...)...); strings.Contains(out, marker) || !strings.Contains(out, "the run is sealed") {
+		t.Errorf("output of the run without keys = %q", out)
+	}
+
+	third := r.waitForRun(r.detached(`printf 'Name? '; read x; echo "$x was typed"; exit 3`))
+	screen := r.screen(append([]string{"attach", third}, r.at...)...)
+	screen.waitFor("Name?", 1)
+	screen.typeText(marker + "\r")
+	screen.waitExit(3)
+	if !strings.Contains(screen.content(), marker+" was typed") {
+		t.Errorf("the sealed keys did not arrive: %q", screen.content())
+	}
+
+	live := r.waitForRun(r.detached("read x"))
+	if out := r.do(2, "seal", "leave", "--yes"); !strings.Contains(out, "run "+live+" is sealed, and needs the keys of the account") {
+		t.Errorf("seal leave with a live run = %s", out)
+	}
+	r.stop(live)
+	r.until(live, protocol.RunExited, "")
+
+	r.kill()
+	r.start()
+	if out := r.do(0, "seal", "rotate"); !regexp.MustCompile(`^hostd refuses what was signed before; epoch \d+ has begun\n$`).MatchString(out) {
+		t.Errorf("seal rotate = %s", out)
+	}
+	second := r.waitForRun(r.detached(asksMarked))
+	q = r.request(second, marker+", go on?")
+	r.do(0, "deny", second, q.RequestID) // on this machine
+	if out := r.do(4, append([]string{"attach", second}, r.at...)...); !strings.Contains(out, "said n to "+marker) {
+		t.Errorf("output of the second run = %q", out)
+	}
+
+	r.recovered(run)
+
+	files, err := filepath.Glob(filepath.Join(r.dir, "relay.db*"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(text, []byte(marker)) {
+			t.Errorf("%s has a text of the runs", file)
+		}
+	}
+}
+
+// recovered loses the machine and the command line, and reads a run with the recovery code. Another
+// device then reads it, too.
+func (r *remoteServer) recovered(run string) {
+	r.t.Helper()
+	if err := os.RemoveAll(filepath.Join(r.dir, "state", "seal", "cli")); err != nil {
+		r.t.Fatal(err)
+	}
+	if out := r.do(0, "seal", "recover", "--code-file", "code"); !regexp.MustCompile(`(?m)^keys +of desk: its runs of \d epochs can be read$`).MatchString(out) {
+		r.t.Errorf("seal recover = %s", out)
+	}
+	r.kill()
+	if out := r.do(4, append([]string{"attach", run}, r.at...)...); !strings.Contains(out, "said y to "+marker) {
+		r.t.Errorf("output of the run after the recovery = %q", out)
+	}
+	r.start()
+	token := r.server.login("ann", "correct horse")
+	add, link, _ := r.adds("--yes")
+	p, l := r.server.open(r.t, link, token)
+	if err := add.Wait(); err != nil {
+		r.t.Fatal(err)
+	}
+	p.load(l.Account)
+	if out := r.do(0, "devices", "grant", "Ann's phone"); !strings.HasPrefix(out, "sent the keys of 1 of the account's machines to ") {
+		r.t.Errorf("devices grant = %s", out)
+	}
+	if out := r.do(2, "devices", "grant", "desk"); !strings.Contains(out, "is no device") {
+		r.t.Errorf("devices grant for a machine = %s", out)
+	}
+	id := p.keys.Public().DeviceID()
+	text := r.server.text(r.t, "/seal/"+l.Account+"/history?host=desk&device="+id, token)
+	epochs, err := p.roster.OpenHistory([]byte(strings.TrimSuffix(text, "\n")), "desk", id, p.keys)
+	if err != nil || len(epochs) == 0 {
+		r.t.Errorf("history for the phone = %d epochs, %v", len(epochs), err)
+	}
+}
+
+// eventually calls what until it succeeds.
+func (h *machine) eventually(name string, what func() (string, bool)) {
+	h.t.Helper()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) { // polls again
+		out, ok := what()
+		if ok {
+			return
+		}
+		if time.Now().After(end) {
+			h.t.Fatalf("%s: %s", name, out)
+		}
+	}
+}

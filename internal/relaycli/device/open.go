@@ -1,0 +1,287 @@
+package device
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/concerto-lang/concerto/internal/relaycli/connect"
+	"github.com/concerto-lang/concerto/internal/relaycli/console"
+	"github.com/concerto-lang/concerto/relay/client/machineapi"
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/seal"
+)
+
+// hostKeys are the keys of a host's epochs that this device has.
+type hostKeys struct {
+	Last   seal.EpochPosition `json:"last"` // the newest key record that was verified
+	Epochs []*seal.Epoch      `json:"epochs"`
+}
+
+// Reader opens the sealed events of a host, and checks that none is missing or changed. It is safe
+// for concurrent use.
+type Reader struct {
+	device *Device
+	server *machineapi.Client
+	host   string
+	public seal.PublicKeys
+
+	mu     sync.Mutex
+	keys   *hostKeys
+	chains map[string]seal.Chain // by run
+}
+
+// NewReader returns a reader for a host, or nil if this command line is no device of its account.
+func NewReader(ctx context.Context, state string, server *connect.Endpoint, host string) (*Reader, error) {
+	d, err := Load(state)
+	if err != nil || d == nil {
+		return nil, err
+	}
+	if err := d.refresh(ctx, server); err != nil {
+		return nil, err
+	}
+	return d.newReader(server, host)
+}
+
+func (d *Device) newReader(server *connect.Endpoint, host string) (*Reader, error) {
+	public, ok := d.Roster.HostKeys(host)
+	if !ok {
+		return nil, nil
+	}
+	r := &Reader{device: d, server: server.API(), host: host, public: public, chains: map[string]seal.Chain{}}
+	all := map[string]*hostKeys{}
+	if err := d.readJSON(keyringFile, &all); err != nil {
+		return nil, err
+	}
+	if r.keys = all[host]; r.keys == nil {
+		r.keys = &hostKeys{}
+	}
+	return r, nil
+}
+
+// Seals reports whether the host is known to seal its events.
+func (r *Reader) Seals() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.keys.Last.N > 0
+}
+
+// Open replaces a sealed event with what was sealed. Its type is seal.TypeHead if only the check of
+// other events needs it. The error is a *seal.Refusal if the server has changed it, or this device
+// has no keys.
+func (r *Reader) Open(ctx context.Context, e *protocol.Envelope) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, _, err := r.open(ctx, e)
+	return err
+}
+
+// Follow opens the next event of a run, from any one on. It returns the events that this one
+// confirms. The error is a *seal.Refusal as that of Open. With the code Reordered, the event is
+// opened, and events before it are missing or changed.
+func (r *Reader) Follow(ctx context.Context, e *protocol.Envelope) (seal.Span, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	opened := *e
+	s, key, err := r.open(ctx, &opened)
+	if err != nil {
+		return seal.Span{}, err
+	}
+	chain, known := r.chains[e.RunID]
+	if !known {
+		chain = seal.StartAt(s)
+	}
+	chain, confirmed, err := key.Follow(chain, s, &seal.Event{Type: opened.Type, TS: opened.TS, Data: opened.Data}, r.public)
+	var why *seal.Refusal
+	if err == nil || errors.As(err, &why) && why.Code == seal.Reordered {
+		r.chains[e.RunID], *e = chain, opened
+	}
+	return confirmed, err
+}
+
+// open opens an event. It returns the sealed one, and the key of its run. The caller holds mu.
+func (r *Reader) open(ctx context.Context, e *protocol.Envelope) (*seal.SealedEvent, *seal.RunKey, error) {
+	s := &seal.SealedEvent{Type: e.Type, TS: e.TS, Run: e.RunID, Seq: e.Seq}
+	if err := s.Parse(e.Enc, e.Data); err != nil {
+		return nil, nil, err
+	}
+	epoch, err := r.epoch(ctx, s.Enc.Epoch)
+	if err != nil {
+		return nil, nil, err
+	}
+	key := epoch.RunKey(e.RunID)
+	plain, err := key.Open(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	e.Type, e.Enc, e.Data = plain.Type, nil, plain.Data
+	return s, key, nil
+}
+
+// epoch returns the keys of an epoch. If it is unknown, it reads the newer key records at the
+// server, and the history for this device.
+func (r *Reader) epoch(ctx context.Context, n int64) (*seal.Epoch, error) {
+	find := func() *seal.Epoch {
+		if i := slices.IndexFunc(r.keys.Epochs, func(e *seal.Epoch) bool { return e.N == n }); i >= 0 {
+			return r.keys.Epochs[i]
+		}
+		return nil
+	}
+	if e := find(); e != nil {
+		return e, nil
+	}
+	if err := r.readKeys(ctx); err != nil {
+		return nil, err
+	}
+	if e := find(); e != nil {
+		return e, nil
+	}
+	if err := r.readHistory(ctx); err != nil {
+		return nil, err
+	}
+	if e := find(); e != nil {
+		return e, nil
+	}
+	return nil, &seal.Refusal{Code: seal.OldEpoch, Why: fmt.Sprintf("this device has no keys of epoch %d of machine %s: its older runs can be read when the machine is online", n, console.DisplayText(r.host, 64))}
+}
+
+// readKeys reads the key records after the newest known one.
+func (r *Reader) readKeys(ctx context.Context) error {
+	text, err := stored(r.server.KeyRecords(ctx, r.device.Roster.Account(), r.host, r.keys.Last.N))
+	if err != nil {
+		return err
+	}
+	next := *r.keys
+	next.Epochs = slices.Clone(next.Epochs)
+	for line := range bytes.Lines(text) {
+		k, err := r.device.Roster.VerifyKeyRecord(bytes.TrimSuffix(line, []byte("\n")), r.host, next.Last)
+		if err != nil {
+			return fmt.Errorf("the server sent an invalid key record of machine %s: %w", console.DisplayText(r.host, 64), err)
+		}
+		e, err := k.Open(r.device.ID, r.device.Keys)
+		var why *seal.Refusal
+		switch {
+		case err == nil:
+			next.Epochs = append(next.Epochs, e)
+		case errors.As(err, &why) && why.Code == seal.UnknownDevice: // of an epoch before this device was added
+		default:
+			return err
+		}
+		next.Last = k.Position()
+	}
+	return r.store(&next)
+}
+
+// readHistory reads the keys of the epochs before this device was added.
+func (r *Reader) readHistory(ctx context.Context) error {
+	text, err := stored(r.server.History(ctx, r.device.Roster.Account(), r.host, r.device.ID))
+	text = bytes.TrimSuffix(text, []byte("\n"))
+	if err != nil || len(text) == 0 {
+		return err
+	}
+	older, err := r.device.Roster.OpenHistory(text, r.host, r.device.ID, r.device.Keys)
+	if err != nil {
+		return fmt.Errorf("the server sent an invalid history of machine %s: %w", console.DisplayText(r.host, 64), err)
+	}
+	next := *r.keys
+	next.Epochs = slices.Clone(next.Epochs)
+	for _, e := range older {
+		if !slices.ContainsFunc(next.Epochs, func(has *seal.Epoch) bool { return has.N == e.N }) {
+			next.Epochs = append(next.Epochs, e)
+		}
+	}
+	slices.SortFunc(next.Epochs, func(a, b *seal.Epoch) int { return int(a.N - b.N) })
+	return r.store(&next)
+}
+
+// store stores the keys of the host.
+func (r *Reader) store(next *hostKeys) error {
+	err := r.device.locked(func() error {
+		all := map[string]*hostKeys{}
+		if err := r.device.readJSON(keyringFile, &all); err != nil {
+			return err
+		}
+		if has := all[r.host]; has != nil && has.Last.N > next.Last.N { // another process has read more
+			next = has
+			return nil
+		}
+		all[r.host] = next
+		return r.device.writeJSON(keyringFile, all)
+	})
+	if err == nil {
+		r.keys = next
+	}
+	return err
+}
+
+// sealCommand seals a signed command for the newest epoch.
+func (r *Reader) sealCommand(typ, id string, c seal.Command) (*connect.Command, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := len(r.keys.Epochs)
+	if n == 0 || r.keys.Epochs[n-1].N != r.keys.Last.N {
+		return nil, fmt.Errorf("this command line has no keys of epoch %d of machine %s: wait until the machine has read the new list of members", r.keys.Last.N, console.DisplayText(r.host, 64))
+	}
+	e := r.keys.Epochs[n-1]
+	sealed, err := e.SealCommand(c)
+	if err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(sealed)
+	if err != nil {
+		return nil, err
+	}
+	if typ == protocol.RunApprove || typ == protocol.RunDeny {
+		typ = protocol.RunDecide
+	}
+	return &connect.Command{Type: typ, ID: id, Enc: fmt.Appendf(nil, `{"epoch":%d,"v":1}`, e.N), Data: data}, nil
+}
+
+// stored returns a text of the server, or nothing if it has none or is an older one.
+func stored(text []byte, err error) ([]byte, error) {
+	if errors.Is(err, machineapi.ErrUnknownAccount) || errors.Is(err, machineapi.ErrUnsupported) {
+		return nil, nil
+	}
+	return text, err
+}
+
+// RecoverEpochs stores the keys of a host that its key records have for the recovery keys. It
+// returns the number of epochs.
+func (d *Device) RecoverEpochs(host string, records []byte, recovery *seal.Keys) (int, error) {
+	keys := &hostKeys{}
+	for line := range bytes.Lines(records) {
+		k, err := d.Roster.VerifyKeyRecord(bytes.TrimSuffix(line, []byte("\n")), host, keys.Last)
+		if err != nil {
+			return 0, fmt.Errorf("the server sent an invalid key record of machine %s: %w", console.DisplayText(host, 64), err)
+		}
+		e, err := k.Open(seal.ByRecovery, recovery)
+		if err != nil {
+			return 0, err
+		}
+		keys.Last, keys.Epochs = k.Position(), append(keys.Epochs, e)
+	}
+	return len(keys.Epochs), (&Reader{device: d, host: host}).store(keys)
+}
+
+// Histories returns for each host of which this device has keys a history for another device.
+func (d *Device) Histories(to string) (map[string][]byte, error) {
+	all := map[string]*hostKeys{}
+	if err := d.readJSON(keyringFile, &all); err != nil {
+		return nil, err
+	}
+	texts := map[string][]byte{}
+	for host, keys := range all {
+		if len(keys.Epochs) == 0 {
+			continue
+		}
+		var err error
+		if texts[host], err = d.Roster.NewHistory(d.ID, d.Keys, to, keys.Epochs); err != nil {
+			return nil, err
+		}
+	}
+	return texts, nil
+}

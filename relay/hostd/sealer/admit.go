@@ -1,0 +1,370 @@
+package sealer
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/text/hexsum"
+	"github.com/concerto-lang/concerto/internal/text/jcs"
+	"github.com/concerto-lang/concerto/relay/hostd/link"
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/seal"
+)
+
+// kinds maps the types of commands to the kinds of their statements. All RPCs have the kind rpc. A
+// type of command that is not in this table is refused.
+var kinds = map[string]string{
+	protocol.RunApprove: seal.KindDecide, protocol.RunDeny: seal.KindDecide, protocol.RunDecide: seal.KindDecide, protocol.RunSendInput: seal.KindInput,
+	protocol.RunSendKeys: seal.KindKeys, protocol.RunStop: seal.KindStop, protocol.RunResize: seal.KindResize,
+}
+
+// unsigned lists the RPCs that are performed without a statement. An app needs the token in the
+// result of rpc.host.info to sign.
+var unsigned = map[string]bool{protocol.RPCMachineInfo: true}
+
+// decisions maps the types of decisions to the member of the statement.
+var decisions = map[string]string{protocol.RunApprove: protocol.DecisionApprove, protocol.RunDeny: protocol.DecisionDeny}
+
+func kindOf(typ string) string {
+	if strings.HasPrefix(typ, "rpc.") {
+		return seal.KindRPC
+	}
+	return kinds[typ]
+}
+
+// attempt is a command whose statement is checked.
+type attempt struct {
+	e        *protocol.Envelope
+	seal     *protocol.Seal  // nil if there is none
+	data     json.RawMessage // the data without the signature
+	command  seal.Command
+	envelope seal.Envelope
+	sum      string // hash of the statement; "" if it has another form
+}
+
+// rosterTimeout is the time limit for reading the server's roster when a statement names a line
+// that this machine does not have.
+const rosterTimeout = 5 * time.Second
+
+// Admit implements link.Gate. A refused command is recorded in the ledger and as an event of its
+// run.
+func (s *Sealer) Admit(ctx context.Context, e *protocol.Envelope, isLast bool) link.Admission {
+	if e.Enc == nil && (s.Account() == "" || unsigned[e.Type]) {
+		return admitUnsigned(e)
+	}
+	t, err := s.newAttempt(e)
+	if err != nil {
+		return s.refused(t, err)
+	}
+	a, err := s.check(t)
+	var why *seal.Refusal
+	if errors.As(err, &why) && why.Retry && why.Code == seal.RosterFork {
+		soon, cancel := context.WithTimeout(ctx, rosterTimeout)
+		if err := s.readRoster(soon); err != nil {
+			s.o.Log.Warn("could not read the roster of the account", "error", err)
+		}
+		cancel()
+		a, err = s.check(t)
+	}
+	switch {
+	case err == nil:
+		return a
+	case errors.As(err, &why) && why.Retry && why.Code == seal.Reordered && !isLast:
+		return link.Admission{Later: true}
+	}
+	return s.refused(t, err)
+}
+
+// admitUnsigned admits a command without its signature, which is not checked.
+func admitUnsigned(e *protocol.Envelope) link.Admission {
+	if signature, rest, f := protocol.SplitSeal(e.Data); f == nil && signature != nil {
+		plain := *e
+		plain.Data = rest
+		e = &plain
+	}
+	return link.Admission{Command: e}
+}
+
+// newAttempt takes a command and its statement apart. The attempt is not nil if it fails.
+func (s *Sealer) newAttempt(e *protocol.Envelope) (*attempt, error) {
+	t := &attempt{e: e, envelope: seal.Envelope{Kind: kindOf(e.Type), Run: e.RunID, ID: link.CommandID(e)}}
+	m := protocol.Find(e.Type)
+	if m != nil && m.OfMachine {
+		t.envelope.Run = "" // the run in the envelope of an RPC to the machine is ignored
+	}
+	if m == nil || t.envelope.Kind == "" {
+		return t, refuse(seal.Forbidden, "a machine with an account does not support %s", e.Type)
+	}
+	if e.Enc != nil {
+		return t, s.openCommand(t)
+	}
+	signature, data, f := protocol.SplitSeal(e.Data)
+	switch {
+	case f != nil:
+		return t, refuse(seal.BadMessage, "%s", f.Why)
+	case signature == nil:
+		return t, refuse(seal.UnknownDevice, "the command is not signed, and this machine has an account: enrol the device (on this machine: concerto-relay devices add)")
+	}
+	t.data = data
+	content := append(append([]byte(`{"data":`), data...), `,"salt":`...)
+	content = append(jcs.AppendText(content, signature.Salt), '}')
+	return t, s.setCommand(t, signature, content)
+}
+
+// setCommand sets the signed command of an attempt, and what its machine knows about it.
+func (s *Sealer) setCommand(t *attempt, signature *protocol.Seal, content json.RawMessage) (err error) {
+	t.seal = signature
+	t.command = seal.Command{Signed: seal.Signed{Statement: signature.Statement, Sig: signature.Sig}, Content: content}
+	if text, err := jcs.Canonical(signature.Statement); err == nil {
+		t.sum = hexsum.SHA256(text)
+	}
+	if t.envelope.Kind == seal.KindDecide {
+		t.envelope.Request, err = requestOf(s.o.Request(t.e.RunID, t.envelope.ID))
+	}
+	return err
+}
+
+// openCommand opens a sealed command. The attempt is then that of the command in it, which no
+// server can have written or changed.
+func (s *Sealer) openCommand(t *attempt) error {
+	if t.envelope.Kind == seal.KindRPC {
+		return refuse(seal.Unsupported, "this version does not support sealed RPCs")
+	}
+	sealed, err := seal.ParseSealedCommand(t.e.Data)
+	if err != nil {
+		return err
+	}
+	c, err := s.openSealed(t, sealed)
+	if err != nil {
+		return err
+	}
+	var content struct {
+		Data json.RawMessage `json:"data"`
+		Salt string          `json:"salt"`
+	}
+	var st seal.Statement
+	if err := errors.Join(json.Unmarshal(c.Content, &content), json.Unmarshal(c.Statement, &st)); err != nil {
+		return refuse(seal.BadMessage, "%v", err)
+	}
+	plain := *t.e
+	plain.Enc, plain.Data = nil, content.Data
+	if t.e.Type == protocol.RunDecide {
+		plain.Type = protocol.RunDeny
+		if st.Decision == protocol.DecisionApprove {
+			plain.Type = protocol.RunApprove
+		}
+	}
+	if link.CommandID(&plain) != t.envelope.ID {
+		return refuse(seal.WrongRequest, "the id in the data differs from that of the envelope")
+	}
+	t.e, t.data = &plain, content.Data
+	return s.setCommand(t, &protocol.Seal{Statement: c.Statement, Sig: c.Sig, Salt: content.Salt}, c.Content)
+}
+
+// openSealed opens a command with the keys of its epoch.
+func (s *Sealer) openSealed(t *attempt, sealed *seal.SealedCommand) (seal.Command, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.account == nil {
+		return seal.Command{}, refuse(seal.Forbidden, "the machine has no account")
+	}
+	e, err := seal.CommandEpoch(s.account.epochs.All, sealed.Epoch, s.o.Now())
+	if err != nil {
+		return seal.Command{}, err
+	}
+	return e.OpenCommand(t.envelope.Run, t.envelope.Kind, sealed)
+}
+
+// requestOf returns what a statement must contain about a request, or nil if there is none.
+func requestOf(q *protocol.PermissionRequested) (*seal.Request, error) {
+	if q == nil {
+		return nil, nil
+	}
+	text, err := json.Marshal(q)
+	if err != nil {
+		return nil, err
+	}
+	sum, err := seal.HashRequest(text)
+	return &seal.Request{SHA256: sum, ArgsSHA256: q.ArgsSHA256, Risk: q.Risk}, err
+}
+
+// check checks the statement of a command, and stores that it is accepted.
+func (s *Sealer) check(t *attempt) (link.Admission, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.account
+	switch {
+	case a == nil:
+		return link.Admission{}, refuse(seal.Forbidden, "the machine has left its account: send the command again")
+	case a.fork != "":
+		return link.Admission{}, refuse(seal.RosterFork, "%s: run concerto-relay seal status --resolve on this machine", a.fork)
+	}
+	c := &seal.Checker{Roster: a.roster, Host: a.machine, Fresh: a.fresh}
+	now := s.o.Now()
+	id := t.command.DeviceOf()
+	state, repeated := a.state(id, t.sum)
+	if _, known := s.results.of[t.sum]; known || repeated {
+		return s.repeat(c, t, now)
+	}
+	ok, err := c.Check(t.command, t.envelope, state, now)
+	if err == nil {
+		err = t.checkFrame(ok)
+	}
+	if err != nil {
+		return link.Admission{}, err
+	}
+	s.dropEnded(&ok.State)
+	if err := a.accept(id, ok.State, ok.Statement, t.sum); err != nil {
+		return link.Admission{}, err
+	}
+	return s.admit(t, ok.Device, ok.Data), nil
+}
+
+// checkFrame checks the parts of a frame that the checker does not know: the type of the message,
+// and the scope in the data.
+func (t *attempt) checkFrame(ok *seal.Accepted) error {
+	var d struct {
+		Scope   string `json:"scope"`
+		RPCType string `json:"rpc_type"`
+	}
+	if err := json.Unmarshal(ok.Data, &d); err != nil {
+		return refuse(seal.BadMessage, "data: %v", err)
+	}
+	st := ok.Statement
+	switch {
+	case st.Kind == seal.KindDecide && st.Decision != decisions[t.e.Type]:
+		return refuse(seal.WrongRequest, "the statement is to %s, and the message is %s", st.Decision, t.e.Type)
+	case st.Kind == seal.KindDecide && st.Scope != cmp.Or(d.Scope, "once"):
+		return refuse(seal.WrongRequest, "the scope of the statement is %s, and that of the data %s", st.Scope, cmp.Or(d.Scope, "once"))
+	case st.Kind == seal.KindRPC && d.RPCType != t.e.Type:
+		return refuse(seal.WrongRequest, "rpc_type is %q, and the message is %s", d.RPCType, t.e.Type)
+	}
+	return nil
+}
+
+// admit returns the command with the signed data and the user of the device. Nothing else of the
+// frame is used, because the server can change it.
+func (s *Sealer) admit(t *attempt, by seal.Member, data json.RawMessage) link.Admission {
+	e := &protocol.Envelope{Type: t.e.Type, TS: t.e.TS, MachineID: s.o.MachineID, RunID: t.envelope.Run, ID: t.envelope.ID, Data: data}
+	if t.envelope.Kind == seal.KindDecide {
+		e.Data = protocol.AddSeal(data, t.seal) // for the ledger
+	}
+	name, err := json.Marshal(by.User)
+	if err != nil {
+		panic("sealer: a name is no JSON: " + err.Error()) // cannot happen: it is a string
+	}
+	e.Extra = []protocol.Member{{Name: "by", Value: name}}
+	return link.Admission{Command: e, Done: func(out link.Outcome) { s.done(t, out) }}
+}
+
+// done records the outcome of a performed command. A decision that was not applied is recorded,
+// because its record in the ledger precedes the attempt.
+func (s *Sealer) done(t *attempt, out link.Outcome) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t.envelope.Kind != seal.KindKeys && t.envelope.Kind != seal.KindResize {
+		s.results.add(t.sum, out)
+	}
+	if t.envelope.Kind == seal.KindDecide && out.State != protocol.InputApplied {
+		s.record(t, "not_applied", out.Error)
+	}
+}
+
+// repeat returns what to do with a command whose statement was accepted before. The server sends a
+// command again if it has not received its result. The caller holds mu.
+func (s *Sealer) repeat(c *seal.Checker, t *attempt, now time.Time) (link.Admission, error) {
+	var st seal.Statement
+	if err := json.Unmarshal(t.command.Statement, &st); err != nil {
+		return link.Admission{}, refuse(seal.BadMessage, "%v", err)
+	}
+	// With this state, only the counter passes that was already used.
+	ok, err := c.Check(t.command, t.envelope, seal.DeviceState{Inputs: map[string]int64{st.Run: st.After}}, now)
+	if err == nil {
+		err = t.checkFrame(ok)
+	}
+	var why *seal.Refusal
+	isOver := errors.As(err, &why) && (why.Code == seal.UnknownRequest || why.Code == seal.Stale)
+	if err != nil && !isOver {
+		return link.Admission{}, err
+	}
+	out, known := s.results.of[t.sum]
+	switch {
+	case t.envelope.Kind == seal.KindRPC && err == nil:
+		again := s.admit(t, ok.Device, ok.Data)
+		again.Repeated = true
+		return again, nil
+	case t.envelope.Kind == seal.KindRPC:
+		return link.Admission{}, err
+	case t.envelope.Kind == seal.KindDecide && err != nil && why.Code == seal.UnknownRequest:
+		// All other checks have passed. The registry returns the outcome of a closed request.
+		if err := t.checkFrame(&seal.Accepted{Statement: &st, Data: t.data}); err != nil {
+			return link.Admission{}, err
+		}
+		m, _ := c.Roster.Member(st.Device)
+		again := s.admit(t, m, t.data)
+		again.Repeated = true
+		again.Done = func(link.Outcome) {} // the first attempt is recorded, and the server can repeat it without end
+		return again, nil
+	case known:
+		return link.Admission{Outcome: out}, nil
+	case err == nil && (t.envelope.Kind == seal.KindDecide || t.envelope.Kind == seal.KindInput):
+		// hostd was killed before it had the result. Decisions and inputs are applied at most once,
+		// by their ids, and this one may not have been applied at all.
+		again := s.admit(t, ok.Device, ok.Data)
+		again.Repeated = true
+		return again, nil
+	}
+	return link.Admission{Outcome: link.Outcome{State: protocol.InputIndeterminate, Error: "hostd was restarted after it had accepted this command: check the run"}}, nil
+}
+
+// maxInputs is the number of runs in the state of a device above which ended runs are removed.
+const maxInputs = 64
+
+// dropEnded removes the runs from the state of a device that have ended.
+func (s *Sealer) dropEnded(d *seal.DeviceState) {
+	if len(d.Inputs) <= maxInputs {
+		return
+	}
+	for run := range d.Inputs {
+		if !s.o.IsLive(run) {
+			delete(d.Inputs, run)
+		}
+	}
+}
+
+// refused records the refusal of a command and returns its admission.
+func (s *Sealer) refused(t *attempt, err error) link.Admission {
+	code := protocol.Internal
+	reason := fmt.Sprintf("%s: %v", code, err)
+	var why *seal.Refusal
+	if errors.As(err, &why) {
+		code, reason = protocol.Code(why.Code), why.Error()
+	}
+	s.o.Log.Warn("refused a command of the server", "type", t.e.Type, "run", t.e.RunID, "reason", reason)
+	device := t.command.DeviceOf()
+	what := protocol.OwnRefused{Action: t.envelope.Kind, Reason: reason, Code: code, Device: device}
+	if t.envelope.Kind == seal.KindDecide || t.envelope.Kind == seal.KindRPC {
+		what.RequestID = t.envelope.ID
+	}
+	s.mu.Lock()
+	records := s.refusals.allow(s.o.Now())
+	if code == protocol.Reordered && s.account != nil {
+		state, _ := s.account.state(device, "")
+		what.After = state.Inputs[t.envelope.Run]
+	}
+	if records {
+		s.record(t, "refused", reason)
+	}
+	s.mu.Unlock()
+	if records && t.envelope.Run != "" {
+		if err := s.o.Refused(t.envelope.Run, what); err != nil {
+			s.o.Log.Error("could not commit a refusal", "run", t.envelope.Run, "error", err)
+		}
+	}
+	return link.Admission{Outcome: link.Outcome{State: protocol.InputRejected, Error: reason}, Code: code}
+}
