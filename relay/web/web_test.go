@@ -86,10 +86,13 @@ func TestPageIsServed(t *testing.T) {
 	}
 }
 
-// mostScript is the maximum size in bytes of the gzip-compressed scripts, without the terminal. The
-// conversations need 3,300 bytes: the builder of their rows, which the report has too, and a
-// component for each kind of row. The tab Fleet needs 900.
-const mostScript = 66_000
+// Maximum sizes in bytes of the scripts, compressed with brotli: those of the page without the
+// terminal, and those that it loads when a machine has an account, for signatures and for sealed
+// events.
+const (
+	mostScript = 60_000
+	mostSeal   = 15_000
+)
 
 // TestScriptSize measures the scripts that the page loads at its start and later, except the script
 // of the terminal.
@@ -97,7 +100,7 @@ func TestScriptSize(t *testing.T) {
 	r := webtest.Empty(t)
 	_, page := get(t, "GET", r.URL+"/")
 	_, worker := get(t, "GET", r.URL+"/sw.js")
-	first, all := map[string]bool{}, 0
+	first, all, sealed := map[string]bool{}, 0, 0
 	for _, part := range strings.Split(page, `"`) {
 		first[part] = strings.HasSuffix(part, "js")
 	}
@@ -105,29 +108,38 @@ func TestScriptSize(t *testing.T) {
 		if !strings.HasPrefix(name, "/assets/") || !strings.HasSuffix(name, "js") {
 			continue
 		}
-		later := strings.HasSuffix(name, "/joined/xterm.js") || strings.HasSuffix(name, "/joined/tab_terminal.js")
-		if later && first[name] {
+		isTerminal := strings.HasSuffix(name, "/joined/xterm.js") || strings.HasSuffix(name, "/joined/tab_terminal.js")
+		isSeal := strings.HasSuffix(name, "/joined/seal.js") || strings.HasSuffix(name, "/joined/sealed.js")
+		if (isTerminal || isSeal) && first[name] {
 			t.Errorf("the page loads %s at its start, want it loaded later", name)
 		}
-		if !later {
-			n := weigh(t, r.URL+name)
+		if isTerminal {
+			continue
+		}
+		n := weigh(t, r.URL+name)
+		t.Logf("%6d bytes: %s", n, name)
+		if isSeal {
+			sealed += n
+		} else {
 			all += n
-			t.Logf("%6d bytes: %s", n, name)
 		}
 	}
 	if all > mostScript || all < mostScript/2 {
 		t.Errorf("size of the scripts = %d bytes, want at most %d", all, mostScript)
 	}
+	if sealed > mostSeal || sealed < mostSeal/4 {
+		t.Errorf("size of the scripts for signatures and sealed events = %d bytes, want at most %d", sealed, mostSeal)
+	}
 }
 
-// weigh returns the gzip-compressed size of a file in bytes.
+// weigh returns the size of a file in bytes, compressed with brotli.
 func weigh(t *testing.T, url string) int {
 	t.Helper()
 	q, err := http.NewRequest("GET", url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	q.Header.Set("Accept-Encoding", "gzip")
+	q.Header.Set("Accept-Encoding", "br")
 	a, err := http.DefaultClient.Do(q)
 	if err != nil {
 		t.Fatal(err)
@@ -137,8 +149,8 @@ func weigh(t *testing.T, url string) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.StatusCode != 200 || a.Header.Get("Content-Encoding") != "gzip" {
-		t.Errorf("%s: status %s, Content-Encoding %q; want 200 and gzip", url, a.Status, a.Header.Get("Content-Encoding"))
+	if a.StatusCode != 200 || a.Header.Get("Content-Encoding") != "br" {
+		t.Errorf("%s: status %s, Content-Encoding %q; want 200 and br", url, a.Status, a.Header.Get("Content-Encoding"))
 	}
 	return len(text)
 }

@@ -36,10 +36,10 @@ export const granted = ({ decision }) => /^a(pprove|nswer)/.test(decision);
 // or {state, by?, decision?, error?, errors?}. now is the server's time in milliseconds. may
 // reports whether the user may decide. armed is the decision that Enter would confirm. typed
 // {load(), save(states)} stores drafts as in useForm. nth numbers requests with the same text,
-// for screen readers. For half a second after the card appears, its
-// arguments change or the page becomes visible, the card accepts no decision. Directly after the
-// card has moved, it accepts no click.
-export function ApprovalCard({ request: q, run, machine, now = Date.now(), may = true, armed, onDecide, onOpen, typed, nth, state = "open" }) {
+// for screen readers. lock is the reason why nothing can be decided here, if any. For half a second
+// after the card appears, its arguments change or the page becomes visible, the card accepts no
+// decision. Directly after the card has moved, it accepts no click.
+export function ApprovalCard({ request: q, run, machine, now = Date.now(), may = true, lock = "", armed, onDecide, onOpen, typed, nth, state = "open" }) {
   const s = typeof state === "string" ? { state } : state;
   const open = s.state === "open" || states[s.state]?.open;
   const box = useRef();
@@ -54,9 +54,10 @@ export function ApprovalCard({ request: q, run, machine, now = Date.now(), may =
   const args = shownArgs(q, head, run?.cwd);
   const body = useBody(q, [...(prompt ? [prompt] : []), ...args.map(([, v]) => v)]);
   const unseen = unseenOf(q);
-  const blocked = body.hides ? `Show all ${count(body.lines, "line")} first.` : unseen;
+  const blocked = lock || (body.hides ? `Show all ${count(body.lines, "line")} first.` : unseen);
+  const isBlocked = (decision) => lock || (blocked && decision === "approve");
   const decide = (decision) => (event) => {
-    if (!open || !ready(event) || (blocked && decision === "approve")) return;
+    if (!open || !ready(event) || isBlocked(decision)) return;
     const extra = { ...(more.text && { text: more.text }), ...(more.scope !== "once" && decision === "approve" && { scope: more.scope }) };
     if (yesNo) return onDecide("approve", { ...extra, answers: { [yesNo.id]: decision === "approve" } });
     if (decision === "deny" || !q.questions?.length) return onDecide(decision, extra);
@@ -66,7 +67,7 @@ export function ApprovalCard({ request: q, run, machine, now = Date.now(), may =
   };
   const about = [head, firstLine(args[0]?.[1]), run?.title].filter(Boolean).join(", ") + (nth ? ` (${nth})` : "");
   const risk = Object.hasOwn(risks, q.risk ?? "") ? q.risk : null;
-  const button = (of, label) => html`<${Button} of=${of} label=${label} about=${about} ready=${ready.now && !(blocked && of === "approve")} armed=${armed} act=${decide(of)} why=${of === "approve" && blocked ? `${title}why` : null} />`;
+  const button = (of, label) => html`<${Button} of=${of} label=${label} about=${about} ready=${ready.now && !isBlocked(of)} armed=${armed} act=${decide(of)} why=${isBlocked(of) ? `${title}why` : null} />`;
   return html`<section class=${classes("approval", !open && "over")} ref=${box} data-testid="approval-card" data-state=${s.state} data-risk=${risk} aria-labelledby=${title} tabindex="-1">
     <div class="approval-head"><h2 id=${title}>${plain(head)}</h2>${risk && html`<span class=${`chip ${risks[risk]}`}>${icon(risk === "low" ? "shield" : "alert")}${risk} risk</span>`}</div>
     <${Who} q=${q} run=${run} machine=${machine} onOpen=${onOpen} />

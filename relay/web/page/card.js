@@ -1,7 +1,7 @@
 // The card of a request, in the inbox and in a run's thread.
 import { html, useEffect, useMemo, useState } from "parts/base.js";
 import { ApprovalCard } from "parts/approval.js";
-import { can, cardState, decide, draft, machines, keepDraft, now, requests, run as runOf, sentence } from "./data/index.js";
+import { can, cardState, decide, draft, lockOf, machines, keepDraft, now, requests, run as runOf, sentence, waiting } from "./data/index.js";
 import { armed } from "./armed.js";
 import { go, hrefOf } from "./route.js";
 import { failure } from "./load.js";
@@ -14,6 +14,8 @@ export function Card({ request, opens = false }) {
   const twins = requests.value.filter((q) => q.run_id === request.run_id && q.prompt === request.prompt);
   const at = useNow(request);
   const typed = useMemo(() => drafts(request), [request.key, request.seq, request.args_sha256]);
+  // A sealed request can be denied, but not approved, until its machine has confirmed it.
+  const may = can("decide"), lock = lockOf(request.host_id), state = cardState(request), wait = may && !lock && state.state === "open" && waiting.value.get(request.key);
   const onDecide = async (decision, more) => {
     armed.value = null;
     setFailed("");
@@ -24,8 +26,9 @@ export function Card({ request, opens = false }) {
       setFailed(sentence(e));
     }
   };
-  return html`<${ApprovalCard} request=${request} run=${run} machine=${machine} now=${at} nth=${twins.length > 1 && `${twins.findIndex((q) => q.key === request.key) + 1} of ${twins.length}`} state=${cardState(request)} may=${can("decide")} typed=${typed}
+  return html`<${ApprovalCard} request=${request} run=${run} machine=${machine} now=${at} nth=${twins.length > 1 && `${twins.findIndex((q) => q.key === request.key) + 1} of ${twins.length}`} state=${state} may=${may} lock=${lock || wait} typed=${typed}
       armed=${armed.value?.key === request.key ? armed.value.decision : null} onDecide=${onDecide} onOpen=${opens ? () => go(hrefOf("runs", request.run_id)) : null} />
+    ${wait && html`<button class="danger waits" onClick=${() => onDecide("deny")}>Deny</button>`}
     ${failure(failed)}`;
 }
 

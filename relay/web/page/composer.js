@@ -1,6 +1,6 @@
 // The field that writes to a run's terminal.
 import { html, plain, useEffect, useRef, useState } from "parts/base.js";
-import { draft, machines, hasSecret, keepDraft, sendInput, sentence } from "./data/index.js";
+import { draft, hasSecret, keepDraft, lockOf, machines, sendInput, sentence } from "./data/index.js";
 import { Icon } from "./icons.js";
 import { useKeys } from "./keymap.js";
 import { failure } from "./load.js";
@@ -12,6 +12,7 @@ export function Composer({ run, id }) {
   const secret = run.pending?.some(hasSecret); // a password prompt is open
   useKeys({ compose: () => field.current?.focus() });
   if (run.status === "exited") return html`<p class="composer-over quiet">The run has ended.</p>`;
+  const lock = lockOf(run.host_id);
   const send = async (event) => {
     event?.preventDefault();
     const text = field.current.value;
@@ -49,9 +50,10 @@ export function Composer({ run, id }) {
   const machine = machines.value.find((h) => h.id === run.host_id);
   return html`<form class="composer" onSubmit=${send}>
     ${failure(failed)}
-    ${machine && !machine.online && html`<p class="quiet">${plain(machine.name)} is offline. Your text is sent when it reconnects within 15 minutes.</p>`}
-    <div class="composer-row"><textarea ref=${field} data-testid="composer" rows="1" aria-label="Write to the run" placeholder="Write to the terminal" defaultValue=${draft(name) ?? ""}
+    ${lock && html`<p class="quiet" id="composer-lock">${lock}</p>`}
+    ${!lock && machine && !machine.online && html`<p class="quiet">${plain(machine.name)} is offline. Your text is sent when it reconnects within 15 minutes.</p>`}
+    <div class="composer-row"><textarea ref=${field} data-testid="composer" rows="1" aria-label="Write to the run" aria-describedby=${lock ? "composer-lock" : null} disabled=${!!lock} placeholder="Write to the terminal" defaultValue=${draft(name) ?? ""}
       enterkeyhint="send" autocapitalize="none" spellcheck=${false} onInput=${typed} onKeyDown=${key}></textarea>
-      <button class="primary" data-testid="send" type="submit" aria-label=${empty ? "Send Enter" : "Send"} title=${empty ? "Send only Enter" : "Send"}><${Icon} name="send" /></button></div>
+      <button class="primary" data-testid="send" type="submit" disabled=${!!lock} aria-label=${empty ? "Send Enter" : "Send"} title=${empty ? "Send only Enter" : "Send"}><${Icon} name="send" /></button></div>
   </form>`;
 }

@@ -7,6 +7,7 @@ import { Markdown } from "parts/markdown.js";
 import { dropEntry, outboxText } from "./data/index.js";
 import { Card } from "./card.js";
 import { Icon } from "./icons.js";
+import { lazy } from "./lazy.js";
 import { Talk, took } from "./talk.js";
 
 // kinds contains a function for each kind of item that renders the item.
@@ -22,9 +23,9 @@ const kinds = {
   emit: Emit,
   tool: Tool,
   listen: Talk,
-  gap: ({ item }) => html`<p class="event gap" role="note"><${Icon} name="ask" />${plain(item.text)}</p>`,
+  gap: ({ item }) => html`<p class="event gap" role="note"><${Icon} name=${item.icon ?? "ask"} />${plain(item.text)}</p>`,
+  refused: lazy(() => import("./sealed.js"), "Refused"),
   exited: ({ item }) => verdict(item.data?.exit_code === 0, item.text),
-  encrypted: () => html`<p class="event"><${Icon} name="key" />Encrypted: this page cannot show it.</p>`,
   other: ({ item }) => html`<div class="event-data"><p class="label">${plain(item.title)}</p><${JsonTree} value=${item.data} /></div>`,
 };
 

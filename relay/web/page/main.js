@@ -5,6 +5,7 @@ import { Audit } from "./audit.js";
 import { History } from "./history.js";
 import { Machines } from "./machines.js";
 import { Inbox } from "./inbox.js";
+import { lazy } from "./lazy.js";
 import { Login, SetUp } from "./login.js";
 import { go, hrefOf, place } from "./route.js";
 import { reachable } from "./routes.js";
@@ -14,14 +15,15 @@ import { Shell } from "./shell.js";
 import { Start } from "./start.js";
 
 // screens contains the component for each route.
-const screens = { inbox: Inbox, runs: Runs, history: History, hosts: Machines, start: Start, audit: Audit, settings: Settings };
+const Join = lazy(() => import("./sealed.js"), "Join");
+const screens = { inbox: Inbox, runs: Runs, history: History, hosts: Machines, start: Start, audit: Audit, settings: Settings, join: Join };
 
 function Page() {
   const who = session.value, at = place.value;
   if (location.pathname === "/setup") return html`<${SetUp} />`;
   if (who.state === "unknown") return html`<p class="boot" role="status">Concerto relay …</p>`;
   if (who.state === "out") return html`<${Login} />`;
-  const all = reachable(), screen = all.find((s) => s.name === at.screen) ?? all[0];
+  const all = reachable(), screen = at.screen === "join" ? { name: "join" } : all.find((s) => s.name === at.screen) ?? all[0];
   return html`<${Shell} screen=${screen.name} covered=${who.state === "ended"}><${screens[screen.name]} id=${at.id} tab=${at.tab} query=${at.query} /></${Shell}>
     ${who.state === "ended" && html`<div class="over-all" role="dialog" aria-modal="true" aria-label="Log in again"><${Login} /></div>`}`;
 }

@@ -17,7 +17,20 @@ export function parse(hash) {
   return { screen: screen || "inbox", id, tab, query: new URLSearchParams(query) };
 }
 
-export const place = signal(parse(location.hash));
+// joinLink is the link of an enrolment (#/join/…) with which this page was opened, or "".
+export const joinLink = signal("");
+
+// arrive returns the place of the address. It removes the secret of an enrolment from the address
+// and the history at once; only joinLink has it then.
+function arrive() {
+  if (/^#\/join\/./.test(location.hash)) {
+    joinLink.value = location.href;
+    history.replaceState(null, "", "#/join");
+  }
+  return parse(location.hash);
+}
+
+export const place = signal(arrive());
 
 // hrefOf returns the address of a screen.
 export function hrefOf(screen, id, tab, query) {
@@ -33,5 +46,5 @@ export function go(href, { replace = false } = {}) {
   place.value = parse(href);
 }
 
-addEventListener("hashchange", () => (place.value = parse(location.hash)));
-addEventListener("popstate", () => (place.value = parse(location.hash)));
+addEventListener("hashchange", () => (place.value = arrive()));
+addEventListener("popstate", () => (place.value = arrive()));

@@ -1,15 +1,18 @@
 // Settings: this device, users, tokens and links.
 import { html, plain, useEffect, useRef, useState } from "parts/base.js";
 import { moment } from "parts/format.js";
-import { api, can, logout, push, pushOff, pushOn, runs, sentence, session } from "./data/index.js";
+import { api, can, devices, logout, push, pushOff, pushOn, runs, sentence, session } from "./data/index.js";
+import { lazy } from "./lazy.js";
 import { failure, Loaded, useDo, useLoad } from "./load.js";
 import { Head } from "./shell.js";
 import { When } from "./when.js";
 import { nameOf } from "./words.js";
 
+const Enrolled = lazy(() => import("./sealed.js"), "Enrolled");
+
 export function Settings() {
   return html`<${Head} title="Settings" />
-    <${Me} />${can("push") && html`<${Push} />`}<${Look} />
+    <${Me} />${devices.value?.length > 0 && html`<${Enrolled} />`}${can("push") && html`<${Push} />`}<${Look} />
     ${can("users") && html`<${Users} />`}
     ${can("tokens") && html`<${Links} /><${Tokens} />`}`;
 }
@@ -19,7 +22,7 @@ function Me() {
   const [leave, busy, failed] = useDo(logout);
   return html`<section class="panel" aria-label="You"><div class="panel-head"><h2>You</h2><button type="button" data-testid="logout" aria-disabled=${busy} onClick=${leave}>Log out</button></div>
     <p>${plain(who.user)}, ${plain(who.role)}${who.runs?.length > 0 && html`, for only ${who.runs.map(plain).join(", ")}`}${who.expires_at && html`<span class="quiet">, until ${moment(who.expires_at)}</span>`}</p>
-    <p class="quiet">Logging out deletes the relay’s data from this device, including unsent decisions and input.</p>
+    <p class="quiet">Logging out deletes the relay’s data from this device, including unsent decisions and input, and ends its enrolment.</p>
     ${failure(failed)}</section>`;
 }
 

@@ -2,7 +2,7 @@
 import { html, plain, useEffect, useLayoutEffect, useErrorBoundary, useRef, useState } from "parts/base.js";
 import { announce, Live } from "parts/live.js";
 import { Toasts, toasts } from "parts/toast.js";
-import { applyUpdate, conn, newRequest, onNotice, outbox, requests, retryNow, session, update, watchMachines } from "./data/index.js";
+import { applyUpdate, conn, devices, newRequest, onNotice, outbox, requests, retryNow, session, update, watchMachines } from "./data/index.js";
 import { Icon } from "./icons.js";
 import { Keys } from "./keymap.js";
 import { Outbox } from "./outbox.js";
@@ -67,6 +67,7 @@ function Banner() {
     ${away.current && html`<p class="banner" role="status"><${Icon} name="offline" /><span>${plain(c.why || "No connection to the relay.")} Your decisions are stored and sent when the connection is back.</span>
       <button type="button" onClick=${retryNow}>Reconnect</button></p>`}
     ${c.clock_differs && html`<p class="banner" role="status"><${Icon} name="wait" /><span>The clock of this device is ${seconds(c.clock_ms)} the server’s clock. This page shows server times.</span></p>`}
+    ${devices.value?.some((d) => d.temporary) && html`<p class="banner" role="status"><${Icon} name="key" /><span>This device is temporary: its keys are lost when you close this tab.</span></p>`}
     ${update.value && html`<p class="banner" role="status"><span>A new version of this page is available.</span> <button type="button" onClick=${applyUpdate}>Reload</button></p>`}
     <${Outbox} />
   </div>`;

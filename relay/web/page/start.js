@@ -1,6 +1,6 @@
 // The form that starts a run on a machine.
 import { html, plain, useRef, useState } from "parts/base.js";
-import { machines, rpc, runs, startRun } from "./data/index.js";
+import { lockOf, machines, rpc, runs, startRun } from "./data/index.js";
 import { failure, Loaded, useDo, useLoad } from "./load.js";
 import { go, hrefOf } from "./route.js";
 import { Head } from "./shell.js";
@@ -11,7 +11,7 @@ export function Start({ query }) {
   const was = runs.value.find((r) => r.id === query.get("again"));
   const machine = online.find((h) => h.id === (chosen || was?.host_id))?.id ?? online[0]?.id ?? "";
   return html`<${Head} title="Start a run" />
-    ${!machine && html`<div class="empty"><p>No machine is connected. Start hostd on the machine with the tools:</p><pre>concerto-relay hostd --server ${location.origin}</pre></div>`}
+    ${!machine && html`<div class="empty"><p>No machine is connected. Start hostd on one:</p><pre>concerto-relay hostd --server ${location.origin}</pre></div>`}
     ${machine && html`<${What} key=${machine} machine=${machine} online=${online} was=${was} cmd=${query.get("cmd")} onMachine=${setChosen} />`}`;
 }
 
@@ -20,7 +20,7 @@ const recent = (machine) => [...new Set(runs.value.filter((r) => r.host_id === m
 
 function What({ machine, online, was, cmd: line, onMachine }) {
   const load = useLoad(() => rpc("rpc.host.info", null, { host_id: machine }), [machine]);
-  const tool = useRef(), cmd = useRef(), cwd = useRef(), title = useRef();
+  const lock = lockOf(machine), tool = useRef(), cmd = useRef(), cwd = useRef(), title = useRef();
   const [start, busy, failed] = useDo(async () => {
     const what = { host_id: machine, tool: tool.current.value, cmd: cmd.current.value };
     if (!what.tool && !what.cmd.trim()) throw new Error("Select a tool or enter a command.");
@@ -35,11 +35,11 @@ function What({ machine, online, was, cmd: line, onMachine }) {
       <label class="field">Tool<select ref=${tool} data-testid="start-tool">
         ${(info.tools ?? []).filter((t) => t.ok).map((t) => html`<option key=${t.tool} value=${t.tool}>${plain(t.tool)}</option>`)}
         <option value="" selected=${!!was}>a shell command</option></select></label>
-      <label class="field">Command<textarea ref=${cmd} data-testid="start-cmd" rows="2" class="mono" spellcheck=${false} autocapitalize="none" placeholder="a shell command; leave empty to start the tool" defaultValue=${line ?? was?.command}></textarea></label>
+      <label class="field">Command<textarea ref=${cmd} data-testid="start-cmd" rows="2" class="mono" spellcheck=${false} autocapitalize="none" placeholder="leave empty to start the tool" defaultValue=${line ?? was?.command}></textarea></label>
       <label class="field">Directory<input ref=${cwd} class="mono" list="start-dirs" spellcheck=${false} autocapitalize="none" placeholder="the machine's first root" defaultValue=${was?.cwd} /></label>
       <datalist id="start-dirs">${recent(machine).map((d) => html`<option key=${d} value=${d} />`)}</datalist>
-      <label class="field"><span>Title <span class="quiet">(optional)</span></span><input ref=${title} defaultValue=${was?.title} maxlength="200" placeholder="the purpose of the run" /></label>
+      <label class="field"><span>Title <span class="quiet">(optional)</span></span><input ref=${title} defaultValue=${was?.title} maxlength="200" /></label>
       ${failure(failed)}
-      <button class="primary" data-testid="start-run" aria-disabled=${busy}>${busy ? "Starting …" : "Start"}</button>`}</${Loaded}>
+      ${lock ? html`<p class="quiet">${lock}</p>` : html`<button class="primary" data-testid="start-run" aria-disabled=${busy}>${busy ? "Starting …" : "Start"}</button>`}`}</${Loaded}>
   </form>`;
 }

@@ -5,6 +5,7 @@ package webtest
 import (
 	"context"
 	"io/fs"
+	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"slices"
@@ -41,6 +42,7 @@ type Relay struct {
 	Server *server.Server
 	Auth   *auth.Auth
 	page   fs.FS // the built files of the page
+	wrap   func(http.Handler) http.Handler
 	passed atomic.Int64
 	dir    string
 	http   *httptest.Server
@@ -62,10 +64,20 @@ func Start(t testing.TB) *Relay {
 	return r
 }
 
+// Sealed restarts the server with an account, to which the machine with the given id belongs.
+func (r *Relay) Sealed(host string) *Account {
+	r.T.Helper()
+	a := NewAccount(r.T, host)
+	r.wrap = a.Wrap
+	r.Stop()
+	r.Restart()
+	return a
+}
+
 // Empty starts a relay without users.
 func Empty(t testing.TB) *Relay {
 	t.Helper()
-	r := &Relay{T: t, dir: t.TempDir(), page: web.Built()}
+	r := &Relay{T: t, dir: t.TempDir(), page: web.Built(), wrap: func(next http.Handler) http.Handler { return next }}
 	r.open("127.0.0.1:0")
 	t.Cleanup(r.Stop)
 	return r
@@ -111,7 +123,7 @@ func (r *Relay) open(address string) {
 		r.T.Fatal(err)
 	}
 	s := server.New(server.Config{Store: db, Auth: a, Version: "test", Watch: pushes, More: slices.Concat(p.Routes(), pairs.Routes(), pushes.Routes(), web.RoutesOf(r.page))})
-	h := httptest.NewUnstartedServer(g.Wrap(s))
+	h := httptest.NewUnstartedServer(r.wrap(g.Wrap(s)))
 	if err := listen(h, address); err != nil {
 		r.T.Fatal(err)
 	}

@@ -6,6 +6,10 @@ const tokenKey = "concerto-bearer"; // in sessionStorage, so that only this tab 
 const linkKey = "concerto-link"; // in sessionStorage; set if the token comes from a link
 const requestTimeout = 40_000; // ms; the server answers every request sooner
 
+// incoming contains the functions through which frames, responses and earlier events come in.
+// opening.js replaces them by functions that open sealed events.
+export const incoming = { frame: (e, pass) => pass(e), body: (x) => x, earlier() {} };
+
 let bearer = null;
 let unauthorized = () => {};
 
@@ -45,7 +49,7 @@ export async function call(method, path, body, { signal, quiet, alone } = {}) {
   const { answer, text } = await exchange(method, path, body, signal, alone);
   const date = answer.headers.get("Date");
   if (date && Math.abs(Date.parse(date) - now()) > 5000) recordServerTime(date, sentAt); // the resolution of the date is one second
-  if (answer.ok) return read(answer, text);
+  if (answer.ok) return incoming.body(read(answer, text), path);
   if (answer.status === 401 && !quiet) unauthorized();
   throw refusal(answer, text);
 }

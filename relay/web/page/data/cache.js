@@ -1,7 +1,8 @@
-// The browser's storage (IndexedDB) for the last events of runs, the outbox and the overview. In a
-// browser without storage (a private window) the data is lost when the tab is closed.
+// The browser's storage (IndexedDB) for the last events of runs, the outbox, the overview,
+// and the keys of this browser. In a browser without storage (a private window) the data is lost when
+// the tab is closed.
 const name = "concerto-relay";
-const version = 1;
+const version = 2;
 
 // Limits of the storage.
 export const maxEvents = 2000; // maximum number of events of one run
@@ -16,7 +17,7 @@ function open() {
   opening ??= new Promise((resolve) => {
     let request;
     try { request = indexedDB.open(name, version); } catch { resolve(null); return; }
-    request.onupgradeneeded = () => make(request.result);
+    request.onupgradeneeded = (e) => make(request.result, e.oldVersion);
     request.onerror = () => resolve(null);
     request.onsuccess = () => {
       const db = request.result;
@@ -28,15 +29,19 @@ function open() {
   return opening;
 }
 
-function make(db) {
-  db.createObjectStore("events", { keyPath: ["run_id", "seq"] });
-  db.createObjectStore("runs", { keyPath: "id" });
-  db.createObjectStore("outbox", { keyPath: "n", autoIncrement: true });
-  db.createObjectStore("meta");
+function make(db, old) {
+  if (old < 1) {
+    db.createObjectStore("events", { keyPath: ["run_id", "seq"] });
+    db.createObjectStore("runs", { keyPath: "id" });
+    db.createObjectStore("outbox", { keyPath: "n", autoIncrement: true });
+    db.createObjectStore("meta");
+  }
+  db.createObjectStore("devices", { keyPath: "account" });
+  db.createObjectStore("counters");
 }
 
 // within runs fn in a transaction and returns its result once the transaction is durable.
-async function within(stores, mode, fn, otherwise) {
+export async function within(stores, mode, fn, otherwise) {
   const db = await open();
   if (!db) return otherwise;
   return new Promise((resolve, reject) => {

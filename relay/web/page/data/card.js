@@ -17,6 +17,7 @@ const cards = {
   indeterminate: (x) => ({ state: "unknown", decision: x.decision }),
   rejected: (x) => ({ state: "rejected", error: textOf(x.error), errors: errorsOf(x.error) }),
   failed: (x) => ({ state: "rejected", error: textOf(x.error) }),
+  locked: () => ({ state: "open" }),
   too_old: () => ({ state: "open", error: "Not sent: the decision is older than a day. Decide again." }),
   lost: () => ({ state: "open", error: "Not sent: secrets are not stored. Answer again." }),
 };
@@ -45,7 +46,7 @@ export function cardOf(request, entry, online) {
   const { resolution } = request;
   if (resolution) return resolvedCard(resolution, entry);
   if (!entry) return { state: request.state === "decided" ? "decided-by-other" : "open" };
-  if (entry.state === "args_changed") return request.args_sha256 === entry.args_sha256 ? { state: "open" } : { state: "args-changed" };
+  if (entry.state === "args_changed") return request.args_sha256 === entry.args_sha256 && !entry.again ? { state: "open" } : { state: "args-changed" };
   return cards[entry.state](entry, online);
 }
 
@@ -72,6 +73,7 @@ const words = {
   already_decided: (x) => `Already decided${x.by ? " by " + x.by : ""}${x.was ? ": " + (decided[x.was] || x.was) : ""}.`,
   args_changed: () => "Not applied: the request has changed. Review it again.",
   failed: (x) => textOf(x.error) || "Rejected.",
+  locked: () => "Not sent: this browser cannot sign it.",
   too_old: () => "Not sent: older than a day.",
   lost: () => "Not sent: secrets are not stored. Answer again.",
 };

@@ -1,5 +1,7 @@
 // Commands to runs. The page sends a command at once, or not at all.
 import { api } from "./api.js";
+import { drop, seal } from "./devices.js";
+import { sentence } from "./errors.js";
 import { uuid } from "./ids.js";
 import { rpc } from "./rpc.js";
 import { effect } from "./signals.js";
@@ -8,14 +10,21 @@ import { runs } from "./store.js";
 const beginWithin = 5_000; // in ms
 const together = 10; // in ms; keys typed within this time are sent together
 
-// unasked is the ID of messages that the page sends without a request of the user. Errors of these
-// messages are ignored.
-export const unasked = "unasked";
+// unasked begins the IDs of messages that the page sends without a request of the user. Errors of
+// these messages are ignored.
+const unasked = "unasked";
+
+export const isUnasked = (id) => !!id?.startsWith(unasked);
 
 const keys = new Map(); // waiting keys, by run
 let link = null;
+let notice = () => {};
 
-export function useLink(l) { link = l; }
+// useLink sets the connection, and the function that shows an error to the user.
+export function useLink(l, show) {
+  link = l;
+  notice = show;
+}
 
 // sendKeys writes keys to a run's terminal. The keys arrive at most once, and never late.
 export function sendKeys(run_id, text) {
@@ -25,19 +34,26 @@ export function sendKeys(run_id, text) {
   setTimeout(() => {
     const all = keys.get(run_id);
     keys.delete(run_id);
-    link?.send({ type: "run.send_keys", run_id, data: { keys: all } });
+    sendSealed("keys", { type: "run.send_keys", run_id, data: { keys: all } }, uuid()).catch((err) => notice("error", sentence(err), run_id));
   }, together);
 }
 
 // resize changes the size of a run's terminal.
 export function resize(run_id, cols, rows) {
   // some machines cannot resize a terminal, and their error is ignored
-  link?.send({ type: "run.resize", id: unasked, run_id, data: { cols, rows } });
+  sendSealed("resize", { type: "run.resize", id: unasked, run_id, data: { cols, rows } }, unasked + uuid()).catch(() => {});
+}
+
+// sendSealed sends a message at once. If it is signed, it has the given ID.
+async function sendSealed(kind, message, id) {
+  const data = await seal({ kind, id, run: message.run_id, data: message.data });
+  if (!link?.send(data.seal ? { ...message, id, data } : message)) drop(id);
 }
 
 // stopRun stops a run. The promise rejects if the server rejects the command.
 export async function stopRun(run_id, signal = "term") {
-  await api.post(`/runs/${encodeURIComponent(run_id)}/stop`, { id: uuid(), signal, actor: "web" });
+  const id = uuid();
+  await api.post(`/runs/${encodeURIComponent(run_id)}/stop`, await seal({ kind: "stop", id, run: run_id, data: { id, signal, actor: "web" } }));
 }
 
 // startRun starts a run with {host_id, tool, cmd, cwd?, title?, cols?, rows?} and returns the run's

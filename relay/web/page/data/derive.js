@@ -16,6 +16,9 @@ export function asRequest(raw, run) {
   return { ...raw, ...of, key: keyOf(raw.run_id, raw.request_id), state: raw.state || "open", expires_ms: byMachine(of.host_id, raw.expires_at) };
 }
 
+// contentOf returns the data of the event that opened a request.
+export function contentOf({ run_id, host_id, tool, title, cwd, key, state, seq, ts, expires_ms, resolution, closed_ms, closed_at, ...content }) { return content; }
+
 const changes = {
   __proto__: null, // the type of a request may have the name of an inherited member
   "run.started": (row, d, at) => ({

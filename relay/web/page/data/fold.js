@@ -29,9 +29,10 @@ export const folds = {
   "run.emit": { add: (f, e, d) => (f.decides && d.channel === "host:decided") || (f.talks && ofConversation.test(d.channel)) || f.push(e, "emit", "assistant", { title: d.channel, data: d }) },
   "run.listen": { update: moreListen, add: listen },
   "run.resized": { add: (f, e, d) => { f.size = { cols: d.cols, rows: d.rows }; } },
-  "run.refused": { add: (f, e, d) => f.push(e, "gap", "system", { text: `Refused to ${d.action}: ${d.reason}`, data: d }) },
+  "run.refused": { add: (f, e, d) => f.push(e, d.code ? "refused" : "gap", "system", { text: `Refused to ${d.action}: ${d.reason}`, data: d }) },
   "tool.call": { add: (f, e, d) => isRead(d) || f.put("tool " + d.request_id, f.push(e, "tool", "tool", { title: d.tool, data: { ...d, state: "running" } })) },
   "tool.result": { update: toolResult, add: (f, e, d) => isRead(d) || f.replacesEarlier(e, f.push(e, "tool", "tool", { title: d.tool, data: { ...d, state: d.ok ? "done" : "failed" } })) },
+  "run.head": { add: () => {} },
   "run.gap": { add: (f, e, d) => f.push(e, "gap", "system", { text: gapText(d), data: d }) },
 };
 
@@ -72,8 +73,10 @@ export class Fold {
   add(e) {
     if (e.type !== "run.output") this.block = null;
     const fold = this.#of(e);
-    if (e.enc) this.push(e, "encrypted", "system", { text: "Encrypted: this page cannot show it." });
-    else if (fold) fold.add(this, e, e.data || {});
+    if (e.enc) {
+      const text = e.why ?? "Encrypted: this page cannot show it.";
+      if (this.items.at(-1)?.text !== text) this.push(e, "gap", "system", { text, icon: "key" });
+    } else if (fold) fold.add(this, e, e.data || {});
     else this.push(e, "other", "system", { title: e.type, data: e.data || {} });
     this.changed = true;
   }

@@ -16,6 +16,7 @@ const link = new Link({
     if (state === "ended") setExpired(why);
   },
   frame,
+  whole: true,
 });
 
 function lost() { for (const v of views.values()) v.lost(); }
@@ -86,6 +87,9 @@ export function startFollowing() {
 
 // retryFollowing tries to reconnect at once.
 export function retryFollowing() { link.retryNow(); }
+
+// reload loads the events of all open runs again.
+export function reload() { for (const v of views.values()) v.refused("bad_cursor"); }
 
 // forgetRuns clears all open views.
 export function forgetRuns() { for (const v of views.values()) v.forget(); }

@@ -19,6 +19,7 @@ export class History {
   }
 
   add(e) {
+    if (e.broken) this.#folds.at(-1).add(e.broken);
     const ended = ending(e);
     if (ended && !this.#newestFirst((f) => f.settle(ended))) this.#endings.push(ended);
     if (!this.#newestFirst((f) => f.update(e))) this.#folds.at(-1).add(e);

@@ -1,6 +1,6 @@
 // A connection to the server: GET /ws/app. It sends hello, reconnects after a loss, and probes the
 // connection, because a page does not see the pings that its browser answers.
-import { api, token } from "./api.js";
+import { api, incoming, token } from "./api.js";
 import { recordServerTime } from "./clock.js";
 import { ApiError, sentence } from "./errors.js";
 import { backoff, uuid } from "./ids.js";
@@ -32,6 +32,8 @@ const closes = {
 // frame(envelope): a frame arrived that is no reply.
 //
 // state({state, why?, retry_at?}): connecting | online | offline | ended.
+//
+// whole: whether it receives all events of its runs.
 export class Link {
   #owner;
   #ws = null;
@@ -135,7 +137,7 @@ export class Link {
     this.#timer = setTimeout(() => this.#closed(0), welcomeWithin);
   }
 
-  #handleFrame({ text, sentAt }) {
+  #handleFrame({ text, sentAt, turn }) {
     let e;
     try { e = JSON.parse(text); } catch { return; } // the server sends only JSON
     if (e.type === "welcome") {
@@ -149,7 +151,7 @@ export class Link {
       this.#listen(this.#heartbeat);
       return;
     }
-    if (!this.#answers(e)) this.#owner.frame(e);
+    if (!this.#answers(e)) incoming.frame(e, (x) => { if (turn === this.#turn) this.#owner.frame(x); }, this.#owner);
   }
 
   #answers(e) {

@@ -4,6 +4,7 @@ import { api, byLink, call, onUnauthorized, setToken, token } from "./api.js";
 import { disableCache, getMeta, putMeta, trimRuns, wipe } from "./cache.js";
 import { clockDiffers, clockMs } from "./clock.js";
 import * as commands from "./commands.js";
+import { drop, forgetDevices, loadDevices } from "./devices.js";
 import { forgetDrafts } from "./drafts.js";
 import { ApiError, sentence } from "./errors.js";
 import { forgetRuns, retryFollowing, startFollowing } from "./follow.js";
@@ -56,9 +57,11 @@ const link = new Link({
   frame(e) {
     if (calls.answered(e)) return;
     if (e.type === "command.state") box.handleState(e.data);
-    else if (e.type === "error" && (e.re || e.data?.re) === commands.unasked) return;
-    else if (e.type === "error") notice("error", sentence(new ApiError({ ...e.data })), e.run_id || e.data?.run_id);
-    else store.handleFrame(e);
+    else if (e.type === "error" && commands.isUnasked(e.re || e.data?.re)) return;
+    else if (e.type === "error") {
+      drop(e.re || e.data?.re);
+      notice("error", sentence(new ApiError({ ...e.data })), e.run_id || e.data?.run_id);
+    } else store.handleFrame(e);
   },
   state(s) {
     linkState.value = s;
@@ -67,7 +70,7 @@ const link = new Link({
   },
 });
 
-commands.useLink(link);
+commands.useLink(link, notice);
 calls.useLink(link);
 
 let refreshing = 0;
@@ -103,6 +106,7 @@ export async function start() {
   });
   const registered = register();
   await sendOwedLogout();
+  await loadDevices();
   await restore();
   await box.openBox((run) => store.refreshRequests(run).catch(() => {}));
   trimRuns().catch(() => {});
@@ -217,6 +221,7 @@ async function begin(me) {
 // token.
 function handleTabMessage(m) {
   if (token()) return;
+  if (m.kind === "devices") loadDevices();
   if (m.kind === "logout") clearAll();
   const { state, user } = session.peek();
   if (m.kind !== "login" || (state === "in" && user === m.user)) return;
@@ -264,6 +269,7 @@ async function forget() {
   forgetRuns();
   forgetMachines();
   forgetDrafts();
+  forgetDevices();
   await wipe().catch(() => {});
 }
 

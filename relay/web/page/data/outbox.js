@@ -2,13 +2,19 @@
 // again. The page stores an entry before it sends it. One tab sends all entries in order, and shows
 // their outcome.
 import { addEntry, dropEntry as deleteEntry, getEntries, putEntry } from "./cache.js";
+import { now } from "./clock.js";
+import { contentOf, keyOf } from "./derive.js";
+import { drop, explain, seal } from "./devices.js";
 import { sentence } from "./errors.js";
 import { uuid } from "./ids.js";
 import { batch, computed, signal } from "./signals.js";
+import { requests } from "./store.js";
 import { alone, broadcast, onTabMessage, tab, whenClosed } from "./tabs.js";
 
 const oldest = 24 * 3600_000; // in ms; entries older than this are never sent
 const maxDone = 100; // maximum number of finished entries
+const sealedFor = 5 * 60_000; // time in ms for which a signature is sent again
+const inputFor = 15 * 60_000; // time in ms for which an input waits for the token of its machine
 const retryAfter = [500, 1000, 2000, 5000, 10_000]; // delays in ms between attempts while the server cannot accept the entry
 const received = new Set(["accepted", "sent"]); // states of entries that the server has received
 const secrets = new Map(); // by ID: messages with secret answers, which are not stored
@@ -17,7 +23,7 @@ const dropped = new Set(); // IDs of removed entries
 
 // The states of an entry: waiting → accepted → sent → applied | rejected | expired | indeterminate.
 // If the server rejects the entry, the state is already_decided, withdrawn, args_changed or failed.
-// Entries in the states too_old and lost were never sent.
+// Entries in the states too_old, lost and locked were never sent.
 const unfinished = new Set(["waiting", "accepted", "sent"]);
 
 // outbox contains the entries, oldest first.
@@ -96,7 +102,7 @@ export function decide(request, decision, { answer, answers, text, scope } = {})
   const type = "run.permission." + decision;
   if (decision === "approve" && request.questions?.length) decision = "answer"; // a request with questions needs an answer, not an approval
   const label = request.op_args_summary || request.prompt || request_id;
-  return put({ id: uuid(), kind: "decision", run_id, request_id, decision, args_sha256, label }, { type, run_id, data }, secret);
+  return put({ id: uuid(), kind: "decision", run_id, request_id, host_id: request.host_id, decision, args_sha256, label, shown: contentOf(request) }, { type, run_id, data }, secret);
 }
 
 // sendInput stores an input for a run. The text of a secret input is not stored.
@@ -107,18 +113,25 @@ export function sendInput(run_id, text, secret) {
 
 // update stores the new state of an entry.
 function update(entry, more) {
-  const now = { ...entry, ...more };
-  now.done = !unfinished.has(now.state);
-  if (now.done) { delete now.message; secrets.delete(now.id); }
-  if (now.kind === "input" && now.state === "applied") { // delete the typed text, because the thread shows it redacted
-    remove(now).catch(() => {});
-    return now;
+  const after = { ...entry, ...more };
+  after.done = !unfinished.has(after.state);
+  if (after.done) {
+    const signed = sealOf(after);
+    if (signed && after.kind === "input" && after.state !== "applied") drop(after.id, signed);
+    delete after.message;
+    delete after.shown;
+    secrets.delete(after.id);
   }
-  outbox.value = outbox.peek().map((x) => (x.id === entry.id ? now : x));
-  if (now.n !== undefined) putEntry(now).then(() => broadcast({ kind: "outbox" }), () => {});
-  return now;
+  if (after.kind === "input" && after.state === "applied") { // delete the typed text, because the thread shows it redacted
+    remove(after).catch(() => {});
+    return after;
+  }
+  outbox.value = outbox.peek().map((x) => (x.id === entry.id ? after : x));
+  if (after.n !== undefined) putEntry(after).then(() => broadcast({ kind: "outbox" }), () => {});
+  return after;
 }
 
+const sealOf = (entry) => (entry.message ?? secrets.get(entry.id))?.data.seal;
 const entryOf = (id) => outbox.peek().find((x) => x.id === id);
 
 // drain sends the waiting entries in order while there is a connection.
@@ -148,15 +161,16 @@ const isDue = (x) => x.state === "waiting" || unconfirmed.has(x.id);
 
 async function sendAll() {
   await read(); // another tab may have sent some entries
+  const offline = new Set(); // runs of machines that issue no token now
   for (const { id } of outbox.peek()) {
     const entry = entryOf(id);
     if (!send) return;
-    if (entry && isDue(entry) && !(await sendEntry(entry))) return;
+    if (entry && isDue(entry) && !offline.has(entry.run_id) && !(await sendEntry(entry, offline))) return;
   }
 }
 
 // sendEntry sends an entry. It reports whether the next entry may be sent.
-async function sendEntry(entry) {
+async function sendEntry(entry, offline) {
   unconfirmed.delete(entry.id);
   if (Date.now() - entry.created > oldest) {
     update(entry, { state: entry.state === "waiting" ? "too_old" : "indeterminate" });
@@ -165,13 +179,35 @@ async function sendEntry(entry) {
   const message = entry.message || secrets.get(entry.id);
   if (!message) return true; // only another tab has the answer
   try {
-    const answer = await send(message, (e) => isState(e, entry));
+    const sealed = await sealEntry(entry, message);
+    if (!send) return false;
+    const answer = await send(sealed, (e) => isState(e, entry));
     tries = 0;
     handleState(answer.data);
     return true;
   } catch (err) {
-    return handleRefusal(entryOf(entry.id) || entry, err);
+    if (err.code !== "host_offline" || entry.kind !== "input" || entry.state !== "waiting") return handleRefusal(entryOf(entry.id) || entry, err);
+    if (Date.now() - entry.created > inputFor) update(entry, { state: "expired" });
+    offline.add(entry.run_id);
+    soon(retryAfter.at(-1));
+    return true;
   }
+}
+
+// sealEntry returns an entry's message, signed if the entry's machine has an account. It signs when
+// the entry is sent, so that the token is new, and the content that the user decided.
+async function sealEntry(entry, { data: { seal: signed, ...data }, ...message }) {
+  if (signed && now() - Date.parse(signed.statement.at) < sealedFor) return { ...message, data: { ...data, seal: signed } };
+  if (signed) drop(entry.id, signed);
+  const { kind, id, request_id, run_id: run } = entry;
+  message.data = await seal(kind === "input" ? { kind, id, run, data } : {
+    kind: "decide", id: request_id, run, host: entry.host_id, data, decision: message.type.split(".").at(-1), shown: entry.shown,
+    request: requests.peek().find((q) => q.key === keyOf(run, request_id)),
+  });
+  if (!message.data.seal) return message;
+  if (entry.secret) secrets.set(id, message);
+  else if (entryOf(id)) update(entryOf(id), { message });
+  return message;
 }
 
 const stateId = (entry) => (entry.kind === "decision" ? entry.request_id : entry.id);
@@ -181,11 +217,16 @@ const isState = (e, entry) => e.type === "command.state" && e.data.id === stateI
 export function handleState(d) {
   const entry = outbox.peek().findLast((x) => isState({ type: "command.state", data: d }, x) && !x.done);
   // The answer to an entry may arrive after later states.
-  if (entry && (!order.includes(d.state) || order.indexOf(d.state) >= order.indexOf(entry.state))) update(entry, { state: d.state, error: d.error || undefined, by: d.by });
+  if (!entry || (order.includes(d.state) && order.indexOf(d.state) < order.indexOf(entry.state))) return;
+  const signed = sealOf(entry);
+  const again = !!signed && d.state === "rejected" && /^args_changed:/.test(d.error); // the machine's request differs from the one that the user decided
+  update(entry, { state: again ? "args_changed" : d.state, error: d.error || undefined, by: d.by, again });
+  if (again) changed(entry.run_id);
+  else if (signed && d.state === "rejected") explain(d.error, signed.statement.kind).then((error) => update(entryOf(entry.id), { error })).catch(() => {});
 }
 
 // refusals contains the state of an entry for each error code of the server.
-const refusals = { __proto__: null, already_decided: "already_decided", args_changed: "args_changed", expired: "expired", invalid_answer: "rejected" };
+const refusals = { __proto__: null, already_decided: "already_decided", args_changed: "args_changed", expired: "expired", invalid_answer: "rejected", locked: "locked" };
 const later = new Set(["rate_limited", "internal"]);
 const undecided = new Set(["withdrawn", "expired"]); // outcomes that are not a decision
 
@@ -196,7 +237,7 @@ function handleRefusal(entry, err) {
     return false;
   }
   const [, by, decision, answer] = /^already decided by (.*?): (\w+) ?(.*)/s.exec(err.serverMessage) || [];
-  update(entry, { state: undecided.has(decision) ? decision : refusals[err.code] || "failed", error: sentence(err), by, was: decision, gave: parseAnswer(answer) });
+  update(entry, { state: undecided.has(decision) ? decision : refusals[err.code] || "failed", error: sentence(err), by, was: decision, gave: parseAnswer(answer), again: err.name === "Refusal" });
   if (err.code === "args_changed") changed(entry.run_id);
   return true;
 }

@@ -1,6 +1,7 @@
 // RPCs over the connection of the overview. Each call has an ID, so that the server executes it
 // only once. The page sends an unanswered call again after a reconnect, and the server returns the
 // same result.
+import { explain, seal } from "./devices.js";
 import { ApiError, RpcError } from "./errors.js";
 import { uuid } from "./ids.js";
 
@@ -23,9 +24,14 @@ export function rpc(type, run_id, data = {}, { signal } = {}) {
   const answer = new Promise((resolve, reject) => {
     const call = { id, message, resolve, reject, began: Date.now(), sent: false };
     signal?.addEventListener("abort", () => { if (finish(call)) reject(new RpcError("withdrawn", "Canceled.")); });
-    waiting.push(call);
-    if (!link?.online) setTimeout(() => { if (!call.sent && finish(call)) reject(new RpcError("unreachable")); }, graceForLink);
-    more();
+    const enqueue = () => {
+      if (signal?.aborted) { reject(new RpcError("withdrawn", "Canceled.")); return; }
+      waiting.push(call);
+      if (!link?.online) setTimeout(() => { if (!call.sent && finish(call)) reject(new RpcError("unreachable")); }, graceForLink);
+      more();
+    };
+    if (type === "rpc.host.info") enqueue(); // only reads, and signatures require its token
+    else seal({ kind: "rpc", id, type, run: run_id, host: data.host_id, data: message.data }).then((sealed) => { message.data = sealed; enqueue(); }).catch(reject);
   });
   answer.id = id;
   return answer;
@@ -74,7 +80,8 @@ export function answered(e) {
   finish(call);
   if (e.type === "error") call.reject(new RpcError(d.code, d.message));
   else if (d.ok) call.resolve(d.result);
-  else call.reject(new RpcError(d.error_code || "internal", d.error));
+  else if (!call.message.data.seal || !/^[a-z_]+: /.test(d.error)) call.reject(new RpcError(d.error_code || "internal", d.error));
+  else explain(d.error, "rpc").then((text) => call.reject(new RpcError(d.error_code, text)), call.reject);
   return true;
 }
 

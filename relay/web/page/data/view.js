@@ -1,5 +1,5 @@
 // An open run: its loaded events in order, each once, and the values that are computed from them.
-import { api } from "./api.js";
+import { api, incoming } from "./api.js";
 import { addEvents, dropEvents, firstOf, getEvents, maxEvents } from "./cache.js";
 import { sentence } from "./errors.js";
 import { History } from "./history.js";
@@ -178,6 +178,7 @@ export class View {
   }
 
   #before(events, after) {
+    incoming.earlier(this.id, events, this.#first);
     this.#history.prepend(events);
     if (events.length) this.#first = Math.min(this.#first, firstOf(events[0]));
     this.earlier.value = { more: after > 0 && this.#first > 1, loading: false };
@@ -229,7 +230,7 @@ export class View {
     this.#first ||= firstOf(e);
     this.#history.add(e);
     if (e.type === "run.output") this.#outputs(asOutput(e));
-    if (!cached) this.#save(e);
+    if (!cached && !e.enc) this.#save(e); // a sealed event may be opened later
   }
 
   // askFrom subscribes again, to the events after a sequence number. Events that arrive before the

@@ -43,6 +43,7 @@ type relay struct {
 	srv  *server.Server
 	dir  string
 	page fs.FS
+	wrap func(http.Handler) http.Handler // nil: no account
 	end  func()
 }
 
@@ -134,7 +135,11 @@ func (r *relay) open(address string) {
 		routes = append(routes, auth.Route{Method: "GET", Path: "/" + name, Right: auth.Open, Handle: serve})
 	}
 	s := server.New(server.Config{Store: db, Auth: a, Version: "test", More: routes})
-	h := httptest.NewUnstartedServer(g.Wrap(s))
+	handler := g.Wrap(s)
+	if r.wrap != nil {
+		handler = r.wrap(handler)
+	}
+	h := httptest.NewUnstartedServer(handler)
 	l, err := net.Listen("tcp", address)
 	if err = firstError(err, h.Listener.Close()); err != nil {
 		r.t.Fatal(err)

@@ -8,8 +8,14 @@ import { rights } from "page/data/who.js";
 import { batch, computed, effect, signal } from "page/data/signals.js";
 import * as cache from "page/data/cache.js";
 import * as clock from "page/data/clock.js";
+import * as canonical from "page/data/canonical.js";
+import * as keys from "page/data/keys.js";
+import * as roster from "page/data/roster.js";
+import { waiting } from "page/data/devices.js";
+import * as epochs from "page/data/epochs.js";
+import * as chain from "page/data/chain.js";
 
-Object.assign(globalThis, { data, History, folds, View, Screen, rights, batch, computed, effect, signal, cache, clock, views: {} });
+Object.assign(globalThis, { data, History, folds, View, Screen, rights, batch, computed, effect, signal, cache, clock, views: {}, waiting, enrolment: () => import("page/data/enrol.js"), forms: { ...canonical, ...keys, ...roster, ...epochs, ...chain } });
 
 // watch opens a run and leaves it open.
 globalThis.watch = (id) => (views[id] ??= data.openRun(id));
