@@ -250,26 +250,21 @@ func (h *Hosts) listTasks(ctx context.Context, r *effect.HostTasks) (*effect.Hos
 		timer := h.opts.Clock.AfterFunc(limit, func() { close(over) })
 		defer timer.Stop()
 	}
-	before := map[string]effect.HostTask{} // tasks that had not ended at first, by ID
+	seen := map[string]effect.HostTask{} // by ID
 	var order []string
 	for {
 		changed := h.tasks.change()
 		all, ended := h.tasksOf(r)
-		for _, t := range all {
-			if _, known := before[t.ID]; !known {
+		for _, t := range slices.Concat(ended, all) {
+			if _, known := seen[t.ID]; !known {
 				order = append(order, t.ID)
 			}
-			before[t.ID] = t
-		}
-		for _, t := range ended {
-			if _, known := before[t.ID]; known {
-				before[t.ID] = t
-			}
+			seen[t.ID] = t
 		}
 		if len(all) == 0 {
 			out := []effect.HostTask{}
 			for _, id := range order {
-				t := before[id]
+				t := seen[id]
 				if t.State == effect.TaskRunning { // its process has ended
 					t.State = effect.TaskLost
 				}
