@@ -68,7 +68,8 @@ func (c commands) Decide(ctx context.Context, run string, approve bool, by strin
 }
 
 // RPC performs a request of an app. An engine has no files and starts no runs for apps.
-func (c commands) RPC(_ context.Context, e *protocol.Envelope, _ bool) (string, protocol.Response) {
+func (c commands) RPC(_ context.Context, a link.Admission) (string, protocol.Response) {
+	e := a.Command
 	var q struct {
 		RequestID string `json:"request_id"`
 	}

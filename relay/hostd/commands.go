@@ -77,6 +77,7 @@ func (c commands) Decide(ctx context.Context, run string, approve bool, by strin
 }
 
 // RPC performs a request of an app and returns the run's id and the response.
-func (c commands) RPC(ctx context.Context, e *protocol.Envelope, repeated bool) (string, protocol.Response) {
-	return c.d.rpc.Do(ctx, rpc.Call{Type: e.Type, Run: e.RunID, Data: e.Data, Repeated: repeated})
+func (c commands) RPC(ctx context.Context, a link.Admission) (string, protocol.Response) {
+	e := a.Command
+	return c.d.rpc.Do(ctx, rpc.Call{Type: e.Type, Run: e.RunID, Data: e.Data, Repeated: a.Repeated, Unsigned: a.Unsigned})
 }

@@ -18,6 +18,9 @@ func Check(e *Envelope) *Refusal {
 	if m == nil {
 		return nil
 	}
+	if _, sealed := m.Data.(SealedCommand); sealed && e.Enc == nil {
+		return bad("%s requires enc", e.Type)
+	}
 	c := checker{strict: m.Kind != Event}
 	if why := c.check(shapeOf(m.Data), e.Data, "data"); why != "" {
 		return bad("%s: %s", e.Type, why)

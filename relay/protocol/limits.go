@@ -27,6 +27,7 @@ const (
 	CommandRate, CommandBurst = 50, 100 // commands per second and session, and their burst
 	MaxConcurrentRPCs         = 16      // maximum number of concurrent RPCs in a session
 	RPCTimeout                = 30 * time.Second
+	MaxBashTimeout            = 600 * time.Second // the maximum of Bash.TimeoutS
 	RPCRetention              = 10 * time.Minute
 
 	InputTTL    = 900 * time.Second

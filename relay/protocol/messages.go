@@ -56,6 +56,7 @@ const (
 	RPCMachineDoctor       = "rpc.host.doctor"
 	RPCMachineCapabilities = "rpc.host.capabilities"
 	RPCTailLog             = "rpc.host.logs.tail"
+	RPCSealed              = "rpc.sealed"
 	RPCResponse            = "rpc.response"
 )
 
@@ -115,5 +116,6 @@ var Messages = []Message{
 	{Type: RPCMachineDoctor, Kind: RPC, From: []Peer{App}, Data: MachineRequest{}, Result: MachineDoctor{}, OfMachine: true, Since: 1, Doc: "Describes a machine and its problems."},
 	{Type: RPCMachineCapabilities, Kind: RPC, From: []Peer{App}, Data: MachineRequest{}, Result: MachineCapabilities{}, OfMachine: true, Since: 1, Doc: "Lists the capabilities of a machine."},
 	{Type: RPCTailLog, Kind: RPC, From: []Peer{App}, Data: TailLog{}, Result: LogTail{}, OfMachine: true, Since: 1, Doc: "Returns the end of the machine's log."},
+	{Type: RPCSealed, Kind: RPC, From: []Peer{App}, Data: SealedCommand{}, Result: SealedResponse{}, Since: 2, Doc: "An RPC that only the machine can read. Without a run, it has the machine in host_id."},
 	{Type: RPCResponse, Kind: Exchange, From: []Peer{Machine, Server}, Data: Response{}, Since: 1, Doc: "The response to an RPC, sent only to its sender."},
 }

@@ -34,6 +34,11 @@ type SealedCommand struct {
 	ID     string `json:"id" is:"required id" doc:"that of the envelope"`
 }
 
+// SealedResponse is the data of the response to a sealed RPC, which only its device can read.
+type SealedResponse struct {
+	CT string `json:"ct" is:"required" doc:"the encrypted data of the response, which has no other members"`
+}
+
 // RosterPosition identifies a line of a roster and all lines before it.
 type RosterPosition struct {
 	N    int64  `json:"n"`

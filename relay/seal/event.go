@@ -3,6 +3,7 @@ package seal
 import (
 	"crypto/cipher"
 	"encoding/json"
+	"fmt"
 
 	"github.com/concerto-lang/concerto/internal/text/jcs"
 )
@@ -63,6 +64,9 @@ type Enc struct {
 	V     int64 `json:"v"`
 	Epoch int64 `json:"epoch"`
 }
+
+// EncOf returns the member enc of what is sealed in an epoch.
+func EncOf(epoch int64) json.RawMessage { return fmt.Appendf(nil, `{"epoch":%d,"v":1}`, epoch) }
 
 // SealedData is the data of a sealed event.
 type SealedData struct {

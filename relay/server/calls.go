@@ -77,7 +77,8 @@ func (cs *calls) handleAnswer(s *Server, h *machine, e *protocol.Envelope) {
 	starts, by := false, ""
 	if waiting {
 		c.answered = true
-		starts, by = c.row.Type == protocol.RPCStartRun, c.row.By
+		starts = c.row.Type == protocol.RPCStartRun || c.row.Type == protocol.RPCSealed && c.row.Run == ""
+		by = c.row.By
 	}
 	cs.mu.Unlock()
 	if !waiting {
@@ -134,7 +135,8 @@ func (cs *calls) observe(s *Server, all []store.Incoming) {
 		request, _ := idsOf(e)
 		cs.mu.Lock()
 		c := cs.of[request]
-		follows := c != nil && c.row.Gated && c.row.Machine == all[i].MachineID
+		isSealed := c != nil && c.row.Type == protocol.RPCSealed
+		follows := c != nil && (c.row.Gated || isSealed) && c.row.Machine == all[i].MachineID
 		cs.mu.Unlock()
 		if !follows {
 			continue
@@ -145,7 +147,10 @@ func (cs *calls) observe(s *Server, all []store.Incoming) {
 				switch ends := s.now() + protocol.RPCTimeout.Milliseconds(); {
 				case asked:
 					step(c, protocol.CallGated)
-				case approved:
+					if isSealed {
+						c.Ends = 0 // it waits for its approval
+					}
+				case approved || isSealed: // the decision about a sealed one is not known
 					step(c, protocol.CallApproved)
 					c.Ends = ends + c.ExtendMS
 				default:

@@ -30,11 +30,8 @@ type payload struct {
 
 // checkCommand validates an app's command, unless it is encrypted.
 func checkCommand(e *protocol.Envelope) *Failure {
-	switch {
-	case e.Enc != nil:
+	if e.Enc != nil && protocol.Find(e.Type).Data != (protocol.SealedCommand{}) {
 		return nil
-	case e.Type == protocol.RunDecide:
-		return refuse(protocol.BadMessage, "%s requires enc", e.Type)
 	}
 	if why := protocol.Check(e); why != nil {
 		return refuse(why.Code, "%s", why.Why)

@@ -44,9 +44,15 @@ func onlyOutput(run string, before, after int64, all []store.Incoming) bool {
 }
 
 // reportStarted notifies the watcher that a user's call has started a run, if the answer contains a
-// run id.
+// run id. That of a sealed answer is in the envelope.
 func (s *Server) reportStarted(user string, answer *protocol.Envelope) {
 	if s.config.Watch == nil {
+		return
+	}
+	if answer.Enc != nil {
+		if protocol.IsID(answer.RunID) {
+			s.config.Watch.Started(answer.RunID, user)
+		}
 		return
 	}
 	var made protocol.StartRunResult

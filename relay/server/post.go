@@ -110,7 +110,10 @@ func (s *Server) postRPC(w http.ResponseWriter, r *http.Request, who *auth.Ident
 		return
 	}
 	whole := mustJSON(data)
-	e := &protocol.Envelope{Type: store.Text(whole, "type"), TS: s.ts(), RunID: store.Text(whole, "run_id"), Data: data["data"]}
+	e := &protocol.Envelope{
+		Type: store.Text(whole, "type"), TS: s.ts(), RunID: store.Text(whole, "run_id"), MachineID: store.Text(whole, "host_id"), ID: store.Text(whole, "id"),
+		Enc: data["enc"], Data: data["data"],
+	}
 	if len(e.Data) == 0 {
 		e.Data = json.RawMessage("{}")
 	}

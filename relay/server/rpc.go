@@ -207,8 +207,17 @@ func (s *Server) newCall(ctx context.Context, who *auth.Identity, e *protocol.En
 		return nil, nil, f
 	}
 	c := &store.Call{ID: request, Type: e.Type, Session: who.ID, By: who.Name, Gated: m.Gated, State: protocol.CallAsked, At: s.now()}
-	c.Machine = store.Text(e.Data, "host_id")
-	if !m.OfMachine && (e.Type != protocol.RPCListRuns || c.Machine == "") {
+	if c.Machine = store.Text(e.Data, "host_id"); e.Type == protocol.RPCSealed {
+		c.Machine = e.MachineID
+	}
+	toRun := !m.OfMachine
+	if c.Machine != "" && e.RunID == "" && (e.Type == protocol.RPCListRuns || e.Type == protocol.RPCSealed) {
+		toRun = false
+		if err := s.may(ctx, who, auth.AskMachine, ""); err != nil {
+			return nil, nil, s.failed(err, protocol.Forbidden)
+		}
+	}
+	if toRun {
 		if e.RunID == "" && e.Type != protocol.RPCListRuns {
 			return nil, nil, refuse(protocol.UnknownRun, "%s requires run_id", e.Type)
 		}
@@ -233,6 +242,9 @@ func (s *Server) newCall(ctx context.Context, who *auth.Identity, e *protocol.En
 			longer = time.Duration(*d.TimeoutS) * time.Second
 		}
 		c.ExtendMS = longer.Milliseconds()
+	}
+	if e.Type == protocol.RPCSealed { // it may be any, so that it has the longest time limit after an approval
+		c.ExtendMS = protocol.MaxBashTimeout.Milliseconds()
 	}
 	if !c.Gated {
 		c.Ends = c.At + protocol.RPCTimeout.Milliseconds()

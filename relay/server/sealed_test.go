@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -86,5 +87,94 @@ func TestSealedRun(t *testing.T) {
 		if got := string(e.Append(nil)); got != want {
 			t.Errorf("frame = %s, want %s", got, want)
 		}
+	}
+}
+
+// TestSealedRPC passes sealed RPCs and their responses on, of which the server reads nothing but
+// their ids. An RPC without a run names its machine in the envelope. One that waits for an approval
+// has no time limit until that is decided.
+func TestSealedRPC(t *testing.T) {
+	t.Parallel()
+	r := servertest.Start(t)
+	h, _ := r.Hello("host_a", hello("one", 1))
+	h.Begin("run_a")
+	a := r.App(servertest.Operator, "")
+	call := func(id, at string) string {
+		return fmt.Sprintf(`{"type":"rpc.sealed","ts":"2025-01-01T00:00:00Z","id":%q,%s,"enc":{"epoch":7,"v":1},"data":{"ct":"x","device":"d_a","epoch":7,"id":%q}}`, id, at, id)
+	}
+	a.Raw([]byte(call("r1", `"run_id":"run_a"`)))
+	if e := h.Next(protocol.RPCSealed); e.RunID != "run_a" || e.ID != "r1" || string(e.Enc) != `{"epoch":7,"v":1}` || !strings.Contains(string(e.Data), `"ct":"x"`) {
+		t.Errorf("the machine received %s", e.Append(nil))
+	}
+	h.Raw([]byte(`{"type":"rpc.response","ts":"2025-01-01T00:00:00Z","run_id":"run_a","re":"r1","enc":{"epoch":7,"v":1},"data":{"ct":"answer"}}`))
+	if e := a.Next(protocol.RPCResponse); e.Re != "r1" || string(e.Data) != `{"ct":"answer"}` || e.Enc == nil {
+		t.Errorf("answer = %s", e.Append(nil))
+	}
+	go r.Do(servertest.Operator, "POST", "/rpc", json.RawMessage(call("r2", `"host_id":"host_a"`)))
+	if e := h.Next(protocol.RPCSealed); e.RunID != "" || e.MachineID != "host_a" || e.ID != "r2" || e.Enc == nil {
+		t.Errorf("the machine received %s", e.Append(nil))
+	}
+
+	for want, text := range map[protocol.Code]string{
+		protocol.UnknownMachine: call("r3", `"host_id":"other"`), protocol.UnknownRun: call("r3", `"x":1`),
+		protocol.BadMessage: strings.ReplaceAll(call("r3", `"run_id":"run_a"`), `"enc"`, `"x"`),
+	} {
+		a.Raw([]byte(text))
+		got := protocol.Code("")
+		switch e := a.Read(); e.Type {
+		case protocol.RPCResponse:
+			d, _ := protocol.Decode[protocol.Response](&e)
+			got = protocol.Code(d.ErrorCode)
+		case protocol.Failure:
+			d, _ := protocol.Decode[protocol.ErrorData](&e)
+			got = d.Code
+		}
+		if got != want {
+			t.Errorf("%s: code = %q, want %q", text, got, want)
+		}
+	}
+	if status, _ := r.Do("operator:eve:run_a", "POST", "/rpc", json.RawMessage(call("r4", `"host_id":"host_a"`))); status != 403 {
+		t.Errorf("status for a token that is limited to a run = %d, want 403", status)
+	}
+
+	a.Raw([]byte(call("r5", `"run_id":"run_a"`)))
+	h.Next(protocol.RPCSealed)
+	h.Raw(sealedFrame(protocol.RunPermissionRequested, 2, 7, `,"request_id":"r5"`))
+	h.Acked("run_a", 2)
+	await := func(state protocol.CallState) {
+		for {
+			c, err := r.Store.Call(t.Context(), "r5")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.State == state {
+				return
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+	later := func(most time.Duration) {
+		for range most / (10 * time.Second) {
+			r.Advance(10 * time.Second)
+			a.Ping()
+			h.Ping()
+		}
+	}
+	await(protocol.CallWaiting)
+	later(2 * protocol.RPCTimeout)
+	h.Raw(sealedFrame(protocol.RunPermissionResolved, 3, 7, `,"request_id":"r5"`))
+	h.Acked("run_a", 3)
+	await(protocol.CallRunning)
+	later(protocol.MaxBashTimeout)
+	h.Raw([]byte(`{"type":"rpc.response","ts":"2025-01-01T00:00:00Z","run_id":"run_a","re":"r5","enc":{"epoch":7,"v":1},"data":{"ct":"late"}}`))
+	for {
+		e := a.Next(protocol.RPCResponse)
+		if e.Re != "r5" {
+			continue
+		}
+		if string(e.Data) != `{"ct":"late"}` {
+			t.Errorf("answer = %s", e.Append(nil))
+		}
+		return
 	}
 }

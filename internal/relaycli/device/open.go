@@ -238,7 +238,7 @@ func (r *Reader) sealCommand(typ, id string, c seal.Command) (*connect.Command, 
 	if typ == protocol.RunApprove || typ == protocol.RunDeny {
 		typ = protocol.RunDecide
 	}
-	return &connect.Command{Type: typ, ID: id, Enc: fmt.Appendf(nil, `{"epoch":%d,"v":1}`, e.N), Data: data}, nil
+	return &connect.Command{Type: typ, ID: id, Enc: seal.EncOf(e.N), Data: data}, nil
 }
 
 // stored returns a text of the server, or nothing if it has none or is an older one.

@@ -117,7 +117,7 @@ func (w *hostileWorld) fill(run string, host *seal.Keys, epochs []*seal.Epoch, n
 		w.must(err)
 		data, err := json.Marshal(s.Data)
 		w.must(err)
-		w.runs[run] = append(w.runs[run], protocol.Envelope{Type: s.Type, TS: s.TS, MachineID: "desk", RunID: run, Seq: s.Seq, Enc: fmt.Appendf(nil, `{"epoch":%d,"v":1}`, s.Enc.Epoch), Data: data})
+		w.runs[run] = append(w.runs[run], protocol.Envelope{Type: s.Type, TS: s.TS, MachineID: "desk", RunID: run, Seq: s.Seq, Enc: seal.EncOf(s.Enc.Epoch), Data: data})
 		w.plain[run] = append(w.plain[run], e)
 	}
 }

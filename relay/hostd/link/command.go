@@ -3,6 +3,7 @@ package link
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"sync"
 
 	"github.com/concerto-lang/concerto/relay/hostd/spool"
@@ -178,13 +179,36 @@ func userOf(e *protocol.Envelope) (by string) {
 	return data.By
 }
 
-// performRPC performs an RPC if the gate admits it.
-func (l *Link) performRPC(e *protocol.Envelope) (run string, r protocol.Response) {
+// performRPC performs an RPC if the gate admits it. It returns the frame with the response.
+func (l *Link) performRPC(e *protocol.Envelope) (answer protocol.Envelope) {
 	a := l.o.Gate.Admit(l.ctx, e, true)
-	if a.Command == nil {
-		return e.RunID, protocol.Response{RequestID: idIn(e, "request_id"), RPCType: e.Type, Error: a.Outcome.Error, ErrorCode: protocol.RPCCode(a.Code)}
+	run, r := e.RunID, protocol.Response{RequestID: CommandID(e), RPCType: e.Type, Error: a.Outcome.Error, ErrorCode: protocol.RPCCode(a.Code)}
+	if a.Command != nil {
+		run, r = l.o.Commands.RPC(l.ctx, a)
 	}
-	return l.o.Commands.RPC(l.ctx, a.Command, a.Repeated)
+	answer, err := l.response(a, r)
+	if err == nil && len(answer.Data) > spool.MaxData {
+		err = fmt.Errorf("the response is too large for a frame of %d bytes", protocol.MaxFrame)
+		r = protocol.Response{RequestID: r.RequestID, RPCType: r.RPCType, Error: err.Error() + ": request less", ErrorCode: protocol.RPCCode(protocol.TooLarge)}
+		answer, err = l.response(a, r)
+	}
+	if err != nil {
+		l.o.Log.Error("could not seal the response to an RPC", "type", r.RPCType, "error", err)
+		r = protocol.Response{RequestID: r.RequestID, RPCType: e.Type, Error: "the response could not be sealed", ErrorCode: protocol.RPCCode(protocol.Internal)}
+		answer, _ = l.response(Admission{}, r)
+	}
+	answer.RunID, answer.Re = run, e.ID
+	return answer
+}
+
+// response returns a frame with a response, sealed as the gate requires.
+func (l *Link) response(a Admission, r protocol.Response) (out protocol.Envelope, err error) {
+	if a.Seal == nil {
+		return l.envelope(protocol.RPCResponse, r), nil
+	}
+	out = l.envelope(protocol.RPCResponse, nil)
+	out.Enc, out.Data, err = a.Seal(r)
+	return out, err
 }
 
 // serveRPC performs an RPC. It sends the response on the connection that is open when the RPC has
@@ -197,10 +221,8 @@ func (l *Link) serveRPC(s *session, e *protocol.Envelope) {
 	}
 	l.work.Go(func() {
 		defer func() { <-l.busy }()
-		run, response := l.performRPC(e)
-		answer := l.envelope(protocol.RPCResponse, response)
-		answer.RunID, answer.Re = run, e.ID
-		stored, _ := l.o.Spool.Run(run)
+		answer := l.performRPC(e)
+		stored, _ := l.o.Spool.Run(answer.RunID)
 		l.send(answer, stored.Last) // the response follows the events that the RPC has caused
 	})
 }

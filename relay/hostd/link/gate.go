@@ -2,6 +2,7 @@ package link
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/concerto-lang/concerto/relay/protocol"
@@ -21,6 +22,8 @@ type Admission struct {
 	// Repeated means that the command was admitted before. It may only be performed if that has no
 	// second effect.
 	Repeated bool
+	// Unsigned means that anyone who knows the server's secrets may have sent the command.
+	Unsigned bool
 	// Done, if not nil, is called with the outcome of the performed command.
 	Done func(Outcome)
 
@@ -29,6 +32,8 @@ type Admission struct {
 	// Later means that an earlier command has not arrived yet. The link waits for it, and calls
 	// Admit again.
 	Later bool
+	// Seal returns enc and data of the response to a sealed RPC. It is nil for other commands.
+	Seal func(protocol.Response) (enc, data json.RawMessage, err error)
 }
 
 // laterTimeout is the time that a command waits for an earlier one.

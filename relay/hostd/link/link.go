@@ -46,7 +46,7 @@ type Commands interface {
 	// RPC performs an RPC. It returns the response, and the id of the run for the response's
 	// envelope. It may be called concurrently. ctx is not cancelled when the connection closes.
 	// If repeated is set, it was called before: the RPC must not be performed another time.
-	RPC(ctx context.Context, e *protocol.Envelope, repeated bool) (run string, r protocol.Response)
+	RPC(ctx context.Context, a Admission) (run string, r protocol.Response)
 }
 
 // Clock provides the time.

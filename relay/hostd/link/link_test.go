@@ -208,7 +208,8 @@ func (x *tools) Resize(_ context.Context, run string, c protocol.Resize) {
 func (x *tools) Decide(_ context.Context, run string, approve bool, by string, c protocol.Decide) link.Outcome {
 	return x.did("decide %s %s %v by %s", run, c.RequestID, approve, by)
 }
-func (x *tools) RPC(_ context.Context, e *protocol.Envelope, _ bool) (string, protocol.Response) {
+func (x *tools) RPC(_ context.Context, a link.Admission) (string, protocol.Response) {
+	e := a.Command
 	x.did("rpc %s %s", e.RunID, e.Type)
 	x.mu.Lock()
 	first := x.first

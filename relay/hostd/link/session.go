@@ -146,7 +146,7 @@ func (s *session) readAll() error {
 // isRequest reports whether a message is an RPC with an id, which is answered even if its type is
 // unknown.
 func isRequest(e *protocol.Envelope) bool {
-	return strings.HasPrefix(e.Type, "rpc.") && e.Type != protocol.RPCResponse && idIn(e, "request_id") != ""
+	return strings.HasPrefix(e.Type, "rpc.") && e.Type != protocol.RPCResponse && CommandID(e) != ""
 }
 
 // idIn returns the id with the given member name in the data of a message, or "" if there is none.

@@ -38,7 +38,10 @@ func (d *Dispatcher) doctor(ctx context.Context) protocol.MachineDoctor {
 	return protocol.MachineDoctor{MachineInfo: d.info(), Deps: append([]protocol.Dep{}, d.o.Doctor(ctx)...)}
 }
 
-func machineInfo(_ context.Context, d *Dispatcher, _ *call, _ *Run) (any, error) {
+func machineInfo(_ context.Context, d *Dispatcher, c *call, _ *Run) (any, error) {
+	if c.Unsigned && d.o.Seals != nil && d.o.Seals() {
+		return protocol.MachineInfo{MachineID: d.o.MachineID, Tools: []protocol.ToolInfo{}, SealInfo: d.o.Seal()}, nil
+	}
 	return d.info(), nil
 }
 
@@ -57,7 +60,7 @@ func limits() json.RawMessage {
 func machineCapabilities(ctx context.Context, d *Dispatcher, _ *call, _ *Run) (any, error) {
 	out := protocol.MachineCapabilities{MachineDoctor: d.doctor(ctx), Features: append([]string{}, d.o.Features...), Limits: limits(), LocalSocket: d.o.Socket}
 	for i := range protocol.Messages {
-		if m := &protocol.Messages[i]; m.Kind == protocol.RPC && (d.o.RemoteExec || !changesMachine(m)) {
+		if m := &protocol.Messages[i]; m.Kind == protocol.RPC && m.Type != protocol.RPCSealed && (d.o.RemoteExec || !changesMachine(m)) {
 			out.SupportedRPC = append(out.SupportedRPC, m.Type)
 		}
 	}

@@ -66,6 +66,7 @@ type Options struct {
 	Socket             string // path of the local API's socket
 	Features           []string
 	Seal               func() protocol.SealInfo             // returns the machine's account
+	Seals              func() bool                          // reports whether the server must not read what describes the machine; nil means that it may
 	Doctor             func(context.Context) []protocol.Dep // checks the machine's dependencies
 	Log                *slog.Logger                         // nil logs nothing
 	Now                func() time.Time                     // nil means time.Now
@@ -80,6 +81,7 @@ type Call struct {
 	Data      json.RawMessage // the data of the message, which includes the request_id
 	Local     bool            // it arrived over the machine's Unix socket
 	Repeated  bool            // it was performed before, and only its result is returned
+	Unsigned  bool            // no device has signed it
 }
 
 // Dispatcher performs RPCs. It is safe for concurrent use.

@@ -45,6 +45,10 @@ type attempt struct {
 	command  seal.Command
 	envelope seal.Envelope
 	sum      string // hash of the statement; "" if it has another form
+
+	// The sealed command, and its keys; nil if it was not sealed, or could not be opened.
+	sealed *seal.SealedCommand
+	epoch  *seal.Epoch
 }
 
 // rosterTimeout is the time limit for reading the server's roster when a statement names a line
@@ -58,6 +62,15 @@ func (s *Sealer) Admit(ctx context.Context, e *protocol.Envelope, isLast bool) l
 		return admitUnsigned(e)
 	}
 	t, err := s.newAttempt(e)
+	a := s.admitSigned(ctx, t, err, isLast)
+	if t.epoch != nil && t.envelope.Kind == seal.KindRPC {
+		a.Seal = t.sealResponse
+	}
+	return a
+}
+
+// admitSigned admits a command that newAttempt has returned with an error or nil.
+func (s *Sealer) admitSigned(ctx context.Context, t *attempt, err error, isLast bool) link.Admission {
 	if err != nil {
 		return s.refused(t, err)
 	}
@@ -87,7 +100,7 @@ func admitUnsigned(e *protocol.Envelope) link.Admission {
 		plain.Data = rest
 		e = &plain
 	}
-	return link.Admission{Command: e}
+	return link.Admission{Command: e, Unsigned: true}
 }
 
 // newAttempt takes a command and its statement apart. The attempt is not nil if it fails.
@@ -132,14 +145,7 @@ func (s *Sealer) setCommand(t *attempt, signature *protocol.Seal, content json.R
 // openCommand opens a sealed command. The attempt is then that of the command in it, which no
 // server can have written or changed.
 func (s *Sealer) openCommand(t *attempt) error {
-	if t.envelope.Kind == seal.KindRPC {
-		return refuse(seal.Unsupported, "this version does not support sealed RPCs")
-	}
-	sealed, err := seal.ParseSealedCommand(t.e.Data)
-	if err != nil {
-		return err
-	}
-	c, err := s.openSealed(t, sealed)
+	c, err := s.openSealed(t)
 	if err != nil {
 		return err
 	}
@@ -147,13 +153,24 @@ func (s *Sealer) openCommand(t *attempt) error {
 		Data json.RawMessage `json:"data"`
 		Salt string          `json:"salt"`
 	}
+	var named struct {
+		RPCType string `json:"rpc_type"`
+	}
 	var st seal.Statement
-	if err := errors.Join(json.Unmarshal(c.Content, &content), json.Unmarshal(c.Statement, &st)); err != nil {
+	if err := errors.Join(json.Unmarshal(c.Content, &content), json.Unmarshal(content.Data, &named), json.Unmarshal(c.Statement, &st)); err != nil {
 		return refuse(seal.BadMessage, "%v", err)
 	}
 	plain := *t.e
 	plain.Enc, plain.Data = nil, content.Data
-	if t.e.Type == protocol.RunDecide {
+	switch {
+	case t.e.Type == protocol.RPCSealed:
+		plain.Type = named.RPCType
+		if m := protocol.Find(plain.Type); m == nil || m.Kind != protocol.RPC || plain.Type == protocol.RPCSealed {
+			return refuse(seal.WrongRequest, "rpc_type is %q", plain.Type)
+		}
+	case t.envelope.Kind == seal.KindRPC:
+		return refuse(seal.WrongRequest, "a sealed RPC has the type %s, not %s", protocol.RPCSealed, t.e.Type)
+	case t.e.Type == protocol.RunDecide:
 		plain.Type = protocol.RunDeny
 		if st.Decision == protocol.DecisionApprove {
 			plain.Type = protocol.RunApprove
@@ -167,7 +184,11 @@ func (s *Sealer) openCommand(t *attempt) error {
 }
 
 // openSealed opens a command with the keys of its epoch.
-func (s *Sealer) openSealed(t *attempt, sealed *seal.SealedCommand) (seal.Command, error) {
+func (s *Sealer) openSealed(t *attempt) (seal.Command, error) {
+	sealed, err := seal.ParseSealedCommand(t.e.Data)
+	if err != nil {
+		return seal.Command{}, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.account == nil {
@@ -177,7 +198,25 @@ func (s *Sealer) openSealed(t *attempt, sealed *seal.SealedCommand) (seal.Comman
 	if err != nil {
 		return seal.Command{}, err
 	}
-	return e.OpenCommand(t.envelope.Run, t.envelope.Kind, sealed)
+	c, err := e.OpenCommand(t.envelope.Run, t.envelope.Kind, sealed)
+	if err == nil {
+		t.sealed, t.epoch = sealed, e
+	}
+	return c, err
+}
+
+// sealResponse seals the response to an RPC for the device that has sent it.
+func (t *attempt) sealResponse(r protocol.Response) (enc, data json.RawMessage, err error) {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	ct, err := t.epoch.SealResponse(t.envelope.Run, t.sealed, text)
+	if err != nil {
+		return nil, nil, err
+	}
+	data, err = json.Marshal(protocol.SealedResponse{CT: ct})
+	return seal.EncOf(t.epoch.N), data, err
 }
 
 // requestOf returns what a statement must contain about a request, or nil if there is none.

@@ -409,7 +409,7 @@ func TestOpenEvent(t *testing.T) {
 		t.Fatal(err)
 	}
 	frame := func(epoch int64) *protocol.Envelope {
-		return &protocol.Envelope{Type: sealed.Type, TS: sealed.TS, RunID: sealed.Run, Seq: sealed.Seq, Enc: fmt.Appendf(nil, `{"epoch":%d,"v":1}`, epoch), Data: data}
+		return &protocol.Envelope{Type: sealed.Type, TS: sealed.TS, RunID: sealed.Run, Seq: sealed.Seq, Enc: seal.EncOf(epoch), Data: data}
 	}
 	x.open()
 	x.epoch()
@@ -451,17 +451,91 @@ func (w *world) sealed(frame []byte, change func(e *protocol.Envelope, c *seal.S
 		w.t.Fatal(err)
 	}
 	e.ID = c.ID
+	if strings.HasPrefix(e.Type, "rpc.") {
+		e.Type = protocol.RPCSealed
+	}
 	if e.Type == protocol.RunApprove || e.Type == protocol.RunDeny {
 		e.Type = protocol.RunDecide
 	}
 	if change != nil {
 		change(&e, c)
 	}
-	e.Enc = fmt.Appendf(nil, `{"epoch":%d,"v":1}`, c.Epoch)
+	e.Enc = seal.EncOf(c.Epoch)
 	if e.Data, err = json.Marshal(c); err != nil {
 		w.t.Fatal(err)
 	}
 	return e.Append(nil)
+}
+
+// answerTo opens the answer to a sealed RPC, as the device does.
+func (w *world) answerTo(frame []byte, answer protocol.Envelope) (d protocol.Response) {
+	w.t.Helper()
+	e, _ := protocol.Parse(frame)
+	c, err := seal.ParseSealedCommand(e.Data)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	present, err := w.sealer.Sealing(1)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var sealed protocol.SealedResponse
+	if err := json.Unmarshal(answer.Data, &sealed); err != nil {
+		w.t.Fatal(err)
+	}
+	text, err := present.Epoch.OpenResponse(e.RunID, c, sealed.CT)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &d); err != nil {
+		w.t.Fatal(err)
+	}
+	return d
+}
+
+// TestSealedRPCs refuses RPCs that the server has changed, or that contain no RPC. The reason is
+// sealed if the machine could open the command.
+func TestSealedRPCs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.stop()
+	w.seals = true
+	w.start()
+	n := 0
+	for _, c := range []struct {
+		name, typ, data string
+		change          func(e *protocol.Envelope, c *seal.SealedCommand)
+		by              string
+		code            protocol.RPCCode
+		plain           bool
+	}{
+		{"a viewer", protocol.RPCBash, `{"command":"x"}`, nil, "guest", "forbidden", false},
+		{"a command", protocol.RunStop, `{}`, nil, "", "wrong_request", false},
+		{"nested", protocol.RPCSealed, `{}`, nil, "", "wrong_request", false},
+		{"an unknown RPC", "rpc.other", `{}`, nil, "", "wrong_request", false},
+		{"another run", protocol.RPCGitDiff, `{}`, func(e *protocol.Envelope, _ *seal.SealedCommand) { e.RunID = "run_b" }, "", "bad_signature", true},
+		{"another id", protocol.RPCGitDiff, `{}`, func(e *protocol.Envelope, _ *seal.SealedCommand) { e.ID = "other" }, "", "wrong_request", false},
+		{"the type of the RPC", protocol.RPCGitDiff, `{}`, func(e *protocol.Envelope, _ *seal.SealedCommand) { e.Type = protocol.RPCGitDiff }, "", "wrong_request", false},
+	} {
+		n++
+		id := fmt.Sprintf("c%d", n)
+		data := strings.Replace(c.data, "{", `{"rpc_type":"`+c.typ+`","request_id":"`+id+`",`, 1)
+		frame := w.sealed(w.frame(command{typ: "rpc.any", run: "run_a", data: strings.Replace(data, ",}", "}", 1), by: c.by}), c.change)
+		w.change(func() { w.secrets, w.answers = nil, map[string]protocol.Response{} })
+		w.send(frame)
+		w.await(c.name, func() bool { return len(w.secrets)+len(w.answers) > 0 })
+		if len(w.answers) > 0 != c.plain {
+			t.Errorf("%s: plain answers %+v", c.name, w.answers)
+		}
+		all := slices.Collect(maps.Values(w.answers))
+		for _, s := range w.secrets {
+			all = append(all, w.answerTo(frame, s))
+		}
+		if len(all) != 1 || all[0].OK || all[0].ErrorCode != c.code {
+			t.Errorf("%s: answer = %+v, want %s", c.name, all, c.code)
+		}
+	}
+	w.expectEffects()
 }
 
 // TestSealedCommands performs sealed commands, each once, and refuses those that the server has
@@ -475,11 +549,12 @@ func TestSealedCommands(t *testing.T) {
 	w.ask("run_a", "q1")
 	w.ask("run_a", "q2")
 	var want []string
+	rpcs := map[string][]byte{} // frames by id
 	for _, c := range valid("run_a") {
-		if strings.HasPrefix(c.typ, "rpc.") {
-			continue
-		}
 		frame := w.sealed(w.frame(c.command), nil)
+		if e, _ := protocol.Parse(frame); e.Type == protocol.RPCSealed {
+			rpcs[e.ID] = frame
+		}
 		if c.typ == protocol.RunSendInput || c.typ == protocol.RunSendKeys {
 			w.devices["phone"].applied("run_a")
 		}
@@ -490,6 +565,16 @@ func TestSealedCommands(t *testing.T) {
 	}
 	w.expectEffects(want...)
 	w.await("the results", func() bool { return len(w.results) >= 4 })
+	w.await("the sealed answers", func() bool { return len(w.secrets) == 4 }) // two RPCs, each sent twice
+	for _, answer := range w.secrets {
+		d := w.answerTo(rpcs[answer.Re], answer)
+		if !d.OK || d.RequestID != answer.Re || !strings.HasPrefix(d.RPCType, "rpc.") || d.RPCType == protocol.RPCSealed {
+			t.Errorf("answer to %s = %+v", answer.Re, d)
+		}
+	}
+	if len(w.answers) > 0 {
+		t.Errorf("plain answers: %+v", w.answers)
+	}
 
 	w.change(func() { w.results = nil })
 	stop := command{typ: protocol.RunStop, run: "run_a", id: "s2", data: `{"signal":"term"}`}

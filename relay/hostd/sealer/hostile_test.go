@@ -53,7 +53,7 @@ func mutateValue(r *rand.Rand, old any) any {
 
 // otherTypes are types that a server may put in the place of another.
 var otherTypes = []string{protocol.RunApprove, protocol.RunDeny, protocol.RunSendInput, protocol.RunSendKeys, protocol.RunStop, protocol.RunResize,
-	protocol.RPCReadFile, protocol.RPCListDir, protocol.RPCGitStatus, protocol.RPCBash, protocol.RPCWriteFile, protocol.RPCStartRun, protocol.RPCStopRun, protocol.RPCTailLog, protocol.RPCMachineDoctor}
+	protocol.RPCReadFile, protocol.RPCListDir, protocol.RPCGitStatus, protocol.RPCBash, protocol.RPCWriteFile, protocol.RPCStartRun, protocol.RPCStopRun, protocol.RPCTailLog, protocol.RPCMachineDoctor, protocol.RunDecide, protocol.RPCSealed}
 
 // mutateFrame returns a changed form of a frame. other is the frame of another signed command.
 func mutateFrame(t *testing.T, r *rand.Rand, frame, other []byte) (how string, out []byte) {
@@ -91,7 +91,7 @@ func mutateFrame(t *testing.T, r *rand.Rand, frame, other []byte) (how string, o
 	case 4:
 		how = "another member"
 		data := e["data"].(map[string]any)
-		data[[]string{"by", "actor", "scope", "answer", "host", "signal", "grace_s", "text", "args_sha256", "timeout_s"}[r.IntN(10)]] = mutateValue(r, nil)
+		data[[]string{"id", "ct", "epoch", "by", "actor", "scope", "answer", "host", "signal", "grace_s", "text", "args_sha256", "timeout_s"}[r.IntN(13)]] = mutateValue(r, nil)
 	case 5:
 		i := r.IntN(len(frame))
 		how = fmt.Sprintf("truncated at %d", i)
@@ -116,7 +116,19 @@ func TestHostileServer(t *testing.T) {
 	if randtest.Night() {
 		n = 10_000
 	}
+	t.Run("signed", func(t *testing.T) { t.Parallel(); runHostileServer(t, n, false) })
+	t.Run("sealed", func(t *testing.T) { t.Parallel(); runHostileServer(t, n, true) })
+}
+
+func runHostileServer(t *testing.T, n int, sealed bool) {
 	w := newWorld(t)
+	frameOf := w.frame
+	if sealed {
+		w.stop()
+		w.seals = true
+		w.start()
+		frameOf = func(c command) []byte { return w.sealed(w.frame(c), nil) }
+	}
 	r := rand.New(rand.NewPCG(20261130, uint64(n)))
 	allowed, how := map[string]int{}, map[string]string{}
 	var old [][]byte
@@ -130,7 +142,7 @@ func TestHostileServer(t *testing.T) {
 				c.id = fmt.Sprintf("%s_%d", c.id, i)
 			}
 			c.run = map[bool]string{true: run}[c.run != ""]
-			frame := w.frame(c.command)
+			frame := frameOf(c.command)
 			allowed[c.effect]++
 			other := frame
 			if len(old) > 0 {
@@ -151,7 +163,7 @@ func TestHostileServer(t *testing.T) {
 		effect := fmt.Sprintf("resize %s 1000 %d", run, 1+i%1000)
 		allowed[effect]++
 		controls++
-		w.send(w.frame(control))
+		w.send(frameOf(control))
 		w.await("the control "+effect, func() bool { return slices.Contains(w.effects, effect) })
 	}
 	w.end()

@@ -210,7 +210,7 @@ func TestEveryCommandIsAdmitted(t *testing.T) {
 		w.send(e.Append(nil))
 	}
 	w.send(w.frame(command{typ: protocol.RunResize, run: "run_a", id: "z1", data: `{"cols":80,"rows":24}`}))
-	w.await("the signed command", func() bool { return len(w.effects) > 0 && len(w.answers) == 13 })
+	w.await("the signed command", func() bool { return len(w.effects) > 0 && len(w.answers) == 14 })
 	w.expectEffects("resize run_a 80 24")
 }
 

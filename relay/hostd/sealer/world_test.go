@@ -63,6 +63,7 @@ type world struct {
 	effects  []string
 	results  []protocol.CommandDone
 	answers  map[string]protocol.Response
+	secrets  []protocol.Envelope // the sealed answers
 	refusals []protocol.OwnRefused
 	lines    [][]byte // the server's roster; nil means that it has none
 	keys     keyServer
@@ -189,7 +190,13 @@ func (w *world) serve(rw http.ResponseWriter, r *http.Request) {
 			w.write(c, protocol.New(protocol.CommandAck, time.Now(), protocol.CommandAcked{ID: d.ID}))
 		case e.Type == protocol.RPCResponse:
 			d, _ := protocol.Decode[protocol.Response](&e)
-			w.change(func() { w.answers[d.RequestID] = d })
+			w.change(func() {
+				if e.Enc != nil {
+					w.secrets = append(w.secrets, e)
+				} else {
+					w.answers[d.RequestID] = d
+				}
+			})
 		}
 	}
 }
@@ -260,12 +267,13 @@ func (w *world) Decide(ctx context.Context, run string, approve bool, by string,
 	return link.Applied
 }
 
-func (w *world) RPC(_ context.Context, e *protocol.Envelope, repeated bool) (string, protocol.Response) {
+func (w *world) RPC(_ context.Context, a link.Admission) (string, protocol.Response) {
+	e := a.Command
 	var d struct {
 		RequestID string `json:"request_id"`
 	}
 	_ = json.Unmarshal(e.Data, &d) // the link has read the id
-	if !repeated && e.Type != protocol.RPCMachineInfo {
+	if !a.Repeated && e.Type != protocol.RPCMachineInfo {
 		w.did("rpc %s %s %s", e.Type, e.RunID, e.Data)
 	}
 	return e.RunID, protocol.Response{RequestID: d.RequestID, OK: true, RPCType: e.Type}

@@ -109,7 +109,7 @@ func (s *Spool) Next(ctx context.Context, id string, after int64, n int) ([]prot
 		e.Data = data
 		switch {
 		case epoch > 0:
-			e.Enc = fmt.Appendf(nil, `{"epoch":%d,"v":1}`, epoch)
+			e.Enc = seal.EncOf(epoch)
 		case e.Type == protocol.RunGap: // an acknowledgement may have shortened the gap
 			if e.Data, err = json.Marshal(protocol.Gap{From: max(from, after+1), To: e.Seq, Reason: string(data)}); err != nil {
 				return nil, err
