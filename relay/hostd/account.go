@@ -9,6 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/hostd/sealer"
 	"github.com/concerto-lang/concerto/relay/hostd/spool"
 	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/seal"
 )
 
 // keysTimeout is the maximum time for which the start waits for the server's newest key record.
@@ -16,7 +17,7 @@ const keysTimeout = 5 * time.Second
 
 // openAccount loads the account of the machine, if it has one.
 func (d *Daemon) openAccount(ctx context.Context) (err error) {
-	o := sealer.Options{SealEvents: d.o.Sealed == SealedRequired, Name: d.name, State: d.o.State, MachineID: d.o.MachineID, Log: d.o.Log, Request: d.openRequest, IsLive: d.isLive, Refused: d.commitRefused, Changed: d.accountChanged}
+	o := sealer.Options{SealEvents: d.o.Sealed == SealedRequired, Name: d.name, State: d.o.State, MachineID: d.o.MachineID, Log: d.o.Log, Request: d.openRequest, Ends: d.ends, IsLive: d.isLive, Refused: d.commitRefused, Changed: d.accountChanged}
 	if d.o.Server != "" {
 		o.Server = d.serverAPI
 	}
@@ -39,6 +40,8 @@ func (d *Daemon) openAccount(ctx context.Context) (err error) {
 func (d *Daemon) openRequest(run, id string) *protocol.PermissionRequested {
 	return d.approvals.Find(run, id)
 }
+
+func (d *Daemon) ends(account string, n int) map[string]seal.End { return d.spool.Ends(account, n) }
 
 func (d *Daemon) isLive(run string) bool {
 	r, known := d.spool.Run(run)

@@ -194,6 +194,7 @@ type SealInfo struct {
 	Account string          `json:"account,omitempty" doc:"the machine's account"`
 	Fresh   string          `json:"fresh,omitempty" doc:"a token of the machine's time, for statements"`
 	Roster  *RosterPosition `json:"roster,omitempty" doc:"the last line of the machine's roster"`
+	Beat    json.RawMessage `json:"beat,omitempty" is:"object" doc:"the ends of the runs, signed, if the machine seals their events"`
 }
 
 // ToolInfo describes a tool and whether it is installed.

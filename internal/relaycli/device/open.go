@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/concerto-lang/concerto/internal/relaycli/connect"
 	"github.com/concerto-lang/concerto/internal/relaycli/console"
@@ -30,9 +31,13 @@ type Reader struct {
 	host   string
 	public seal.PublicKeys
 
+	end *connect.Endpoint // of the server
+
 	mu     sync.Mutex
 	keys   *hostKeys
 	chains map[string]seal.Chain // by run
+	last   map[string]int64      // the last event of each run that was opened
+	beatAt time.Time             // the machine's time of its newest beat
 }
 
 // NewReader returns a reader for a host, or nil if this command line is no device of its account.
@@ -52,7 +57,7 @@ func (d *Device) newReader(server *connect.Endpoint, host string) (*Reader, erro
 	if !ok {
 		return nil, nil
 	}
-	r := &Reader{device: d, server: server.API(), host: host, public: public, chains: map[string]seal.Chain{}}
+	r := &Reader{device: d, server: server.API(), host: host, public: public, end: server, chains: map[string]seal.Chain{}, last: map[string]int64{}}
 	all := map[string]*hostKeys{}
 	if err := d.readJSON(keyringFile, &all); err != nil {
 		return nil, err
@@ -119,7 +124,41 @@ func (r *Reader) open(ctx context.Context, e *protocol.Envelope) (*seal.SealedEv
 		return nil, nil, err
 	}
 	e.Type, e.Enc, e.Data = plain.Type, nil, plain.Data
+	r.last[e.RunID] = max(r.last[e.RunID], e.Seq)
 	return s, key, nil
+}
+
+// Ends asks the machine for the last events of its runs. The error is a *seal.Refusal if the server
+// has changed the response, or repeats an older one.
+func (r *Reader) Ends(ctx context.Context) (map[string]seal.End, error) {
+	info, err := infoOf(ctx, r.end, r.host)
+	if err != nil {
+		return nil, err
+	}
+	b, err := r.readBeat(info)
+	if err != nil {
+		return nil, err
+	}
+	return b.Ends, nil
+}
+
+// readBeat verifies the beat in what the machine reports.
+func (r *Reader) readBeat(info *protocol.SealInfo) (*seal.Beat, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	b, err := seal.ReadBeat(info.Beat, r.device.Roster.Account(), r.host, r.public, r.beatAt.Add(-time.Millisecond)) // two may be of one millisecond
+	if err != nil {
+		return nil, fmt.Errorf("the server sent another message than machine %s has signed: %w", console.DisplayText(r.host, 64), err)
+	}
+	r.beatAt = seal.FreshTime(b.Fresh)
+	return b, nil
+}
+
+// Last returns the sequence number of the last event of a run that was opened.
+func (r *Reader) Last(run string) int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.last[run]
 }
 
 // epoch returns the keys of an epoch. If it is unknown, it reads the newer key records at the

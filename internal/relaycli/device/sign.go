@@ -190,25 +190,40 @@ func (s *Signer) token(ctx context.Context, age time.Duration) (string, error) {
 	if s.fresh != "" && time.Since(s.freshAt) < age {
 		return s.fresh, nil
 	}
+	asked := time.Now()
+	info, err := infoOf(ctx, s.server, s.host)
+	if err != nil {
+		return "", err
+	}
+	s.fresh, s.freshAt = info.Fresh, asked
+	if s.reader.Seals() {
+		b, err := s.reader.readBeat(info)
+		if err != nil {
+			return "", err
+		}
+		s.fresh = b.Fresh
+	}
+	return s.fresh, nil
+}
+
+// infoOf reads what a machine reports about its account. It has a token of the machine's time.
+func infoOf(ctx context.Context, server *connect.Endpoint, host string) (*protocol.SealInfo, error) {
 	ctx, cancel := context.WithTimeout(ctx, tokenTimeout)
 	defer cancel()
-	asked := time.Now()
-	request := map[string]any{"type": protocol.RPCMachineInfo, "data": protocol.MachineRequest{RequestID: rand.Text(), MachineID: s.host}}
+	request := map[string]any{"type": protocol.RPCMachineInfo, "data": protocol.MachineRequest{RequestID: rand.Text(), MachineID: host}}
 	var e struct {
 		Data struct {
-			Error     string           `json:"error"`
-			ErrorCode protocol.RPCCode `json:"error_code"`
-			Result    protocol.MachineInfo
-		}
+			Error  string               `json:"error"`
+			Result protocol.MachineInfo `json:"result"`
+		} `json:"data"`
 	}
-	if err := s.server.Call(ctx, http.MethodPost, "/rpc", request, &e); err != nil {
-		return "", fmt.Errorf("read the time of machine %s: %w", console.DisplayText(s.host, 64), err)
+	if err := server.Call(ctx, http.MethodPost, "/rpc", request, &e); err != nil {
+		return nil, fmt.Errorf("read the time of machine %s: %w", console.DisplayText(host, 64), err)
 	}
 	if e.Data.Result.Fresh == "" {
-		return "", fmt.Errorf("machine %s sent no time: %s", console.DisplayText(s.host, 64), console.DisplayText(e.Data.Error, 200))
+		return nil, fmt.Errorf("machine %s sent no time: %s", console.DisplayText(host, 64), console.DisplayText(e.Data.Error, 200))
 	}
-	s.fresh, s.freshAt = e.Data.Result.Fresh, asked
-	return s.fresh, nil
+	return &e.Data.Result.SealInfo, nil
 }
 
 // Refused handles a refusal of the machine. It reports whether the refused command was signed here.

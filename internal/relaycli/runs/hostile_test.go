@@ -26,6 +26,8 @@ type hostileWorld struct {
 	t      *testing.T
 	state  string
 	server *connect.Endpoint
+	host   *seal.Keys
+	beat   []byte                         // that the server shows
 	runs   map[string][]protocol.Envelope // as the machine has sent them
 	plain  map[string][]seal.Event
 }
@@ -49,6 +51,7 @@ func newHostileWorld(t *testing.T) *hostileWorld {
 		return m
 	}
 	host, own := seal.NewKeys(), seal.NewKeys()
+	w.host = host
 	add(host, seal.Host, "desk")
 	var records []byte
 	var last seal.EpochPosition
@@ -75,6 +78,8 @@ func newHostileWorld(t *testing.T) *hostileWorld {
 			_, _ = rw.Write(records)
 		case strings.HasSuffix(r.URL.Path, "/history"):
 			_, _ = rw.Write(history)
+		case r.URL.Path == "/rpc":
+			_ = json.NewEncoder(rw).Encode(map[string]any{"data": map[string]any{"ok": true, "result": protocol.MachineInfo{SealInfo: protocol.SealInfo{Fresh: "x", Beat: w.beat}}}})
 		default:
 			_, _ = rw.Write(roster.Text()[strings.LastIndex(strings.TrimSpace(string(roster.Text())), "\n")+1:])
 		}
@@ -261,4 +266,44 @@ func TestHostileServer(t *testing.T) {
 		}
 		w.show(what, frames)
 	}
+}
+
+// TestWithheldEnd withholds the newest events of a run, and changes or repeats what the machine
+// reports about them.
+func TestWithheldEnd(t *testing.T) {
+	t.Parallel()
+	w := newHostileWorld(t)
+	d, err := device.Load(w.state)
+	w.must(err)
+	account, fresh, now := d.Roster.Account(), seal.NewFreshKey(), time.Now()
+	beat := func(by *seal.Keys, at time.Duration, seq int64) []byte {
+		text, err := seal.NewBeat(by, account, "desk", map[string]seal.End{"run_a": {Seq: seq, Tag: strings.Repeat("A", 22)}}, fresh.Token(now.Add(at)))
+		w.must(err)
+		return text
+	}
+	var notes []string
+	o, err := newOpener(t.Context(), w.state, w.server, "desk", func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) })
+	w.must(err)
+	show := func(from, to int) {
+		for _, e := range w.runs["run_a"][from:to] {
+			o.next(t.Context(), &e)
+		}
+	}
+	check := func(what string, beat []byte, want string) {
+		t.Helper()
+		notes, w.beat = nil, beat
+		o.checkEnd(t.Context(), "run_a", 0)
+		if got := strings.Join(notes, "\n"); want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("%s: notes = %q, want %q", what, got, want)
+		}
+	}
+	check("nothing was read", beat(w.host, 0, 40), "")
+	show(0, 37)
+	check("all events", beat(w.host, time.Second, 37), "")
+	check("three events are missing", beat(w.host, 2*time.Second, 40), "events 38 to 40: the machine has sealed them, and the server withholds them")
+	check("an older message", beat(w.host, time.Second, 37), "replayed")
+	check("by another", beat(seal.NewKeys(), 3*time.Second, 37), "bad_signature")
+	check("no message", nil, "bad_message")
+	show(37, 40)
+	check("all events again", beat(w.host, 4*time.Second, 40), "")
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/concerto-lang/concerto/internal/relaycli/connect"
 	"github.com/concerto-lang/concerto/internal/relaycli/console"
@@ -110,6 +111,48 @@ func (o *opener) confirm(ctx context.Context, e *connect.Endpoint, run string, s
 		return fmt.Errorf("check the request: %w", err)
 	}
 	return console.Usage("try again in a second", "the machine has not confirmed the request yet")
+}
+
+const (
+	endEvery = 20 * time.Second // interval at which the machine is asked for the end of a run
+	endGrace = 5 * time.Second  // maximum time that events are expected to be on their way
+)
+
+// watchEnd checks the end of a run at intervals, until ctx ends.
+func (o *opener) watchEnd(ctx context.Context, run string) {
+	for o.reader != nil && pause(ctx, endEvery) {
+		o.checkEnd(ctx, run, endGrace)
+	}
+}
+
+// checkEnd reports that the server withholds the newest events of a sealed run.
+func (o *opener) checkEnd(ctx context.Context, run string, grace time.Duration) {
+	last := o.reader.Last(run)
+	if last == 0 {
+		return
+	}
+	ends, err := o.reader.Ends(ctx)
+	var why *seal.Refusal
+	if errors.As(err, &why) {
+		o.note("%v", err)
+	}
+	end, known := ends[run]
+	if !known || end.Seq <= last || !pause(ctx, grace) { // the machine may also be offline
+		return
+	}
+	if last = o.reader.Last(run); end.Seq > last {
+		o.note("events %d to %d: the machine has sealed them, and the server withholds them", last+1, end.Seq)
+	}
+}
+
+// pause waits. It returns false if ctx ends first.
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
 }
 
 // sealedRequest is an open request of a sealed run in the list of a server.

@@ -46,6 +46,8 @@ type Options struct {
 	Name       string // of the machine, for the devices of the account; "" for none
 	// Request returns an open request of a run, or nil.
 	Request func(run, id string) *protocol.PermissionRequested
+	// Ends returns the ends of the newest n sealed runs of an account. Nil means that there are none.
+	Ends func(account string, n int) map[string]seal.End
 	// IsLive reports whether a run has not ended.
 	IsLive func(run string) bool
 	// Refused commits that a command of a run was refused, as an event of the run. It does nothing
@@ -174,6 +176,29 @@ func (s *Sealer) Info() protocol.SealInfo {
 		return protocol.SealInfo{}
 	}
 	return protocol.SealInfo{Account: s.account.id(), Fresh: s.account.fresh.Token(s.o.Now()), Roster: s.account.position()}
+}
+
+// maxEnds is the maximum number of runs in a beat.
+const maxEnds = 1000
+
+// Describe returns Info with a beat, if the machine seals events.
+func (s *Sealer) Describe() protocol.SealInfo {
+	out := s.Info()
+	if s.o.Ends == nil || !s.Seals() {
+		return out
+	}
+	ends := s.o.Ends(out.Account, maxEnds)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a := s.account; a != nil && a.id() == out.Account {
+		beat, err := seal.NewBeat(a.keys, a.id(), a.machine, ends, out.Fresh)
+		if err != nil {
+			s.o.Log.Error("could not sign the ends of the runs", "error", err)
+			return out
+		}
+		out.Beat = beat
+	}
+	return out
 }
 
 // Account returns the id of the account, or "".

@@ -240,6 +240,10 @@ func (m *model) plain(run string, e *protocol.Envelope) *protocol.Envelope {
 	if err != nil {
 		m.t.Fatalf("%s: %v", run, err)
 	}
+	chain := m.server(run).reader.chain
+	if end, ok := m.s.Ends(m.account.name, 100)[run]; e.Enc != nil && (!ok || end.Seq < chain.Seq || end.Seq == chain.Seq && end.Tag != chain.Tag) {
+		m.t.Fatalf("%s: the end is %+v, and the reader has %d %s", run, end, chain.Seq, chain.Tag)
+	}
 	return plain
 }
 

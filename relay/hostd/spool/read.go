@@ -77,6 +77,34 @@ func (s *Spool) Run(id string) (Run, bool) {
 	return Run{}, false
 }
 
+// Ends returns the last events of the sealed runs of an account by their IDs, of at most n runs: of
+// those that have not ended, and then of the newest ones. Until it is sent, the last event of a run
+// can be replaced by another one in its place.
+func (s *Spool) Ends(account string, n int) map[string]seal.End {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var ids []string
+	for id, r := range s.runs {
+		if r.account == account && r.isSealed() {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, func(x, y string) int {
+		a, b := s.runs[x], s.runs[y]
+		if a.ended != b.ended {
+			return map[bool]int{false: -1, true: 1}[a.ended]
+		}
+		return cmp.Compare(b.n, a.n)
+	})
+	ends := map[string]seal.End{}
+	for _, id := range ids[:min(n, len(ids))] {
+		if c := s.runs[id].chain; c.Seq > 0 {
+			ends[id] = seal.End{Seq: c.Seq, Tag: c.Tag}
+		}
+	}
+	return ends
+}
+
 func (r *run) describe(id string) Run {
 	out := Run{ID: id, Last: r.last, Acked: r.acked, Offset: r.off, Ended: r.ended}
 	if r.adopted {
