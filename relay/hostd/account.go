@@ -17,14 +17,14 @@ const keysTimeout = 5 * time.Second
 
 // openAccount loads the account of the machine, if it has one.
 func (d *Daemon) openAccount(ctx context.Context) (err error) {
-	o := sealer.Options{SealEvents: d.o.Sealed == SealedRequired, Name: d.name, State: d.o.State, MachineID: d.o.MachineID, Log: d.o.Log, Request: d.openRequest, Ends: d.ends, IsLive: d.isLive, Refused: d.commitRefused, Changed: d.accountChanged}
+	o := sealer.Options{SealEvents: d.o.Sealed == SealedRequired || d.o.Sealed == SealedAuto, Required: d.o.Sealed == SealedRequired, Name: d.name, State: d.o.State, MachineID: d.o.MachineID, Log: d.o.Log, Request: d.openRequest, Ends: d.ends, IsLive: d.isLive, Refused: d.commitRefused, Changed: d.accountChanged}
 	if d.o.Server != "" {
 		o.Server = d.serverAPI
 	}
 	if d.sealer, err = sealer.Open(o); err != nil {
 		return err
 	}
-	if o.SealEvents && d.sealer.Account() == "" {
+	if o.Required && d.sealer.Account() == "" {
 		return errors.New("the events of runs must be sealed, and this machine has no account: run concerto-relay seal init, or start hostd with --sealed=off")
 	}
 	ctx, cancel := context.WithTimeout(ctx, keysTimeout)

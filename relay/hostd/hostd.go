@@ -55,7 +55,7 @@ type Options struct {
 	Redact          string // the value of REDACTION_EXTRA_REGEX
 	ApprovalTimeout time.Duration
 	RemoteExec      bool
-	Sealed          string // SealedOff or SealedRequired; "" means SealedOff
+	Sealed          string // SealedAuto, SealedOff or SealedRequired; "" means SealedOff
 
 	Holder  []string // command line of the program that holds a run's terminal
 	Environ []string
@@ -68,6 +68,7 @@ type Options struct {
 
 // How hostd seals the events of runs (relay/seal).
 const (
+	SealedAuto     = "auto" // the events of new runs are sealed if the machine has an account
 	SealedOff      = "off"
 	SealedRequired = "required" // Open fails if the machine has no account
 )
@@ -201,11 +202,7 @@ func (d *Daemon) connect(ctx context.Context) (err error) {
 	if d.o.Server == "" {
 		return nil
 	}
-	name := d.name
-	if d.o.Sealed == SealedRequired { // devices read it in the key records
-		name = ""
-	}
-	d.link, err = link.New(link.Options{Name: name, URL: d.o.Server, MachineID: d.o.MachineID, Token: func() (string, error) { return d.o.Token, nil }, Key: func() (*link.Key, error) { return d.key(ctx) }, Agent: "concerto-relay/" + d.o.Version, Instance: newUUID(), Features: features,
+	d.link, err = link.New(link.Options{Name: d.name, URL: d.o.Server, MachineID: d.o.MachineID, Token: func() (string, error) { return d.o.Token, nil }, Key: func() (*link.Key, error) { return d.key(ctx) }, Agent: "concerto-relay/" + d.o.Version, Instance: newUUID(), Features: features,
 		Spool: d.spool, Commands: commands{d}, Gate: d.sealer, Account: d.sealer.Account, Sealed: d.sealer.Seals, Welcomed: d.sealer.Follow, Log: d.o.Log, HTTP: d.o.seams.HTTP, Random: d.o.seams.Random})
 	return err
 }

@@ -57,7 +57,7 @@ func HostdOptions(a *console.Console, h *HostdSettings) (*hostd.Options, error) 
 	if err := a.OneOf("remote-exec", h.remoteExec, "on", "off"); err != nil {
 		return nil, err
 	}
-	if err := a.OneOf("sealed", h.sealed, hostd.SealedOff, hostd.SealedRequired); err != nil {
+	if err := a.OneOf("sealed", h.sealed, hostd.SealedAuto, hostd.SealedOff, hostd.SealedRequired); err != nil {
 		return nil, err
 	}
 	if o.SpoolMax, err = sizeOf(h.spoolMax); err != nil {

@@ -128,8 +128,11 @@ func (x *sender) queueHello() []spool.Run {
 	}
 	runs := append(alive, over...)
 	runs = runs[:min(len(runs), protocol.RunsInHello)]
-	epoch := o.Spool.Epoch()
-	data := protocol.HelloData{Protocol: protocol.Version, Agent: o.Agent, Name: o.Name, Features: o.Features, Instance: o.Instance, Epoch: &epoch, Runs: []protocol.RunAt{}, Account: o.Account()}
+	epoch, name := o.Spool.Epoch(), o.Name
+	if o.Sealed() { // devices read it in the key records
+		name = ""
+	}
+	data := protocol.HelloData{Protocol: protocol.Version, Agent: o.Agent, Name: name, Features: o.Features, Instance: o.Instance, Epoch: &epoch, Runs: []protocol.RunAt{}, Account: o.Account()}
 	for _, r := range runs {
 		data.Runs = append(data.Runs, protocol.RunAt{RunID: r.ID, LastSeq: r.Last})
 	}

@@ -136,7 +136,7 @@ func (s *Sealer) Sealing(n int) (*spool.Sealing, error) {
 	defer s.mu.Unlock()
 	a := s.account
 	switch {
-	case a == nil && s.o.SealEvents:
+	case a == nil && s.o.Required:
 		return nil, errors.New("the events of runs must be sealed, and this machine has no account: run concerto-relay seal init, or restart hostd with --sealed=off")
 	case a == nil || !s.seals():
 		return nil, nil

@@ -43,6 +43,7 @@ type Options struct {
 	// SealEvents means that the events of new runs are sealed. Those of a run that began so remain
 	// sealed without it.
 	SealEvents bool
+	Required   bool   // without an account, no event is accepted
 	Name       string // of the machine, for the devices of the account; "" for none
 	// Request returns an open request of a run, or nil.
 	Request func(run, id string) *protocol.PermissionRequested
