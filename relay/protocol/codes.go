@@ -40,6 +40,7 @@ const (
 	RosterFork     Code = "roster_fork"
 	RosterConflict Code = "roster_conflict"
 	UnknownAccount Code = "unknown_account"
+	SealedRequired Code = "sealed_required"
 )
 
 // CodeInfo describes a Code.
@@ -82,6 +83,7 @@ var Codes = []CodeInfo{
 	{Stale, 409, "it was signed too long ago: check the run, and send it again"},
 	{RosterFork, 409, "the account has two lists of members: run concerto-relay seal status --resolve on the machine"},
 	{RosterConflict, 409, "the roster has another line with this number: read the roster, and sign the change again"},
+	{SealedRequired, 403, "the server could read it, and the server or the machine accepts only what is sealed: use an enrolled device, or create an account (on the machine: concerto-relay seal init)"},
 	{UnknownAccount, 404, "the server has no roster of this account: run concerto-relay seal status on a machine of the account"},
 }
 
@@ -118,7 +120,7 @@ var RPCCodes = []RPCCode{
 	RPCCode(BadMessage), OutOfScope, NotRegular, NotText, NotFound, Changed, RPCCode(TooLarge), MissingDependency, BadPattern, NoLog, Denied,
 	RPCCode(Expired), Withdrawn, RPCCode(ArgsChanged), Timeout, RPCCode(RunHasExited), RPCCode(Forbidden), RPCCode(MachineOffline),
 	RPCCode(UnknownRun), RPCCode(UnknownMachine), RPCCode(UnknownType), RPCCode(InputConflict), RPCCode(Internal),
-	RPCCode(Unsupported), RPCCode(UnknownDevice), RPCCode(BadSignature), RPCCode(WrongRequest), RPCCode(Replayed), RPCCode(Stale), RPCCode(RosterFork),
+	RPCCode(Unsupported), RPCCode(UnknownDevice), RPCCode(BadSignature), RPCCode(WrongRequest), RPCCode(Replayed), RPCCode(Stale), RPCCode(RosterFork), RPCCode(SealedRequired),
 }
 
 // Close codes of connections (RFC 6455, section 7.4). The codes from 4401 on are specific to the

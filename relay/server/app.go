@@ -145,6 +145,10 @@ func (a *app) subscribe(e *protocol.Envelope) {
 		a.refuse(e, refuse(protocol.BadMessage, "run.subscribe: %v", err))
 		return
 	}
+	if a.srv.config.Sealed && !a.speaks2() {
+		a.refuse(e, refuse(protocol.SealedRequired, "this server accepts only apps of protocol 2"))
+		return
+	}
 	w := subscription{cursor: d.Cursor, rest: d.Rest, output: d.Output, progress: a.speaks2()}
 	if a.speaks2() {
 		w.re = e

@@ -118,6 +118,10 @@ func (h *machine) begin(hello *protocol.HelloData) {
 		return
 	}
 	h.begun = true
+	if h.srv.config.Sealed && (hello == nil || hello.Account == "") {
+		h.socket.close(protocol.CloseForbidden, string(protocol.SealedRequired)+": create an account on the machine: concerto-relay seal init")
+		return
+	}
 	if hello != nil || !h.life.isOwner() {
 		h.claim(hello)
 	}
@@ -277,6 +281,16 @@ func (h *machine) dispatch(e *protocol.Envelope) {
 		h.socket.refuse(e, refuse(protocol.UnknownType, "unknown message type %q", e.Type))
 	case e.RunID == "":
 		h.socket.refuse(e, refuse(protocol.BadMessage, "%s requires a run_id", e.Type))
+	default:
+		h.event(e)
+	}
+}
+
+// event stores an event, or forwards one without a sequence number.
+func (h *machine) event(e *protocol.Envelope) {
+	switch f := h.srv.refusePlain(e); {
+	case f != nil:
+		h.socket.refuse(e, f)
 	case e.Seq == 0:
 		h.live(e)
 	default:

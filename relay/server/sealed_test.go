@@ -178,3 +178,59 @@ func TestSealedRPC(t *testing.T) {
 		return
 	}
 }
+
+// TestSealedRequired is a server that accepts only what it cannot read. It refuses machines without
+// an account, plain events and commands, and protocol 1.
+func TestSealedRequired(t *testing.T) {
+	t.Parallel()
+	r := servertest.StartSealed(t)
+	refused := func(p *servertest.Peer, what string) {
+		t.Helper()
+		if d := p.NextError(); d.Code != protocol.SealedRequired {
+			t.Errorf("%s: error = %+v", what, d)
+		}
+	}
+	old := r.Machine("host_old")
+	old.Send(protocol.RunOutput, "run_old", 1, servertest.Output("x"))
+	if code := old.Closed(); code != protocol.CloseForbidden {
+		t.Errorf("a machine of protocol 1: close code %d", code)
+	}
+	plain := r.Machine("host_plain")
+	plain.Send(protocol.Hello, "", 0, protocol.HelloData{Protocol: 2, Agent: "test/1"})
+	if code := plain.Closed(); code != protocol.CloseForbidden {
+		t.Errorf("a machine without an account: close code %d", code)
+	}
+
+	h, _ := r.Hello("host_a", protocol.HelloData{Account: "a_" + strings.Repeat("b", 43)})
+	h.Raw(sealedFrame(protocol.RunStarted, 1, 7, ""))
+	h.Acked("run_a", 1)
+	h.Send(protocol.RunOutput, "run_a", 2, servertest.Output("x"))
+	refused(h, "a plain event")
+	h.Send(protocol.RunOutput, "run_a", 0, servertest.Output("x"))
+	refused(h, "a plain event without a number")
+	h.Send(protocol.RunGap, "run_a", 2, `{"from":2,"to":2,"reason":"spool_lost"}`)
+	h.Acked("run_a", 2)
+
+	a := r.HelloApp(servertest.Operator, "")
+	a.Send(protocol.RunSendInput, "run_a", 0, `{"input_id":"i1","text":"x"}`)
+	refused(a, "a plain input")
+	a.Send(protocol.RunSendKeys, "run_a", 0, `{"keys":"x"}`)
+	refused(a, "plain keys")
+	a.Send(protocol.RPCReadFile, "run_a", 0, read("r1"))
+	if _, d := answer(a); d.OK || d.ErrorCode != protocol.RPCCode(protocol.SealedRequired) {
+		t.Errorf("a plain RPC: %+v", d)
+	}
+	if status, body := r.Do(servertest.Operator, "POST", "/runs/run_a/input", json.RawMessage(`{"input_id":"i3","text":"x"}`)); status != 403 || !strings.Contains(string(body), "sealed_required") {
+		t.Errorf("a posted input: %d %s", status, body)
+	}
+	a.Raw([]byte(`{"type":"run.send_input","ts":"2025-01-01T00:00:00Z","run_id":"run_a","id":"i2","enc":{"epoch":7,"v":1},"data":{"ct":"x","device":"d_a","epoch":7,"id":"i2"}}`))
+	if e := h.Next(protocol.RunSendInput); e.ID != "i2" {
+		t.Errorf("the machine received %s", e.Append(nil))
+	}
+	a.Send(protocol.RPCMachineInfo, "", 0, `{"request_id":"r2","host_id":"host_a"}`)
+	h.Next(protocol.RPCMachineInfo)
+
+	first := r.App(servertest.Viewer, "&cursor=")
+	first.Send(protocol.RunSubscribe, "", 0, `{}`)
+	refused(first, "an app of protocol 1")
+}

@@ -30,6 +30,7 @@ type Config struct {
 	More    []auth.Route // additional routes
 	Bus     Bus          // carries notifications between the servers on one database; may be nil
 	Watch   Watcher      // may be nil
+	Sealed  bool         // refuse what the server could read: plain events and commands, and protocol 1
 }
 
 // Server is a relay server.

@@ -54,7 +54,7 @@ func newRelay(ctx context.Context, a *console.Console, db *store.Store, set serv
 		}
 		return nil, err
 	}
-	r.server = server.New(server.Config{Store: db, Auth: r.auth, Clock: clock, Log: log, Version: a.Release, Bus: bus, Watch: r.push, More: slices.Concat(r.accounts.Routes(), pairs.Routes(), r.push.Routes(), web.Routes())})
+	r.server = server.New(server.Config{Store: db, Auth: r.auth, Clock: clock, Log: log, Version: a.Release, Bus: bus, Watch: r.push, Sealed: s.sealed == sealedRequired, More: slices.Concat(r.accounts.Routes(), pairs.Routes(), r.push.Routes(), web.Routes())})
 	r.handler = g.Wrap(r.server)
 	return r, nil
 }

@@ -83,6 +83,12 @@ func checkAccess(a *console.Console, s *serveFlags, _ *serveConfig) error {
 	if err := a.OneOf("tofu", s.tofu, string(auth.TOFUOn), string(auth.TOFUOff), string(auth.TOFULoopback)); err != nil {
 		return err
 	}
+	if err := a.OneOf("sealed", s.sealed, sealedAllowed, sealedRequired); err != nil {
+		return err
+	}
+	if s.engine != "" && s.sealed == sealedRequired {
+		return console.Usage("start the server without --engine, or with --sealed=allowed", "--engine shows the runs of an engine, which the server reads, and --sealed=required forbids that")
+	}
 	if err := a.OneOf("url-token", s.urlToken, "on", "off"); err != nil {
 		return err
 	}

@@ -39,6 +39,7 @@ type Relay struct {
 	dir    string
 	url    string // the URL of a shared database; "" for an SQLite database
 	bus    server.Bus
+	sealed bool
 }
 
 // Start starts a server with a new database and a stopped clock.
@@ -53,6 +54,14 @@ func Start(t testing.TB) *Relay {
 func StartNow(t testing.TB) *Relay {
 	t.Helper()
 	r := &Relay{T: t, dir: t.TempDir()}
+	r.open()
+	return r
+}
+
+// StartSealed is like StartNow, with a server that accepts only what it cannot read.
+func StartSealed(t testing.TB) *Relay {
+	t.Helper()
+	r := &Relay{T: t, dir: t.TempDir(), sealed: true}
 	r.open()
 	return r
 }
@@ -80,7 +89,7 @@ func (r *Relay) open() {
 	}
 	r.Store = s
 	r.Auth = &Auth{store: s, watch: map[string]map[*func()]struct{}{}}
-	c := server.Config{Store: s, Auth: r.Auth, Version: "test", Bus: r.bus}
+	c := server.Config{Store: s, Auth: r.Auth, Version: "test", Bus: r.bus, Sealed: r.sealed}
 	if r.Clock != nil {
 		c.Clock = r.Clock
 	}
