@@ -27,9 +27,9 @@ type remoteServer struct {
 	viewer []string
 }
 
-func newRemote(t *testing.T) *remoteServer {
+func newRemote(t *testing.T, flags ...string) *remoteServer {
 	t.Helper()
-	h := newMachine(t)
+	h := newMachine(t, flags...)
 	hash := run(t, h.dir, "correct horse\n", "token", "hash-password")
 	d := start(t, h.dir, []string{"XDG_CONFIG_HOME=" + h.dir, "ADMIN_USERNAME=ann", "ADMIN_PASSWORD_HASH=" + hash})
 	r := &remoteServer{machine: h, server: d, target: strings.TrimPrefix(d.url, "http://")}
@@ -38,8 +38,8 @@ func newRemote(t *testing.T) *remoteServer {
 		t.Fatal(err)
 	}
 	t.Cleanup(r.proxy.Close)
-	flags := map[string]*[]string{"operator": &r.at, "viewer": &r.viewer}
-	for role, to := range flags {
+	tokens := map[string]*[]string{"operator": &r.at, "viewer": &r.viewer}
+	for role, to := range tokens {
 		secret := h.do(0, "token", "create", "--name", role, "--role", role, "--db", "sqlite:relay.db")
 		lines := strings.Fields(secret)
 		if err := os.WriteFile(filepath.Join(h.dir, role), []byte(lines[len(lines)-1]), 0o600); err != nil {

@@ -21,9 +21,10 @@ import (
 )
 
 // newSealed is newRemote with a setting of hostd's state, so that all commands find the account.
+// hostd seals no events: the phones of these tests only sign.
 func newSealed(t *testing.T) *remoteServer {
 	t.Helper()
-	r := newRemote(t)
+	r := newRemote(t, "--sealed", "off")
 	r.config(r.server.url)
 	return r
 }

@@ -21,11 +21,9 @@ const asksMarked = `printf '` + marker + `, go on? [y/N] '; read x; echo "said $
 // before. No other command line does, and the server's database has nothing of them.
 func TestSealedEvents(t *testing.T) {
 	t.Parallel()
-	r := newSealed(t)
-	r.do(0, "seal", "init", "--user", "ann", "--code-file", "code")
-	r.kill()
-	r.flags = append(r.flags, "--sealed", "required")
-	r.start()
+	r := newRemote(t)
+	r.config(r.server.url)
+	r.do(0, "seal", "init", "--user", "ann", "--code-file", "code") // hostd runs, and seals from now on
 
 	run := r.waitForRun(r.detached(asksMarked))
 	q := r.request(run, marker+", go on?")

@@ -123,7 +123,9 @@ func (s *Sealer) newAttempt(e *protocol.Envelope) (*attempt, error) {
 	case signature == nil:
 		return t, refuse(seal.UnknownDevice, "the command is not signed, and this machine has an account: enrol the device (on this machine: concerto-relay devices add)")
 	}
-	t.data = data
+	if t.data = data; s.o.SealEvents {
+		return t, refuse(seal.Code(protocol.SealedRequired), "the command is not sealed, and the server can read it: reload the page, or update the app")
+	}
 	content := append(append([]byte(`{"data":`), data...), `,"salt":`...)
 	content = append(jcs.AppendText(content, signature.Salt), '}')
 	return t, s.setCommand(t, signature, content)

@@ -141,21 +141,32 @@ func (s *Sealer) Sealing(n int) (*spool.Sealing, error) {
 	case a == nil || !s.seals():
 		return nil, nil
 	}
+	isNew, err := s.beginIfOver(a)
+	if err != nil {
+		return nil, err
+	}
+	if isNew {
+		s.Follow() // publishes the key record
+	}
+	a.epochs.messages += int64(n)
+	return &spool.Sealing{Epoch: a.epochs.present(), Keys: a.keys, Fresh: a.fresh.Token(s.o.Now()), OldRunsOnly: !s.o.SealEvents}, nil
+}
+
+// beginIfOver begins an epoch if the present one must end, or there is none. The caller holds mu.
+func (s *Sealer) beginIfOver(a *account) (isNew bool, err error) {
 	now := s.o.Now()
 	present := a.epochs.present()
 	_, isMember := a.roster.Member(a.machine)
 	switch {
 	case !isMember: // the devices refuse its key records, and a device that was removed, too, has the old keys
-		return nil, fmt.Errorf("this machine was removed from account %s, and cannot seal events: run concerto-relay seal leave, and restart hostd", a.id())
-	case present == nil || !a.epochs.current || present.MustEnd(a.roster, a.epochs.messages, now):
-		if err := a.begin(s.o.Name, now); err != nil {
-			return nil, fmt.Errorf("begin an epoch: %w", err)
-		}
-		s.Follow() // publishes the key record
-		present = a.epochs.present()
+		return false, fmt.Errorf("this machine was removed from account %s, and cannot seal events: run concerto-relay seal leave, and restart hostd", a.id())
+	case present != nil && a.epochs.current && !present.MustEnd(a.roster, a.epochs.messages, now):
+		return false, nil
 	}
-	a.epochs.messages += int64(n)
-	return &spool.Sealing{Epoch: present, Keys: a.keys, Fresh: a.fresh.Token(now), OldRunsOnly: !s.o.SealEvents}, nil
+	if err := a.begin(s.o.Name, now); err != nil {
+		return false, fmt.Errorf("begin an epoch: %w", err)
+	}
+	return true, nil
 }
 
 // seals reports whether there are sealed runs: new ones, or those that began while events were
@@ -198,8 +209,9 @@ func (s *Sealer) rotate() error {
 	return a.begin(s.o.Name, s.o.Now())
 }
 
-// SyncKeys reads the newest key records at the server, which a restored machine may not have, and
-// publishes those that the server does not have.
+// SyncKeys reads the newest key records at the server, which a restored machine may not have. It
+// begins an epoch if that is due, so that devices can send commands before the first event, and
+// publishes the key records that the server does not have.
 func (s *Sealer) SyncKeys(ctx context.Context) error {
 	s.mu.Lock()
 	a := s.account
@@ -213,10 +225,27 @@ func (s *Sealer) SyncKeys(ctx context.Context) error {
 	if err == nil && isNew {
 		err = s.readKeys(ctx, server, a, id)
 	}
+	if err == nil {
+		err = s.beginFor(a)
+	}
 	if err != nil {
 		return err
 	}
 	return errors.Join(s.publishKeys(ctx, server, a, id), s.publishHistories(ctx, server, a, id))
+}
+
+// beginFor begins an epoch for the devices of an account if that is due.
+func (s *Sealer) beginFor(a *account) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.account != a {
+		return errReloaded
+	}
+	if !s.o.SealEvents || a.fork != "" {
+		return nil
+	}
+	_, err := s.beginIfOver(a)
+	return err
 }
 
 // readKeys finds the newest key record of the machine at the server.

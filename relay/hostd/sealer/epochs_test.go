@@ -53,7 +53,7 @@ func (x *sealing) open() {
 		}
 	}
 	var err error
-	x.s, err = sealer.Open(sealer.Options{State: x.state, MachineID: machineID, Server: at(x.world), SealEvents: true, Name: "Ada's desk", Log: slog.New(slog.DiscardHandler),
+	x.s, err = sealer.Open(sealer.Options{State: x.state, MachineID: machineID, Server: at(x.world), SealEvents: true, Required: true, Name: "Ada's desk", Log: slog.New(slog.DiscardHandler),
 		Now: func() time.Time { return x.now }})
 	if err != nil {
 		x.t.Fatal(err)
@@ -202,16 +202,33 @@ func TestOfflineEpochs(t *testing.T) {
 		x.open()
 	}
 	x.keys.offline = false
-	x.sync()
-	x.expectKeys("phone", 1, 2, 3, 4, 5)
+	x.sync() // begins the epoch of this start
+	x.expectKeys("phone", 1, 2, 3, 4, 5, 6)
 	x.keys.records = nil // the server has lost them
 	x.open()
 	x.sync()
-	x.expectKeys("phone", 1, 2, 3, 4, 5)
+	x.expectKeys("phone", 1, 2, 3, 4, 5, 6, 7)
 	x.keys.records = x.keys.records[:2]
 	x.open()
 	x.sync()
-	x.expectKeys("phone", 1, 2, 3, 4, 5)
+	x.expectKeys("phone", 1, 2, 3, 4, 5, 6, 7, 8)
+}
+
+// TestIdleEpochs gives each device the keys of its commands before the machine has sealed an event.
+func TestIdleEpochs(t *testing.T) {
+	t.Parallel()
+	x := newSealing(t)
+	x.sync()
+	x.expectKeys("phone", 1)
+	x.add("laptop", seal.Owner)
+	x.reload()
+	x.sync()
+	x.expectKeys("laptop", 1, 2) // the first by its history
+	x.sync()
+	x.expectKeys("laptop", 1, 2)
+	x.now = x.now.Add(25 * time.Hour)
+	x.sync()
+	x.expectKeys("laptop", 1, 2, 3)
 }
 
 // TestRestoredEpochs restores the machine's files from a backup. It continues after the newest key
@@ -603,6 +620,14 @@ func TestSealedCommands(t *testing.T) {
 	}
 	w.expectEffects(want...)
 
+	w.send(w.frame(stop))
+	w.await("a command that is only signed", func() bool { return len(w.results) > 0 })
+	w.change(func() {
+		if got := w.results[0]; !strings.HasPrefix(got.Error, "sealed_required") {
+			t.Errorf("a command that is only signed: %+v", got)
+		}
+		w.results = nil
+	})
 	old := w.sealed(w.frame(stop), nil)
 	w.change(func() { w.skew = 24*time.Hour + time.Minute })
 	if k, err := w.sealer.Sealing(1); err != nil || k.Epoch.N != 2 {
