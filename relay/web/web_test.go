@@ -87,11 +87,12 @@ func TestPageIsServed(t *testing.T) {
 }
 
 // Maximum sizes in bytes of the scripts, compressed with brotli: those of the page without the
-// terminal, and those that it loads when a machine has an account, for signatures and for sealed
-// events.
+// terminal, those that it loads when a machine has an account, for what is signed and sealed, and
+// those that only the screen of an enrolment needs beside them.
 const (
 	mostScript = 60_000
-	mostSeal   = 15_000
+	mostSeal   = 13_000
+	mostJoin   = 3_000
 )
 
 // TestScriptSize measures the scripts that the page loads at its start and later, except the script
@@ -100,7 +101,7 @@ func TestScriptSize(t *testing.T) {
 	r := webtest.Empty(t)
 	_, page := get(t, "GET", r.URL+"/")
 	_, worker := get(t, "GET", r.URL+"/sw.js")
-	first, all, sealed := map[string]bool{}, 0, 0
+	first, all, sealed, join := map[string]bool{}, 0, 0, 0
 	for _, part := range strings.Split(page, `"`) {
 		first[part] = strings.HasSuffix(part, "js")
 	}
@@ -110,7 +111,8 @@ func TestScriptSize(t *testing.T) {
 		}
 		isTerminal := strings.HasSuffix(name, "/joined/xterm.js") || strings.HasSuffix(name, "/joined/tab_terminal.js")
 		isSeal := strings.HasSuffix(name, "/joined/seal.js") || strings.HasSuffix(name, "/joined/sealed.js")
-		if (isTerminal || isSeal) && first[name] {
+		isJoin := strings.HasSuffix(name, "/joined/join.js")
+		if (isTerminal || isSeal || isJoin) && first[name] {
 			t.Errorf("the page loads %s at its start, want it loaded later", name)
 		}
 		if isTerminal {
@@ -118,9 +120,12 @@ func TestScriptSize(t *testing.T) {
 		}
 		n := weigh(t, r.URL+name)
 		t.Logf("%6d bytes: %s", n, name)
-		if isSeal {
+		switch {
+		case isSeal:
 			sealed += n
-		} else {
+		case isJoin:
+			join += n
+		default:
 			all += n
 		}
 	}
@@ -128,7 +133,10 @@ func TestScriptSize(t *testing.T) {
 		t.Errorf("size of the scripts = %d bytes, want at most %d", all, mostScript)
 	}
 	if sealed > mostSeal || sealed < mostSeal/4 {
-		t.Errorf("size of the scripts for signatures and sealed events = %d bytes, want at most %d", sealed, mostSeal)
+		t.Errorf("size of the scripts for what is signed and sealed = %d bytes, want at most %d", sealed, mostSeal)
+	}
+	if join > mostJoin || join < mostJoin/2 {
+		t.Errorf("size of the scripts for an enrolment = %d bytes, want at most %d", join, mostJoin)
 	}
 }
 

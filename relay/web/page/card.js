@@ -5,6 +5,7 @@ import { can, cardState, decide, draft, lockOf, machines, keepDraft, now, reques
 import { armed } from "./armed.js";
 import { go, hrefOf } from "./route.js";
 import { failure } from "./load.js";
+import { Unsealed } from "./words.js";
 
 // Card shows a request. If opens is set, the card links to the request's run.
 export function Card({ request, opens = false }) {
@@ -26,7 +27,8 @@ export function Card({ request, opens = false }) {
       setFailed(sentence(e));
     }
   };
-  return html`<${ApprovalCard} request=${request} run=${run} machine=${machine} now=${at} nth=${twins.length > 1 && `${twins.findIndex((q) => q.key === request.key) + 1} of ${twins.length}`} state=${state} may=${may} lock=${lock || wait} typed=${typed}
+  return html`<${Unsealed} run=${run} />
+    <${ApprovalCard} request=${request} run=${run} machine=${machine} now=${at} nth=${twins.length > 1 && `${twins.findIndex((q) => q.key === request.key) + 1} of ${twins.length}`} state=${state} may=${may} lock=${lock || wait} typed=${typed}
       armed=${armed.value?.key === request.key ? armed.value.decision : null} onDecide=${onDecide} onOpen=${opens ? () => go(hrefOf("runs", request.run_id)) : null} />
     ${wait && html`<button class="danger waits" onClick=${() => onDecide("deny")}>Deny</button>`}
     ${failure(failed)}`;

@@ -1,12 +1,13 @@
 // The history: who decided what, the newest first, as the server has stored it.
 import { html, plain, useEffect, useState } from "parts/base.js";
 import { granted, outcome } from "parts/approval.js";
-import { api, conn, machines, onEvent } from "./data/index.js";
+import { api, conn, onEvent } from "./data/index.js";
 import { Icon } from "./icons.js";
 import { Loaded, failure, useDo, useLoad } from "./load.js";
 import { go, hrefOf } from "./route.js";
 import { Head } from "./shell.js";
 import { When } from "./when.js";
+import { MachineFilter } from "./words.js";
 
 const decisions = { "": "all decisions", approve: "approved", deny: "denied", answer: "answered", expired: "expired", withdrawn: "withdrawn" };
 
@@ -38,7 +39,7 @@ export function History({ query }) {
   return html`<${Head} title="History" />
     <div class="bar"><input type="search" class="grow" placeholder="Person or rule" aria-label="Person or rule" value=${set.by ?? ""} onChange=${choose("by")} />
       <select aria-label="Decision" value=${set.decision ?? ""} onChange=${choose("decision")}>${Object.entries(decisions).map(([value, text]) => html`<option key=${value} value=${value}>${text}</option>`)}</select>
-      ${(machines.value.length > 1 || set.host) && html`<select aria-label="Machine" value=${set.host ?? ""} onChange=${choose("host")}><option value="">all machines</option>${machines.value.map((h) => html`<option key=${h.id} value=${h.id}>${plain(h.name)}</option>`)}</select>`}
+      <${MachineFilter} value=${set.host} onChange=${choose("host")} />
       ${set.run && html`<button type="button" value="" onClick=${choose("run")}><${Icon} name="bad" />Only run ${plain(set.run)}</button>`}</div>
     <${Loaded} load=${first} what="the decisions">${(page) => html`<${Decisions} rows=${[...page.decisions, ...older.rows]} />
       ${page.decisions.length === 0 && html`<div class="empty"><p>No decisions${key && " match the filter"}.</p></div>`}`}</${Loaded}>

@@ -15,7 +15,7 @@ import { Shell } from "./shell.js";
 import { Start } from "./start.js";
 
 // screens contains the component for each route.
-const Join = lazy(() => import("./sealed.js"), "Join");
+const Join = lazy(() => import("./join.js"), "Join");
 const screens = { inbox: Inbox, runs: Runs, history: History, hosts: Machines, start: Start, audit: Audit, settings: Settings, join: Join };
 
 function Page() {

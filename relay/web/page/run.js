@@ -15,7 +15,7 @@ import { FilesTab } from "./tab_files.js";
 import { StructureTab } from "./tab_structure.js";
 import { useKeys } from "./keymap.js";
 import { When } from "./when.js";
-import { Status, costOf, nameOf, onTerminal } from "./words.js";
+import { Status, Unsealed, costOf, nameOf, onTerminal } from "./words.js";
 
 // tabs contains the views of a run. needs is the required right. of reports whether a run has the
 // view.
@@ -56,7 +56,7 @@ function Opened({ id, tab, query, view }) {
   }
   return html`<div class="run">
     <${Head} title=${plain(nameOf(run ?? { id }))} back=${hrefOf("runs")}>${run && html`<${Status} run=${run} />`}${run && can("stop") && html`<${Stop} run=${run} />`}${run?.ended_at && can("start") && html`<${Again} run=${run} meta=${meta} />`}</${Head}>
-    ${run && html`<${About} run=${run} meta=${meta} />`}
+    ${run && html`<${Unsealed} run=${run} /><${About} run=${run} meta=${meta} />`}
     ${meta.labels?.why && html`<p class="quiet" data-testid="why">${plain(meta.labels.why)}</p>`}
     ${conn.value.state !== "offline" && failure(state.error)}
     <div class="tabs-row"><${Tabs} label="Views of the run" panel="view" selected=${current.name} onSelect=${(name) => go(hrefOf("runs", id, name))} tabs=${shown.map((t) => ({ ...t, href: hrefOf("runs", id, t.name) }))} />

@@ -6,7 +6,7 @@ import { go, hrefOf } from "./route.js";
 import { Run } from "./run.js";
 import { Head } from "./shell.js";
 import { When } from "./when.js";
-import { Status, fleetText, nameOf } from "./words.js";
+import { MachineFilter, Status, Unsealed, fleetText, nameOf } from "./words.js";
 import { failure } from "./load.js";
 
 export function Runs({ id, tab, query }) {
@@ -43,7 +43,7 @@ function All({ query }) {
     <div class="bar"><input ref=${field} type="search" class="grow" placeholder="Filter by title, command, directory" aria-label="Filter runs" value=${text} onInput=${(e) => (setText(e.target.value), set({ q: e.target.value }))}
         onKeyDown=${(e) => e.key === "Escape" ? e.target.blur() : e.key === "Enter" && (e.preventDefault(), choose1(0), move(-at))} />
       <div class="chips" role="group" aria-label="State">${filters.map((f) => html`<button key=${f.name} type="button" aria-pressed=${f.name === status} onClick=${() => set({ status: f.name })}>${f.label}</button>`)}</div>
-      ${machines.value.length > 1 && html`<select aria-label="Machine" value=${machine} onChange=${(e) => set({ host: e.target.value })}><option value="">all machines</option>${machines.value.map((h) => html`<option key=${h.id} value=${h.id}>${plain(h.name)}</option>`)}</select>`}</div>
+      <${MachineFilter} value=${machine} onChange=${(e) => set({ host: e.target.value })} /></div>
     ${failure(state.error)}
     ${state.from === "cache" && html`<p class="quiet">Offline: this is the list from the last connection.</p>`}
     ${!state.loading && shown.length === 0 && html`<${None} any=${runs.value.length > 0} />`}
@@ -68,6 +68,7 @@ function Row({ run, onFocus }) {
   const open = run.pending?.length ?? 0, fleet = run.meta?.fleet && fleetText(run.meta.fleet, run.pending ?? []);
   return html`<li><a class="run-row" data-testid="run-row" data-run=${run.id} href=${hrefOf("runs", run.id)} onFocus=${onFocus}>
     <span class="run-title" dir="auto">${plain(nameOf(run))}</span><${Status} run=${run} />
+    <${Unsealed} run=${run} short />
     <span class="run-about quiet"><span>${plain(run.tool)}</span> on <bdi>${plain(machineName(run.host_id))}</bdi> <span class="run-cwd">${plain(run.cwd)}</span></span>
     ${fleet && html`<span class="run-fleet" data-testid="run-fleet">${fleet}</span>`}
     <span class="quiet run-when"><${When} ts=${run.last_active_at} /></span>

@@ -1,5 +1,6 @@
 // The names, icons and colours of states. A state never has only a colour.
 import { html, plain } from "parts/base.js";
+import { machines, unsealed } from "./data/index.js";
 import { Icon } from "./icons.js";
 
 export const statuses = {
@@ -32,8 +33,17 @@ export function Status({ run }) {
   return html`<span class=${"status tone-" + s.tone}><${Icon} name=${s.icon} spin=${s.icon === "busy"} />${plain(s.word)}</span>`;
 }
 
+// Unsealed marks a run that is not sealed, although its machine seals.
+export const Unsealed = ({ run, short }) => html`<span class="failed">${unsealed.value(run, short)}</span>`;
+
 // nameOf returns the title of a run, or its command if it has no title.
 export const nameOf = (run) => run?.title || run?.command || run?.tool || run?.id || "";
+
+// MachineFilter selects one of several machines, or all.
+export function MachineFilter({ value, onChange }) {
+  if (machines.value.length < 2 && !value) return null;
+  return html`<select aria-label="Machine" value=${value ?? ""} onChange=${onChange}><option value="">all machines</option>${machines.value.map((h) => html`<option key=${h.id} value=${h.id}>${plain(h.name)}</option>`)}</select>`;
+}
 
 // onTerminal reports whether a run has a terminal.
 export const onTerminal = (source) => !source || source === "pty";

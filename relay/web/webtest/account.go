@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,8 +18,9 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/servertest"
 )
 
-// Account is an account with a command line of its owner and one host. It plays what the server and
-// hostd do for an account: the roster, the mailboxes of enrolments, and the checks of the host.
+// Account is an account with a command line of its owner and one host. It plays what the server
+// and hostd do for an account: the roster, the mailboxes of enrolments, and the checks of the
+// host.
 type Account struct {
 	T     testing.TB
 	ID    string
@@ -186,22 +188,54 @@ func (a *Account) Play(machine *servertest.Peer) {
 // Next returns the next message of a type that the page has sent to the host.
 func (a *Account) Next(typ string) protocol.Envelope {
 	a.T.Helper()
+	return a.NextOf(typ)
+}
+
+// NextOf returns the next message of one of the types that the page has sent to the host.
+func (a *Account) NextOf(types ...string) protocol.Envelope {
+	a.T.Helper()
 	for {
 		select {
 		case e := <-a.Got:
-			if e.Type == typ {
+			if slices.Contains(types, e.Type) {
 				return e
 			}
 		case <-time.After(time.Minute):
-			a.T.Fatalf("no %s arrived", typ)
+			a.T.Fatalf("no %s arrived", strings.Join(types, " or "))
 		}
 	}
 }
 
 // Check checks the signature of a command as the host does. id is that of the statement. For a
-// decision, request is the data of the open request.
+// decision, request is the data of the open request. A host that seals accepts only sealed
+// commands.
 func (a *Account) Check(e *protocol.Envelope, kind, id string, request any) (*seal.Accepted, error) {
 	a.T.Helper()
+	env := seal.Envelope{Kind: kind, Run: e.RunID, ID: id}
+	if request != nil {
+		env.Request = requestOf(a.T, request)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	cmd, err := a.commandOf(e, kind)
+	if err != nil {
+		return nil, err
+	}
+	device := cmd.DeviceOf()
+	c := seal.Checker{Roster: a.roster, Host: a.Host, Fresh: a.Fresh}
+	ok, err := c.Check(cmd, env, a.devices[device], time.Now())
+	if err == nil {
+		a.devices[device] = ok.State
+	}
+	return ok, err
+}
+
+// commandOf returns the signed command of a frame. The caller holds mu.
+func (a *Account) commandOf(e *protocol.Envelope, kind string) (cmd seal.Command, err error) {
+	if len(a.sealed.epochs) > 0 {
+		cmd, _, _, err = a.openCommand(e, kind)
+		return cmd, err
+	}
 	var data map[string]json.RawMessage
 	var signed struct {
 		Seal struct {
@@ -213,7 +247,7 @@ func (a *Account) Check(e *protocol.Envelope, kind, id string, request any) (*se
 		a.T.Fatalf("data of %s: %s", e.Type, e.Data)
 	}
 	if data["seal"] == nil {
-		return nil, fmt.Errorf("%s is not signed: %s", e.Type, e.Data)
+		return cmd, fmt.Errorf("%s is not signed: %s", e.Type, e.Data)
 	}
 	delete(data, "seal")
 	delete(data, "by") // the server has added it
@@ -221,20 +255,7 @@ func (a *Account) Check(e *protocol.Envelope, kind, id string, request any) (*se
 	if err != nil {
 		a.T.Fatal(err)
 	}
-	env := seal.Envelope{Kind: kind, Run: e.RunID, ID: id}
-	if request != nil {
-		env.Request = requestOf(a.T, request)
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	cmd := seal.Command{Signed: signed.Seal.Signed, Content: content}
-	device := cmd.DeviceOf()
-	c := seal.Checker{Roster: a.roster, Host: a.Host, Fresh: a.Fresh}
-	ok, err := c.Check(cmd, env, a.devices[device], time.Now())
-	if err == nil {
-		a.devices[device] = ok.State
-	}
-	return ok, err
+	return seal.Command{Signed: signed.Seal.Signed, Content: content}, nil
 }
 
 func requestOf(t testing.TB, data any) *seal.Request {

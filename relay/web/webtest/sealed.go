@@ -2,6 +2,7 @@ package webtest
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -21,6 +22,7 @@ type sealedRuns struct {
 	history  map[string]string                       // by device
 	requests map[string]map[string]protocol.Envelope // frames of requests, by run and id
 	denied   bool                                    // the server denies that runs are sealed
+	fails    bool                                    // the server does not return key records
 }
 
 // NewEpoch starts the host's next epoch, for the present devices. If show is not set, the server
@@ -70,12 +72,23 @@ func (a *Account) Deny() {
 	a.sealed.denied = true
 }
 
+// FailKeys makes the server return an error instead of key records.
+func (a *Account) FailKeys(fails bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.sealed.fails = fails
+}
+
 func (a *Account) serveKeys(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	after, err := strconv.Atoi(r.URL.Query().Get("after"))
 	if err != nil || r.PathValue("first") != a.ID || r.URL.Query().Get("host") != a.Host {
 		http.Error(w, `{"error":{"code":"unknown_account","message":"there are no key records"}}`, http.StatusNotFound)
+		return
+	}
+	if a.sealed.fails {
+		http.Error(w, `{"error":{"code":"internal","message":"the records could not be read"}}`, http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -117,6 +130,67 @@ func (a *Account) markSealed(row map[string]any) {
 			q["ts"], q["enc"], q["ct"], q["prev"] = frame.TS, frame.Enc, data.CT, data.Prev
 		}
 	}
+}
+
+// openCommand opens a sealed command of the page, with its epoch. The caller holds mu.
+func (a *Account) openCommand(e *protocol.Envelope, kind string) (seal.Command, *seal.SealedCommand, *seal.Epoch, error) {
+	var enc seal.Enc
+	if json.Unmarshal(e.Enc, &enc) != nil || enc.V != 1 {
+		return seal.Command{}, nil, nil, fmt.Errorf("%s is not sealed: enc = %s, data = %s", e.Type, e.Enc, e.Data)
+	}
+	s, err := seal.ParseSealedCommand(e.Data)
+	if err != nil {
+		return seal.Command{}, nil, nil, err
+	}
+	if s.Epoch != enc.Epoch || s.ID != e.ID {
+		return seal.Command{}, nil, nil, fmt.Errorf("epoch and id of %s: %d and %s in the envelope, %d and %s in the data", e.Type, enc.Epoch, e.ID, s.Epoch, s.ID)
+	}
+	epoch, err := seal.CommandEpoch(a.sealed.epochs, s.Epoch, time.Now())
+	if err != nil {
+		return seal.Command{}, nil, nil, err
+	}
+	cmd, err := epoch.OpenCommand(e.RunID, kind, s)
+	return cmd, s, epoch, err
+}
+
+// Content returns the data in a sealed command.
+func (a *Account) Content(e *protocol.Envelope, kind string) Data {
+	a.T.Helper()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	cmd, _, _, err := a.openCommand(e, kind)
+	var content struct{ Data Data }
+	if err == nil {
+		err = json.Unmarshal(cmd.Content, &content)
+	}
+	if err != nil {
+		a.T.Fatal(err)
+	}
+	return content.Data
+}
+
+// Respond returns the sealed response to a sealed RPC.
+func (a *Account) Respond(e *protocol.Envelope, data Data) protocol.Envelope {
+	a.T.Helper()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_, s, epoch, err := a.openCommand(e, seal.KindRPC)
+	if err != nil {
+		a.T.Fatal(err)
+	}
+	text, err := json.Marshal(data)
+	if err != nil {
+		a.T.Fatal(err)
+	}
+	ct, err := epoch.SealResponse(e.RunID, s, text)
+	if err != nil {
+		a.T.Fatal(err)
+	}
+	text, err = json.Marshal(Data{"ct": ct})
+	if err != nil {
+		a.T.Fatal(err)
+	}
+	return protocol.Envelope{Type: protocol.RPCResponse, TS: e.TS, RunID: e.RunID, Re: e.ID, Enc: e.Enc, Data: text}
 }
 
 // SealedRun is a run whose events its host seals.
@@ -230,6 +304,13 @@ func (r *SealedRun) Ask(id string, data Data) Data {
 	}
 	r.Send(protocol.RunPermissionRequested, data)
 	return data
+}
+
+// SealRequest makes the server show another form of a request.
+func (r *SealedRun) SealRequest(id string, data Data) {
+	r.account.T.Helper()
+	data["request_id"], data["reason"], data["fresh"] = id, "permission", r.account.Token()
+	r.Seal(protocol.RunPermissionRequested, data)
 }
 
 // Stored waits until the server has stored all events of the run.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/testkit/testproc"
+	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/seal"
 	"github.com/concerto-lang/concerto/relay/web/webtest"
 	"github.com/concerto-lang/concerto/tools/browser"
@@ -146,6 +147,7 @@ func TestSealedMachine(t *testing.T) {
 	t.Parallel()
 	m := startSealedMachine(t)
 	b := enter(t, m.relay, webtest.Owner, "#/start")
+	b.Expect("404") // the machine has no key records
 	start := func() {
 		b.Wait("document.querySelector('[data-testid=start-tool]')")
 		b.Eval("void (document.querySelector('[data-testid=start-tool]').value = '')")
@@ -214,6 +216,9 @@ func TestSealedMachine(t *testing.T) {
 func TestMachineSealsEvents(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
+	if protocol.Find("rpc.sealed") == nil {
+		t.Skip("this server does not know sealed RPCs yet: the page sends no others to a machine that seals")
+	}
 	m := startSealedMachine(t, "--sealed=required")
 	b := enter(t, m.relay, webtest.Owner, "#/start")
 	b.Expect("404") // the machine publishes its key record after the server has the roster

@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/concerto-lang/concerto/relay/protocol"
@@ -34,7 +35,7 @@ func TestSealedRunOnPage(t *testing.T) {
 	awake(b)
 	picture(t, b, "sealed-confirmed")
 	decide(b, "@approve")
-	check(t, a, a.Next(protocol.RunApprove), seal.KindDecide, "q1", request)
+	check(t, a, a.Next(protocol.RunDecide), seal.KindDecide, "q1", request)
 	run.Send(protocol.RunPermissionResolved, webtest.Data{"request_id": "q1", "decision": "approve", "actor": "web", "by": webtest.Operator})
 	run.Head()
 	b.Wait("__see.all('@approval-card').length === 0")
@@ -55,7 +56,7 @@ func TestSealedRunOnPage(t *testing.T) {
 	run.Ask("q2", webtest.Data{"prompt": "Run another command", "op_tool": "bash", "op_args": webtest.Data{"command": "make"}})
 	b.Eval("location.hash = '#/inbox'")
 	b.Click(".waits")
-	a.Next(protocol.RunDeny)
+	a.Next(protocol.RunDecide)
 }
 
 // TestSealedRunWithoutKeys opens a sealed run in a browser that is not enrolled, and then in one
@@ -84,4 +85,47 @@ func TestSealedRunWithoutKeys(t *testing.T) {
 	picture(t, b, "sealed-offline")
 	a.AddHistory(id)
 	b.See("before the device")
+}
+
+// TestUnsealedRun shows runs in plaintext of a machine that seals, as a server can forge them: they
+// are marked in the list, on their cards and in their headers. A run of another machine is not.
+func TestUnsealedRun(t *testing.T) {
+	browser.Need(t)
+	t.Parallel()
+	r := webtest.Start(t)
+	a := r.Sealed("mbp")
+	machine, other := r.HelloMachine("mbp"), r.HelloMachine("build-3")
+	b := enter(t, r, webtest.Operator, "#/inbox")
+	enrol(t, r, a, b)
+	sealed := a.BeginSealed(machine, "run_1", webtest.Data{"tool": "claude", "cwd": "/home/ann/shop", "command": "claude", "title": "the sealed run"})
+	forged := webtest.Begin(machine, "run_2", webtest.Data{"title": "the forged run", "cwd": "/home/ann/shop"})
+	webtest.Begin(other, "run_3", webtest.Data{"title": "the plain run"})
+	sealed.Write("ready\n")
+	forged.Write("ready\n")
+	forged.Ask("q1", webtest.Data{"prompt": "Run a command", "op_tool": "bash", "args_sha256": strings.Repeat("ab", 32), "op_args": webtest.Data{"command": "git push --tags"}, "fresh": a.Token()})
+	const long = "Not sealed: the server can read and change this run."
+	b.Eval("location.hash = '#/inbox'")
+	b.See("git push --tags")
+	b.See(long)
+	awake(b)
+	picture(t, b, "unsealed-card")
+	b.Eval("location.hash = '#/runs'")
+	b.See("the sealed run")
+	b.See("the plain run")
+	b.Wait("[...document.querySelectorAll('[data-testid=run-row]')].map((x) => [x.dataset.run, x.innerText.includes('Not sealed')].join()).sort().join(' ') === 'run_1,false run_2,true run_3,false'")
+	picture(t, b, "unsealed-list")
+	b.Eval("location.hash = '#/runs/run_2'")
+	b.See("ready")
+	b.See(long)
+	picture(t, b, "unsealed-run")
+	for _, id := range []string{"run_1", "run_3"} {
+		b.Eval("location.hash = '#/runs/" + id + "'")
+		b.Wait("document.querySelector('h1, h2')?.innerText.includes('" + map[string]string{"run_1": "the sealed run", "run_3": "the plain run"}[id] + "')")
+		if marked := b.Eval("document.body.innerText.includes('Not sealed')"); marked != false {
+			t.Errorf("%s is marked", id)
+		}
+	}
+	b.Eval("location.hash = '#/runs'")
+	b.Reload() // the keys are stored
+	b.Wait("[...document.querySelectorAll('[data-testid=run-row]')].map((x) => [x.dataset.run, x.innerText.includes('Not sealed')].join()).sort().join(' ') === 'run_1,false run_2,true run_3,false'")
 }

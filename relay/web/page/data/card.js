@@ -18,7 +18,7 @@ const cards = {
   rejected: (x) => ({ state: "rejected", error: textOf(x.error), errors: errorsOf(x.error) }),
   failed: (x) => ({ state: "rejected", error: textOf(x.error) }),
   locked: () => ({ state: "open" }),
-  too_old: () => ({ state: "open", error: "Not sent: the decision is older than a day. Decide again." }),
+  too_old: () => ({ state: "open", error: "Not sent: older than a day. Decide again." }),
   lost: () => ({ state: "open", error: "Not sent: secrets are not stored. Answer again." }),
 };
 

@@ -1,7 +1,7 @@
 // Sealed events of runs, and the chain in which a host seals them. The formats are those of package
 // relay/seal.
-import { canonical, decode64, encode64, fit, hash, isHash, isId, isObject, isTime, refuse } from "./canonical.js";
-import { decodeSealed, openText, place } from "./epochs.js";
+import { canonical, decode64, fit, hash, isHash, isId, isObject, isTime, refuse } from "./canonical.js";
+import { decodeSealed, openJSON, place, tagOf } from "./epochs.js";
 import { verify } from "./keys.js";
 
 const text = "string", integer = "integer";
@@ -15,9 +15,6 @@ const visible = { __proto__: null, "run.started": "", "run.output": "", "run.exi
 const isType = (v) => /^[a-z0-9_.]{1,64}$/.test(v);
 const isTag = (v) => !!decode64(v, 16);
 const placeOf = (s, { account, host }) => place("event", account, host, s.run_id, s.seq, s.type, s.enc.epoch, s.data.request_id ?? "", s.data.input_id ?? "", s.data.prev);
-
-// tagOf returns the tag of a sealed text: its last 16 bytes.
-export const tagOf = (ct) => encode64(decodeSealed(ct).subarray(-16));
 
 // check validates the form of a sealed event, a frame of the server.
 export function check(s) {
@@ -33,13 +30,9 @@ export function check(s) {
 // openEvent returns the plaintext {type, ts, data} of an event that check has accepted. key is that of
 // the run in the event's epoch, and of is {account, host}.
 export async function openEvent(key, s, of) {
-  const json = await openText(key, placeOf(s, of), s.data.ct);
-  let e, form = json;
-  try { e = JSON.parse(json); } catch { /* refused below */ }
-  try { form = canonical(e); } catch { /* a number that this page cannot show exactly */ }
-  fit(e, { type: text, ts: text, data: "any" });
+  const e = fit(await openJSON(key, placeOf(s, of), s.data.ct), { type: text, ts: text, data: "any" });
   const { type, data } = e, id = visible[type];
-  if (form !== json || !isTime(e.ts) || !isType(type) || !isObject(data) || (id && !(typeof data[id] === "string" && isId(data[id])))) refuse("bad_message");
+  if (!isTime(e.ts) || !isType(type) || !isObject(data) || (id && !(typeof data[id] === "string" && isId(data[id])))) refuse("bad_message");
   const same = (name) => s.data[name] === (id === name ? data[name] : undefined);
   if (s.type !== (id === undefined ? "run.sealed" : type) || s.ts !== e.ts || !same("request_id") || !same("input_id") || (type === gap && s.data.from !== data.from)) refuse("bad_signature");
   return e;

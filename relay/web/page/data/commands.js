@@ -1,5 +1,4 @@
 // Commands to runs. The page sends a command at once, or not at all.
-import { api } from "./api.js";
 import { drop, seal } from "./devices.js";
 import { sentence } from "./errors.js";
 import { uuid } from "./ids.js";
@@ -34,26 +33,26 @@ export function sendKeys(run_id, text) {
   setTimeout(() => {
     const all = keys.get(run_id);
     keys.delete(run_id);
-    sendSealed("keys", { type: "run.send_keys", run_id, data: { keys: all } }, uuid()).catch((err) => notice("error", sentence(err), run_id));
+    sendSealed("keys", { type: "run.send_keys", run_id, id: uuid(), data: { keys: all } }).catch((err) => notice("error", sentence(err), run_id));
   }, together);
 }
 
 // resize changes the size of a run's terminal.
 export function resize(run_id, cols, rows) {
   // some machines cannot resize a terminal, and their error is ignored
-  sendSealed("resize", { type: "run.resize", id: unasked, run_id, data: { cols, rows } }, unasked + uuid()).catch(() => {});
+  sendSealed("resize", { type: "run.resize", run_id, id: unasked + uuid(), data: { cols, rows } }).catch(() => {});
 }
 
-// sendSealed sends a message at once. If it is signed, it has the given ID.
-async function sendSealed(kind, message, id) {
-  const data = await seal({ kind, id, run: message.run_id, data: message.data });
-  if (!link?.send(data.seal ? { ...message, id, data } : message)) drop(id);
+// sendSealed sends a message at once.
+async function sendSealed(kind, message) {
+  const sealed = await seal({ kind, id: message.id, message });
+  if (!link?.send(sealed.message)) drop(message.id);
 }
 
 // stopRun stops a run. The promise rejects if the server rejects the command.
 export async function stopRun(run_id, signal = "term") {
-  const id = uuid();
-  await api.post(`/runs/${encodeURIComponent(run_id)}/stop`, await seal({ kind: "stop", id, run: run_id, data: { id, signal, actor: "web" } }));
+  const id = uuid(), { message } = await seal({ kind: "stop", id, message: { type: "run.stop", run_id, id, data: { signal, actor: "web" } } });
+  await link.ask(message, (e) => e.type === "command.state" && e.data.id === id);
 }
 
 // startRun starts a run with {host_id, tool, cmd, cwd?, title?, cols?, rows?} and returns the run's
@@ -67,9 +66,9 @@ export async function startRun(what) {
 // begun waits briefly for the first event of a new run, because the machine's answer may arrive before
 // that event.
 function begun(id) {
-  let stop, timer;
+  let stop;
   return new Promise((done) => {
-    timer = setTimeout(done, beginWithin);
+    setTimeout(done, beginWithin);
     stop = effect(() => { if (runs.value.some((r) => r.id === id)) done(); });
-  }).finally(() => (clearTimeout(timer), stop()));
+  }).finally(() => stop());
 }

@@ -10,8 +10,8 @@ import { broadcast } from "./tabs.js";
 // device cannot sign.
 export const devices = signal(null);
 
-// waiting contains why sealed requests cannot be approved yet, by key: their machine has not confirmed
-// them.
+// waiting contains why sealed requests cannot be approved yet, by key: their machine has not
+// confirmed them.
 export const waiting = signal(new Map());
 
 // loadDevices loads the stored devices. Those without a roster were never confirmed.
@@ -46,18 +46,25 @@ export function lockOf(host) {
 
 export const load = () => import("./seal.js");
 
-// seal returns a command's data, with a signature if its machine has an account. what is {kind, id,
-// run?, host?, data} and, for a decision, {decision, shown, request}. It rejects with an error that
-// has a code.
+// seal returns {message, statement?, open?}: the message to send for the command what, {kind, id,
+// message, host?} and, for a decision, {shown, request}. If the command's machine has an account,
+// the message is signed, and if the machine seals, also sealed; open returns the data of the
+// response to an RPC. To send a command again, what has the message and statement from before, and
+// old if the machine did not have the keys. It rejects with an error that has a code.
 export async function seal(what) {
   if (!machines.peek().length) await loadMachines();
-  return devices.peek()?.length || machines.peek().some((m) => m.account) ? (await load()).sealAny(what) : what.data;
+  return devices.peek()?.length || machines.peek().some((m) => m.account) ? (await load()).sealAny(what) : what;
 }
 
-// drop records that signed keys, of which id is the ID, or a signed input will never be applied.
-export function drop(id, signed) {
-  if (devices.peek()?.length) load().then((s) => s.drop(id, signed)).catch(() => {});
+// drop records that signed keys, of which id is the ID, or the input with a statement will never be
+// applied.
+export function drop(id, statement) {
+  if (devices.peek()?.length) load().then((s) => s.drop(id, statement)).catch(() => {});
 }
+
+// unsealed contains a function that returns a text for a run that is not sealed although its
+// machine seals, which may be short.
+export const unsealed = signal(() => "");
 
 // explain returns the sentence for a machine's refusal of a signed command, "CODE: text".
 export const explain = async (error, action) => (await load()).explain(error, action);

@@ -1,5 +1,5 @@
 // The keys of a host's epochs: signed key records, and histories for devices that were added later.
-import { bytesOf, canonical, decode64, fit, hash, isHash, isId, isName, isObject, isTime, parse, refuse } from "./canonical.js";
+import { bytesOf, canonical, decode64, encode64, fit, hash, isHash, isId, isName, isObject, isTime, parse, refuse } from "./canonical.js";
 import { importKey, verify } from "./keys.js";
 
 const { subtle } = globalThis.crypto;
@@ -11,17 +11,22 @@ const maxRecord = 1 << 20; // bytes
 const tagSize = 16;
 const minSealed = 12 + 256 + tagSize; // nonce, padded text, tag
 const maxSealed = (4 << 20) - 4096;
+const maxPlain = (47 << 16) - 1;
 
 const unsigned = ({ sig, ...v }) => v;
 const concat = (...all) => new Uint8Array(all.flatMap((x) => [...(typeof x === "string" ? bytesOf(x) : x)]));
 
 const importHKDF = (bytes) => subtle.importKey("raw", bytes, "HKDF", false, ["deriveKey", "deriveBits"]);
+// importCommand returns a command key: seal is for commands, and the keys of responses derive from
+// derive.
+export const importCommand = async (bytes) => ({ seal: await subtle.importKey("raw", bytes, "AES-GCM", false, ["encrypt", "decrypt"]), derive: await importHKDF(bytes) });
+
 const params = (salt, info) => ({ name: "HKDF", hash: "SHA-256", salt, info });
 
 const hkdf = async (ikm, salt, info, n) => new Uint8Array(await subtle.deriveBits(params(salt, info), await importHKDF(ikm), n * 8));
 
-// unwrap opens a wrap {enc, ct} of n bytes with HPKE (RFC 9180) in base mode, with the private key of
-// a seal_key. Its result is secret.
+// unwrap opens a wrap {enc, ct} of n bytes with HPKE (RFC 9180) in base mode, with the private key
+// of a seal_key. Its result is secret.
 export async function unwrap(key, sealKey, { enc, ct }, aad, n, info = "concerto-sealed-v1 keys") {
   const kem = "HPKE-v1KEM\0\x10", suite = "HPKE-v1HPKE\0\x10\0\x01\0\x02", none = new Uint8Array(32);
   const point = await importKey(enc, "ECDH");
@@ -56,6 +61,20 @@ export function decodeSealed(ct) {
 // place returns the additional data of a sealed text.
 export const place = (...parts) => bytesOf(canonical(["concerto-sealed-v1", ...parts]));
 
+// tagOf returns the tag of a sealed text: its last 16 bytes.
+export const tagOf = (ct) => encode64(decodeSealed(ct).subarray(-tagSize));
+
+// sealText seals a text.
+export async function sealText(key, additionalData, text) {
+  const bytes = bytesOf(text), n = bytes.length;
+  if (n > maxPlain) refuse("too_large", "this is too long to be sealed");
+  const size = paddedSize(n), padded = new Uint8Array(size), sealed = new Uint8Array(12 + size + tagSize), iv = crypto.getRandomValues(sealed.subarray(0, 12));
+  padded.set(bytes);
+  padded[n] = 0x80;
+  sealed.set(new Uint8Array(await subtle.encrypt({ name: "AES-GCM", iv, additionalData }, key, padded)), 12);
+  return encode64(sealed);
+}
+
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 // openText opens a sealed text.
@@ -64,6 +83,15 @@ export async function openText(key, at, ct) {
   const n = padded.findLastIndex((b) => b);
   if (padded[n] !== 0x80 || paddedSize(n) !== padded.length) refuse("bad_message");
   try { return utf8.decode(padded.subarray(0, n)); } catch { return refuse("bad_message"); }
+}
+
+// openJSON opens a sealed JSON text, which must be in the canonical form.
+export async function openJSON(key, at, ct) {
+  const json = await openText(key, at, ct);
+  let v, form = json;
+  try { v = JSON.parse(json); } catch { /* the caller refuses undefined */ }
+  try { form = canonical(v); } catch { /* a number that this page cannot show exactly */ }
+  return form === json ? v : refuse("bad_message");
 }
 
 // paddedSize returns the size of a text of n bytes with its padding: by Padmé, at least 256.
@@ -100,21 +128,21 @@ export async function verifyRecord(roster, record, host, known) {
   return { ...k, position };
 }
 
-// openRecord returns the secret of a verified record's epoch, as a key that no script can read, and
-// the names of members. id and device are the id and keys {seal, seal_key} of a device, or those of
-// recovery.
+// openRecord returns the secret of a verified record's epoch, the command key {seal, derive} of the
+// device, both as keys that no script can read, and the names of members. id and device are the id
+// and keys {seal, seal_key} of a device, or those of recovery, which has no command key.
 export async function openRecord(k, id, { seal, seal_key }) {
   const w = k.wraps.find((x) => x.to === id) ?? refuse("unknown_device");
   const keys = await unwrap(seal, seal_key, w, [k.account, k.host, k.epoch, k.roster.n, id], id === "recovery" ? 32 : 64);
-  const secret = await importHKDF(keys.subarray(0, 32));
+  const secret = await importHKDF(keys.subarray(0, 32)), command = keys.length > 32 && await importCommand(keys.subarray(32));
   const list = await openText(await deriveKey(secret, "names"), place("names", k.account, k.host, k.epoch), k.names);
   const names = parse(list, "any", maxRecord);
   if (!isObject(names) || Object.entries(names).some(([name, v]) => !isId(name) || typeof v !== "string" || !isName(v))) refuse("bad_message");
-  return { secret, names };
+  return { secret, command, names };
 }
 
-// openHistory returns the secrets of the epochs that a history has for the device with the id to, by
-// epoch.
+// openHistory returns the secrets of the epochs that a history has for the device with the id to,
+// by epoch.
 export async function openHistory(roster, history, host, to, { seal, seal_key }) {
   const h = parse(history, historyForm, maxRecord), by = roster.member(h.by), { epochs } = h;
   if (!Array.isArray(epochs) || !epochs.every(Number.isSafeInteger)) refuse("bad_message");

@@ -7,7 +7,7 @@ export { api } from "./api.js";
 export { outboxText } from "./card.js";
 export { machineClock, now } from "./clock.js";
 export { resize, sendKeys, startRun, stopRun } from "./commands.js";
-export { devices, load as loadSeal, lockOf, waiting } from "./devices.js";
+export { devices, load as loadSeal, lockOf, unsealed, waiting } from "./devices.js";
 export { draft, keepDraft } from "./drafts.js";
 export { ApiError, RpcError, sentence } from "./errors.js";
 export { openRun } from "./follow.js";

@@ -1,13 +1,14 @@
-// Opens sealed events where they come in: the frames of connections, and responses of the server. The
-// rest of the page sees plain events. Events that cannot be opened keep their enc, with a reason.
+// Opens sealed events where they come in: the frames of connections, and responses of the server.
+// The rest of the page sees plain events. Events that cannot be opened keep their enc, with a
+// reason.
 import { api, incoming } from "./api.js";
 import { rosterOf } from "./account.js";
-import { firstOf, getEvents, within } from "./cache.js";
+import { dropEvents, firstOf, getEvents, within } from "./cache.js";
 import { refuse } from "./canonical.js";
-import { check, follow, openEvent, startAt, tagOf } from "./chain.js";
+import { check, follow, openEvent, startAt } from "./chain.js";
 import { keyOf, newRow, rowAfter } from "./derive.js";
-import { accountOf, deviceOf, devices, waiting } from "./devices.js";
-import { deriveKey, openHistory, openRecord, verifyRecord } from "./epochs.js";
+import { accountOf, deviceOf, devices, unsealed, waiting } from "./devices.js";
+import { deriveKey, openHistory, openRecord, tagOf, verifyRecord } from "./epochs.js";
 import { reload } from "./follow.js";
 import { loadMachines, machines } from "./machines.js";
 import { linesOf } from "./roster.js";
@@ -19,19 +20,31 @@ const lastRetry = 60_000;
 const before = 300; // events before a request that are loaded to confirm it; a head follows 256 events
 const mostTries = 10;
 
-const rings = new Map(); // keys by machine: {account, host, position, secrets, names, missing, problem}
+const day = 24 * 3600_000;
+const newFor = 30_000; // time in ms for which the newest key record is used without loading newer ones
+
+const rings = new Map(); // keys by machine: {account, host, position, secrets, commands, names, missing, problem, at}
 const keys = new Map(); // promises of the keys of runs, by machine, epoch and run
-const sealed = new Map(); // {run, host, row} of the runs that are sealed, even if the server later denies it
+const sealed = new Map(); // {run, host, row} of the runs of which this browser has opened an event
+const unsure = new Map(); // by ID of the other runs that were shown: whether plaintext was, and not only what could not be opened
 const states = new Map(); // by run: {tags, prevs, confirmed, chain}
 
 // The keys of an account that this browser leaves are deleted.
 effect(() => {
   const left = [...rings.values()].filter((r) => !devices.value?.some((d) => d.account === r.account));
   for (const r of left) clearTimeout(r.timer, rings.delete(r.host));
-  if (left.length) for (const all of [keys, sealed, states, asked]) all.clear();
+  if (left.length) for (const all of [keys, sealed, unsure, states, asked]) all.clear();
+  if (left.length) mark();
 });
 
-// store changes a value beside the counters of a device, unless the device is temporary or forgotten.
+// mark updates which runs are shown as not sealed. The server's word that a run is sealed counts
+// until plaintext of the run was shown.
+function mark() {
+  unsealed.value = (run, short) => !!rings.get(run.host_id)?.position && !sealed.has(run.id) && (!run.sealed || unsure.get(run.id) === true) && `Not sealed${short ? "" : ": the server can read and change this run."}`;
+}
+
+// store changes a value beside the counters of a device, unless the device is temporary or
+// forgotten.
 function store(device, key, change) {
   if (device.temporary || !deviceOf(device.account)) return undefined;
   return within(["counters"], "readwrite", (done, all) => {
@@ -45,20 +58,31 @@ export async function restore() {
   const all = await within(["counters"], "readonly", (done, x) => { x.getAll().onsuccess = (e) => done(e.target.result); }, []).catch(() => []);
   for (const v of all) {
     if (v.run) sealed.set(v.run, v);
-    if (v.secrets && !rings.has(v.host)) rings.set(v.host, { ...v, missing: new Set() });
+    if (v.secrets && !rings.has(v.host)) rings.set(v.host, { commands: new Map(), ...v, missing: new Set() });
   }
+  mark();
 }
 
-// hostOf returns the machine of a run or an event. That of a sealed run does not change.
+// hostOf returns the machine of a run or an event. That of a sealed run does not change. Before an
+// event is opened, it is the one that the server names.
 const hostOf = (run, host) => sealed.get(run)?.host ?? host;
 
-const deviceFor = (host) => deviceOf(accountOf(host));
+export const boundHost = (run) => hostOf(run);
 
-export const isSealedRun = (run) => sealed.has(run);
+// accountFor returns the account of a machine: also if the machine is no member any more.
+export const accountFor = (host) => rings.get(host)?.account ?? accountOf(host);
 
-function noteSealed(run, host) {
-  const device = deviceFor(host);
-  if (device && !sealed.has(run)) putRun(device, { run, host, row: newRow(run, host) });
+const deviceFor = (host) => deviceOf(accountFor(host));
+
+// bind records the machine that has sealed an event of a run, after the event was opened: the
+// server can name any machine. Events that were shown or stored before are loaded again.
+async function bind(device, run, host) {
+  putRun(device, { run, host, row: newRow(run, host) });
+  mark();
+  const stored = await getEvents(run).catch(() => []);
+  if (!unsure.delete(run) && !stored.length) return;
+  await dropEvents(run).catch(() => {});
+  reopen();
 }
 
 function putRun(device, x) {
@@ -76,7 +100,7 @@ function noteEvent(e) {
 }
 
 function ringOf({ account }, host) {
-  if (!rings.has(host)) rings.set(host, { account, host, secrets: new Map(), names: {}, missing: new Set() });
+  if (!rings.has(host)) rings.set(host, { account, host, secrets: new Map(), commands: new Map(), names: {}, missing: new Set() });
   return rings.get(host);
 }
 
@@ -87,7 +111,7 @@ async function keyFor(device, host, { run_id, enc: { epoch } }) {
     ring.missing.add(epoch);
     await load(device, ring);
   }
-  const secret = ring.secrets.get(epoch) ?? refuse("old_epoch");
+  const secret = ring.secrets.get(epoch) ?? refuse(ring.problem === "unknown_host" ? ring.problem : "old_epoch");
   if (!keys.has(id)) keys.set(id, deriveKey(secret, "run", run_id));
   return keys.get(id);
 }
@@ -97,22 +121,32 @@ const load = (device, ring) => (ring.loading ??= loadKeys(device, ring).finally(
 // loadKeys loads the new key records of a machine, and the history if an epoch is still missing. If
 // keys are missing then, it retries later.
 async function loadKeys(device, ring) {
+  const { size } = ring.secrets;
   ring.problem = "";
   try {
-    const roster = await readRecords(device, ring);
+    const roster = await records(device, ring);
     if (missing(ring).some((n) => n <= ring.position?.n)) await readHistory(device, ring, roster);
   } catch (err) {
     if (err.name === "Refusal") ring.problem = err.code;
   }
-  if (missing(ring).length && devices.peek()?.includes(deviceOf(ring.account))) retry(device, ring);
+  if (ring.secrets.size > size) ring.wait = firstRetry;
+  if (missing(ring).length && ring.problem !== "unknown_host" && devices.peek()?.includes(deviceOf(ring.account))) retry(device, ring);
 }
 
 const missing = (ring) => [...ring.missing].filter((n) => !ring.secrets.has(n));
 
+const records = (device, ring) => (ring.reading ??= readRecords(device, ring).finally(() => { ring.reading = null; }));
+
+// readRecords reads the machine's new key records, and again the newest one if its command key is
+// missing. It returns the roster.
 async function readRecords(device, ring) {
-  const { account, host } = ring;
+  const { account, host, commands } = ring, n = ring.position?.n ?? 0;
   let roster = await rosterOf(device);
-  const lines = linesOf(await api.get(`/seal/${account}/keys?host=${host}&after=${ring.position?.n ?? 0}`));
+  if (!roster.hostKey(host)) roster = await rosterOf(device, true);
+  if (!roster.hostKey(host)) refuse("unknown_host"); // the server named it
+  const lines = linesOf(await api.get(`/seal/${account}/keys?host=${host}&after=${n && !commands.has(n) ? n - 1 : n}`).catch((err) => {
+    if (err.status !== 404) throw err; // the server has no record
+  }));
   for (const line of lines.filter(Boolean)) {
     const verify = () => verifyRecord(roster, line, host, ring.position);
     const k = await verify().catch(async (err) => { // the record may be for a newer line of the roster
@@ -121,15 +155,33 @@ async function readRecords(device, ring) {
       return verify();
     });
     ring.position = k.position;
+    const last = commands.get(k.epoch - 1);
+    if (last) last.until ??= Date.parse(k.at) + day;
     if (!k.wraps.some((w) => w.to === device.id)) continue; // the device was added later
-    const { secret, names } = await openRecord(k, device.id, device);
+    const { secret, command, names } = await openRecord(k, device.id, device);
     ring.secrets.set(k.epoch, secret);
+    commands.set(k.epoch, command);
     ring.names = names;
     loadMachines().catch(() => {}); // it inserts the names
   }
+  for (const [epoch, { until }] of commands) if (until < Date.now()) commands.delete(epoch);
+  ring.at = Date.now();
+  mark();
   await putRing(device, ring);
   return roster;
 }
+
+// newestKey returns {epoch, key}, the newest command key of a machine, or undefined if the machine
+// does not seal. If reload is set, it reads the server's records in any case.
+export async function newestKey(device, host, reload) {
+  const ring = ringOf(device, host), { at } = ring;
+  if (reload || !(Date.now() - at < newFor)) await records(device, ring);
+  const epoch = ring.position?.n, key = ring.commands.get(epoch);
+  if (epoch && !key) ring.at = 0;
+  return epoch && { epoch, key: key ?? refuse("no_keys", `this browser has no keys of ${nameOf(host)} yet: try again when the machine is online`) };
+}
+
+export const commandKeys = (host) => rings.get(host).commands;
 
 async function readHistory(device, ring, roster) {
   const { account, host } = ring;
@@ -140,8 +192,8 @@ async function readHistory(device, ring, roster) {
 }
 
 // putRing stores the keys of a machine, with those that another tab has stored.
-function putRing(device, { host, position, secrets, names }) {
-  return store(device, [host, "keys"], (was) => ({ host, account: device.account, names, position: was?.position?.n > position?.n ? was.position : position, secrets: new Map([...(was?.secrets ?? []), ...secrets]) }));
+function putRing(device, { host, position, secrets, commands, names }) {
+  return store(device, [host, "keys"], (was) => ({ host, account: device.account, names, position: was?.position?.n > position?.n ? was.position : position, secrets: new Map([...(was?.secrets ?? []), ...secrets]), commands }));
 }
 
 function retry(device, ring) {
@@ -151,9 +203,7 @@ function retry(device, ring) {
   ring.timer = setTimeout(async () => {
     ring.timer = 0;
     await load(device, ring);
-    if (ring.secrets.size === size) return;
-    ring.wait = firstRetry;
-    reopen();
+    if (ring.secrets.size > size) reopen();
   }, wait);
 }
 
@@ -172,28 +222,46 @@ function whyNot(host) {
   return machines.peek().find((m) => m.id === host)?.online ? `Waiting for the keys of ${name}.` : `${name} is offline. Its older runs appear when it is back.`;
 }
 
-// changed returns the event that reports events which the server has changed or withheld.
-const changed = ({ ts, host_id, run_id, seq }, from = seq, to = seq) => ({ type: "run.refused", ts, host_id, run_id, seq, data: { code: "changed", from, to } });
+// changed returns the event that reports events which the server has changed or withheld. It is not
+// stored, so that the page checks them again.
+const changed = ({ ts, host_id, run_id, seq }, from = seq, to = seq) => ({ type: "run.refused", ts, host_id, run_id, seq, data: { code: "changed", from, to }, doubtful: true });
 
 const isSealed = (e) => e.run_id && e.seq && (e.enc || sealed.has(e.run_id));
 
-// open returns the plain event of a sealed one, the event itself with a reason, or a report that the
-// server has changed it.
+function notePlain(s) {
+  if (s.seq && !unsure.get(s.run_id)) {
+    unsure.set(s.run_id, true);
+    mark();
+  }
+  return s;
+}
+
+// open returns the plain event of a sealed one, the event itself with a reason, or a report that
+// the server has changed it.
 async function open(s) {
   const { ts, run_id, seq, enc } = s;
-  if (!isSealed(s)) return s;
+  if (!isSealed(s)) return notePlain(s);
   if (!enc) return changed(s, firstOf(s));
-  noteSealed(run_id, s.host_id);
   const host_id = hostOf(run_id, s.host_id), device = deviceFor(host_id);
-  if (!device) return s;
+  const noteUnsure = () => { if (!sealed.has(run_id)) unsure.set(run_id, unsure.get(run_id) ?? false); };
+  if (!device) {
+    noteUnsure();
+    return s;
+  }
   const { type, data } = s, frame = { type, ts, host_id, run_id, seq, enc, data }; // without members that only this page sets
   try {
     check(s);
     const e = await openEvent(await keyFor(device, host_id, s), s, { account: device.account, host: host_id });
+    if (!sealed.has(run_id)) bind(device, run_id, host_id);
+    if (hostOf(run_id) !== host_id) return changed(s); // another event was opened first
     return { type: e.type, ts, host_id, run_id, seq, data: e.data, tag: e.type === "run.gap" ? e.data.tag : tagOf(s.data.ct) };
   } catch (err) {
     if (err.code === "unsupported") return frame;
-    if (err.code !== "old_epoch") return changed(s);
+    if (err.code !== "old_epoch") {
+      noteUnsure();
+      if (hostOf(run_id, host_id) !== host_id) return open(s);
+      return err.code === "unknown_host" ? frame : changed(s);
+    }
     const why = whyNot(host_id);
     return { ...frame, data: { ...data, prompt: why }, tag: tagOf(data.ct), why };
   }
@@ -204,13 +272,13 @@ function stateOf(run) {
   return states.get(run);
 }
 
-// join checks the place of an event after those that the page has. last is the sequence number of the
-// event before, if it is known. at has the chain. The result is e or its replacement.
+// join checks the place of an event after those that the page has. last is the sequence number of
+// the event before, if it is known. at has the chain. The result is e or its replacement.
 async function join(s, e, last, at) {
   if (!isSealed(s)) return e;
   const { tags, prevs, confirmed } = stateOf(s.run_id), prev = s.data?.prev, first = e.data.code === "changed" ? e.data.from : firstOf(e), host = hostOf(s.run_id, s.host_id), device = deviceFor(host);
   const tag = tags.get(first - 1);
-  if (tag === undefined ? last !== undefined && last < first - 1 : tag !== null && prev && tag !== prev) e.broken = { ...changed(s, tag === undefined ? last + 1 : first - 1, first - 1), seq: s.seq - 0.5 };
+  if (tag === undefined ? last !== undefined && last < first - 1 : tag !== null && prev && tag !== prev) Object.assign(e, { broken: { ...changed(s, tag === undefined ? last + 1 : first - 1, first - 1), seq: s.seq - 0.5 }, doubtful: true });
   if (e.tag && !e.enc) {
     const c = at.chain?.seq >= first - 1 && at.chain.seq < s.seq ? at.chain : startAt(s), roster = await rosterOf(device);
     try {
@@ -232,7 +300,8 @@ function addSpan(all, [from, to]) {
   else all.push([from, to]);
 }
 
-// isConfirmed reports whether a head covers an event. The server may have sent another one in a list.
+// isConfirmed reports whether a head covers an event. The server may have sent another one in a
+// list.
 function isConfirmed({ run, seq, tag }) {
   const { confirmed, tags } = stateOf(run);
   return tags.get(seq) === tag && confirmed.some(([from, to]) => from <= seq && seq <= to);
@@ -240,8 +309,8 @@ function isConfirmed({ run, seq, tag }) {
 
 const asked = new Map(); // {key, run, seq, tag, text, tries} of the requests that wait for a confirmation
 
-// noteRequests updates the requests that wait for a confirmation by their machine, after events. If the
-// server has shown two forms of a request, both must be confirmed.
+// noteRequests updates the requests that wait for a confirmation by their machine, after events. If
+// the server has shown two forms of a request, both must be confirmed.
 function noteRequests(...events) {
   for (const { type, run_id: run, host_id, seq, data, tag } of events) {
     const key = keyOf(run, data?.request_id), id = `${key} ${tag}`;
@@ -264,8 +333,9 @@ function confirm(run) {
 const isRequest = (e) => e.type === "run.permission_requested";
 
 async function page(events, path) {
-  for (const s of events) if (s.enc) noteSealed(s.run_id, s.host_id);
-  const opened = await Promise.all(events.map(open)), [, after] = /after=(\d+)&limit=500$/.exec(path) ?? [];
+  // The first opened event shows whose the run is, and that no event may be plaintext.
+  const first = await Promise.all(events.map((s) => s.enc && open(s)));
+  const opened = await Promise.all(events.map((s, i) => (first[i]?.tag ? first[i] : open(s)))), [, after] = /after=(\d+)&limit=500$/.exec(path) ?? [];
   if (!after || !events.some(isSealed)) return opened;
   const state = stateOf(events[0].run_id), at = { chain: state.chain };
   let last = state.tags.has(Number(after)) ? Number(after) : undefined;
@@ -283,11 +353,12 @@ const queues = new WeakMap(); // by the owner of a connection: {length, tail}
 incoming.frame = (s, pass, owner) => {
   const q = queues.get(owner) ?? { length: 0, tail: Promise.resolve() };
   queues.set(owner, q);
-  if (!q.length && !isSealed(s)) { pass(s); return; }
+  if (!q.length && !isSealed(s)) { pass(notePlain(s)); return; }
   q.length++;
-  const opening = open(s);
+  const opening = s.enc && open(s);
   q.tail = q.tail.then(async () => {
     let e = await opening;
+    if (!e?.tag) e = await open(s); // the events before it may have shown whose the run is
     if (owner.whole && isSealed(s)) e = await joinLive(s, e);
     noteRequests(e);
     if (!owner.whole) noteEvent(e);
@@ -325,10 +396,9 @@ async function openRequest(q) {
 
 // openRow returns a run's row with its open requests, and with the fields that only the page knows.
 async function openRow(row) {
-  noteSealed(row.id, row.host_id);
-  const x = sealed.get(row.id);
+  const { id, host_id } = row, x = sealed.get(id) ?? (deviceFor(host_id) && { host: host_id, row: newRow(id, host_id) });
   if (!x) return row; // this browser is not enrolled
-  if (!x.row.tool) learn(x);
+  if (!x.row.tool) learn(id);
   const { tool, cwd, command, title, meta, exit_code, waits } = x.row;
   const pending = await Promise.all((row.pending ?? []).map((q) => openRequest({ ...q, host_id: x.host })));
   return { ...row, host_id: x.host, sealed: true, tool, cwd, command, title, meta, exit_code, status: waits && row.status === "running" ? "awaiting_input" : row.status, pending: pending.filter(Boolean) };
@@ -337,15 +407,29 @@ async function openRow(row) {
 let learning = Promise.resolve();
 
 // learn completes the row of a run from the run's first event.
-function learn(x) {
+function learn(run) {
   learning = learning.then(async () => {
-    const [e] = x.row.tool ? [] : (await api.get(`/runs/${x.run}/events?after=0&limit=1`)).events, row = runs.peek().find((r) => r.id === x.run);
+    const [e] = sealed.get(run)?.row.tool ? [] : (await api.get(`/runs/${run}/events?after=0&limit=1`)).events;
     if (e?.type !== "run.started") return;
     noteEvent(e);
-    const { tool, cwd, command, title } = x.row;
-    if (row) noteRow({ ...row, tool, cwd, command, title });
+    complete();
   }).catch(() => {});
 }
+
+// complete adds the fields that the server does not have to the rows of the overview, which may
+// come from a list that was opened before.
+function complete() {
+  for (const row of runs.peek()) {
+    const x = sealed.get(row.id);
+    if (!x?.row.tool || row.tool) continue;
+    const { tool, cwd, command, title } = x.row;
+    noteRow({ ...row, host_id: x.host, sealed: true, tool, cwd, command, title });
+  }
+}
+
+effect(() => {
+  if (runs.value.length) queueMicrotask(complete);
+});
 
 incoming.body = async (body, path) => {
   const one = (x) => (x?.sealed || sealed.has(x?.id) ? openRow(x) : x?.request_id && x.run_id ? openRequest(x) : named(x));

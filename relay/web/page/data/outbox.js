@@ -2,7 +2,6 @@
 // again. The page stores an entry before it sends it. One tab sends all entries in order, and shows
 // their outcome.
 import { addEntry, dropEntry as deleteEntry, getEntries, putEntry } from "./cache.js";
-import { now } from "./clock.js";
 import { contentOf, keyOf } from "./derive.js";
 import { drop, explain, seal } from "./devices.js";
 import { sentence } from "./errors.js";
@@ -13,10 +12,8 @@ import { alone, broadcast, onTabMessage, tab, whenClosed } from "./tabs.js";
 
 const oldest = 24 * 3600_000; // in ms; entries older than this are never sent
 const maxDone = 100; // maximum number of finished entries
-const sealedFor = 5 * 60_000; // time in ms for which a signature is sent again
 const inputFor = 15 * 60_000; // time in ms for which an input waits for the token of its machine
 const retryAfter = [500, 1000, 2000, 5000, 10_000]; // delays in ms between attempts while the server cannot accept the entry
-const received = new Set(["accepted", "sent"]); // states of entries that the server has received
 const secrets = new Map(); // by ID: messages with secret answers, which are not stored
 
 const dropped = new Set(); // IDs of removed entries
@@ -24,7 +21,14 @@ const dropped = new Set(); // IDs of removed entries
 // The states of an entry: waiting → accepted → sent → applied | rejected | expired | indeterminate.
 // If the server rejects the entry, the state is already_decided, withdrawn, args_changed or failed.
 // Entries in the states too_old, lost and locked were never sent.
-const unfinished = new Set(["waiting", "accepted", "sent"]);
+const order = ["waiting", "accepted", "sent"]; // the other states are final
+
+// rank returns the place of an entry's state in this order, in which a final state is the last, and
+// those after it was sealed again are later.
+const rank = ({ state, old = 0 }) => 4 * old + [...order, state].indexOf(state);
+
+// isReceived reports whether the server has received an entry that is not done.
+const isReceived = (x) => order.indexOf(x.state) > 0;
 
 // outbox contains the entries, oldest first.
 export const outbox = signal([]);
@@ -57,15 +61,13 @@ async function reload() {
   drain();
 }
 
-const order = ["waiting", "accepted", "sent"]; // the other states are final
-
 // read loads the stored entries, which other tabs may have changed. If this tab has a later state
 // of an entry, it retains that state.
 async function read() {
   const stored = await getEntries().catch(() => []);
-  const rank = (x) => (x.done ? order.length : order.indexOf(x.state));
-  const here = new Map(outbox.peek().map((x) => [x.id, x]));
-  const all = stored.filter((x) => !dropped.has(x.id)).map((x) => (here.has(x.id) && rank(here.get(x.id)) > rank(x) ? here.get(x.id) : x));
+  const here = new Map(outbox.peek().map((x) => [x.n, x]));
+  const newer = (x, mine = x) => (rank(mine) > rank(x) ? mine : x);
+  const all = stored.filter((x) => !dropped.has(x.id)).map((x) => newer(x, here.get(x.n)));
   outbox.value = [...all, ...outbox.peek().filter((x) => x.n === undefined)]; // entries without n were not stored
 }
 
@@ -73,7 +75,7 @@ async function read() {
 export function connected(ask) {
   send = ask;
   tries = 0;
-  unconfirmed = new Set(outbox.peek().filter((x) => received.has(x.state)).map((x) => x.id));
+  unconfirmed = new Set(outbox.peek().filter(isReceived).map((x) => x.id));
   if (ask) drain();
 }
 
@@ -114,10 +116,9 @@ export function sendInput(run_id, text, secret) {
 // update stores the new state of an entry.
 function update(entry, more) {
   const after = { ...entry, ...more };
-  after.done = !unfinished.has(after.state);
+  after.done = !order.includes(after.state);
   if (after.done) {
-    const signed = sealOf(after);
-    if (signed && after.kind === "input" && after.state !== "applied") drop(after.id, signed);
+    if (after.statement && after.kind === "input" && after.state !== "applied") drop(after.id, after.statement);
     delete after.message;
     delete after.shown;
     secrets.delete(after.id);
@@ -131,7 +132,6 @@ function update(entry, more) {
   return after;
 }
 
-const sealOf = (entry) => (entry.message ?? secrets.get(entry.id))?.data.seal;
 const entryOf = (id) => outbox.peek().find((x) => x.id === id);
 
 // drain sends the waiting entries in order while there is a connection.
@@ -194,35 +194,38 @@ async function sendEntry(entry, offline) {
   }
 }
 
-// sealEntry returns an entry's message, signed if the entry's machine has an account. It signs when
-// the entry is sent, so that the token is new, and the content that the user decided.
-async function sealEntry(entry, { data: { seal: signed, ...data }, ...message }) {
-  if (signed && now() - Date.parse(signed.statement.at) < sealedFor) return { ...message, data: { ...data, seal: signed } };
-  if (signed) drop(entry.id, signed);
-  const { kind, id, request_id, run_id: run } = entry;
-  message.data = await seal(kind === "input" ? { kind, id, run, data } : {
-    kind: "decide", id: request_id, run, host: entry.host_id, data, decision: message.type.split(".").at(-1), shown: entry.shown,
-    request: requests.peek().find((q) => q.key === keyOf(run, request_id)),
-  });
-  if (!message.data.seal) return message;
-  if (entry.secret) secrets.set(id, message);
-  else if (entryOf(id)) update(entryOf(id), { message });
+// sealEntry returns an entry's message, signed or sealed as the entry's machine requires. It does
+// so when the entry is sent, so that the token is new, for the content that the user decided. The
+// text of a sealed entry is not stored any more.
+async function sealEntry(entry, unsealed) {
+  const { run_id, request_id, secret } = entry, id = stateId(entry);
+  const more = await seal({ ...entry, kind: request_id ? "decide" : "input", id, message: unsealed, request: requests.peek().find((q) => q.key === keyOf(run_id, request_id)) });
+  const { message } = more;
+  if (message === unsealed) return message;
+  if (secret) secrets.set(entry.id, message);
+  if (entryOf(entry.id)) update(entryOf(entry.id), secret ? { ...more, message: undefined } : more);
   return message;
 }
 
-const stateId = (entry) => (entry.kind === "decision" ? entry.request_id : entry.id);
+const stateId = (entry) => entry.request_id || entry.id;
 const isState = (e, entry) => e.type === "command.state" && e.data.id === stateId(entry) && e.data.kind === entry.kind && e.data.run_id === entry.run_id;
 
 // handleState handles a command.state.
 export function handleState(d) {
   const entry = outbox.peek().findLast((x) => isState({ type: "command.state", data: d }, x) && !x.done);
   // The answer to an entry may arrive after later states.
-  if (!entry || (order.includes(d.state) && order.indexOf(d.state) < order.indexOf(entry.state))) return;
-  const signed = sealOf(entry);
-  const again = !!signed && d.state === "rejected" && /^args_changed:/.test(d.error); // the machine's request differs from the one that the user decided
-  update(entry, { state: again ? "args_changed" : d.state, error: d.error || undefined, by: d.by, again });
-  if (again) changed(entry.run_id);
-  else if (signed && d.state === "rejected") explain(d.error, signed.statement.kind).then((error) => update(entryOf(entry.id), { error })).catch(() => {});
+  if (!entry || rank({ ...entry, state: d.state }) < rank(entry)) return;
+  const { statement, sealed, request_id, run_id } = entry, [, code] = (statement && d.state === "rejected" && /^(\w+):/.exec(d.error)) || [];
+  if (code === "old_epoch" && sealed && !entry.secret && !entry.old) { // seal it again with the new keys; the server knows the id of an input
+    update(entry, { id: request_id ? entry.id : uuid(), state: "waiting", old: 1 });
+    drain();
+    return;
+  }
+  const again = code === "args_changed"; // the machine's request differs from the one that the user decided
+  const state = again ? code : d.state === "applied" && sealed && request_id ? "sent" : d.state; // the machine reports the outcome of a sealed decision by an event
+  update(entry, { state, error: d.error || undefined, by: d.by, again });
+  if (again) changed(run_id);
+  else if (code) explain(d.error, statement.kind).then((error) => update(entryOf(entry.id), { error }), () => {});
 }
 
 // refusals contains the state of an entry for each error code of the server.
@@ -236,7 +239,7 @@ function handleRefusal(entry, err) {
     if (send) soon(err.retry_after_ms || undefined); // the answer may be lost; without a connection, the next one retries
     return false;
   }
-  const [, by, decision, answer] = /^already decided by (.*?): (\w+) ?(.*)/s.exec(err.serverMessage) || [];
+  const [, by, decision, answer] = /^already decided by (.*?): (\w+) ?(.*)/s.exec(!entry.sealed && err.serverMessage) || [];
   update(entry, { state: undecided.has(decision) ? decision : refusals[err.code] || "failed", error: sentence(err), by, was: decision, gave: parseAnswer(answer), again: err.name === "Refusal" });
   if (err.code === "args_changed") changed(entry.run_id);
   return true;
@@ -248,7 +251,7 @@ function parseAnswer(text) {
 
 // handleEvent updates entries according to the events of runs. The store calls it for each event.
 export function handleEvent(e, ended) {
-  const mine = (is) => outbox.peek().filter((x) => !x.done && x.run_id === e.run_id && is(x));
+  const mine = (is) => outbox.peek().filter((x) => (!x.done || x.state === "already_decided") && x.run_id === e.run_id && is(x));
   if (e.type === "run.input") for (const x of mine((x) => x.id === e.data?.input_id)) update(x, { state: "applied" });
   if (e.type !== "run.permission_resolved") return;
   for (const x of mine((x) => x.kind === "decision" && x.request_id === ended?.request_id)) update(x, outcome(x, ended));
@@ -258,14 +261,14 @@ export function handleEvent(e, ended) {
 // another decision came first.
 function outcome(entry, { decision, answer, by, reason }) {
   if (undecided.has(decision)) return { state: decision, error: reason };
-  if (received.has(entry.state) && (decision === entry.decision || decision === "answer" || entry.decision === "answer")) return { state: "applied" };
+  if (isReceived(entry) && (decision === entry.decision || decision === "answer" || entry.decision === "answer")) return { state: "applied" };
   return { state: "already_decided", by, was: decision, gave: answer };
 }
 
 // dropEntry removes an entry that is waiting or finished.
 export async function dropEntry(id) {
   const entry = entryOf(id);
-  if (entry && !received.has(entry.state)) await remove(entry);
+  if (entry && !isReceived(entry)) await remove(entry);
 }
 
 async function remove({ id, n }) {

@@ -55,8 +55,9 @@ const ended = (q, resolution) => ({ ...q, state: "resolved", resolution, closed_
 
 // late handles an event that the page missed.
 export function late(e) {
-  end(e);
+  const outcome = end(e);
   dirty = true;
+  for (const fn of listeners) fn(e, outcome);
 }
 
 // putRow stores a run and its requests from the server, unless newer data is stored. The server

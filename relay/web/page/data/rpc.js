@@ -1,7 +1,7 @@
 // RPCs over the connection of the overview. Each call has an ID, so that the server executes it
 // only once. The page sends an unanswered call again after a reconnect, and the server returns the
 // same result.
-import { explain, seal } from "./devices.js";
+import { seal } from "./devices.js";
 import { ApiError, RpcError } from "./errors.js";
 import { uuid } from "./ids.js";
 
@@ -17,22 +17,22 @@ let link = null;
 export function useLink(l) { link = l; }
 
 // rpc makes a call and returns its result. It rejects with RpcError. The promise has a member with
-// the ID of the call, which is also the ID of the request if the call needs an approval.
-export function rpc(type, run_id, data = {}, { signal } = {}) {
-  const id = uuid();
-  const message = { type, run_id: run_id || undefined, id, data: { ...data, request_id: id } };
-  const answer = new Promise((resolve, reject) => {
-    const call = { id, message, resolve, reject, began: Date.now(), sent: false };
-    signal?.addEventListener("abort", () => { if (finish(call)) reject(new RpcError("withdrawn", "Canceled.")); });
-    const enqueue = () => {
-      if (signal?.aborted) { reject(new RpcError("withdrawn", "Canceled.")); return; }
-      waiting.push(call);
-      if (!link?.online) setTimeout(() => { if (!call.sent && finish(call)) reject(new RpcError("unreachable")); }, graceForLink);
-      more();
-    };
-    if (type === "rpc.host.info") enqueue(); // only reads, and signatures require its token
-    else seal({ kind: "rpc", id, type, run: run_id, host: data.host_id, data: message.data }).then((sealed) => { message.data = sealed; enqueue(); }).catch(reject);
-  });
+// the ID of the call, which is also the ID of the request if the call needs an approval. bare is
+// set for a call that is not signed.
+export function rpc(type, run_id, data = {}, { signal, bare } = {}) {
+  const id = uuid(), call = { id, message: { type, run_id: run_id || undefined, id, data: { ...data, request_id: id } }, began: Date.now(), sent: false };
+  const answer = new Promise((resolve, reject) => { Object.assign(call, { resolve, reject }); });
+  const cancel = (code, why) => { if (finish(call)) call.reject(new RpcError(code, why)); };
+  const enqueue = (sealed) => {
+    Object.assign(call, sealed);
+    waiting.push(call);
+    if (signal?.aborted) cancel("withdrawn", "Canceled.");
+    if (!link?.online) setTimeout(() => { if (!call.sent) cancel("unreachable"); }, graceForLink);
+    more();
+  };
+  signal?.addEventListener("abort", () => cancel("withdrawn", "Canceled."));
+  if (bare) enqueue();
+  else seal({ kind: "rpc", id, host: data.host_id, message: call.message }).then(enqueue).catch(call.reject);
   answer.id = id;
   return answer;
 }
@@ -54,7 +54,7 @@ export function resend() {
   for (const call of calls.values()) {
     if (Date.now() - call.began < remembered) { ask(call); continue; }
     finish(call);
-    call.reject(new RpcError("timeout", "The connection was lost for too long. It is unknown whether the request succeeded."));
+    call.reject(new RpcError("timeout", "The connection was lost for too long. It is unknown whether this took effect."));
   }
   more();
 }
@@ -71,18 +71,23 @@ function finish(call) {
 // answered handles a frame and reports whether it belongs to a call.
 export function answered(e) {
   const d = e.data || {};
-  const call = calls.get(e.type === "rpc.response" ? d.request_id : e.type === "error" ? e.re || d.re || d.request_id : undefined);
+  const call = ["rpc.response", "error"].includes(e.type) && calls.get(e.re || d.re || d.request_id);
   if (!call) return false;
   if (e.type === "error" && d.code === "rate_limited") {
     setTimeout(() => { if (calls.has(call.id)) ask(call); }, d.retry_after_ms || 1000);
     return true;
   }
   finish(call);
-  if (e.type === "error") call.reject(new RpcError(d.code, d.message));
-  else if (d.ok) call.resolve(d.result);
-  else if (!call.message.data.seal || !/^[a-z_]+: /.test(d.error)) call.reject(new RpcError(d.error_code || "internal", d.error));
-  else explain(d.error, "rpc").then((text) => call.reject(new RpcError(d.error_code, text)), call.reject);
+  settle(call, e).then(call.resolve, call.reject);
   return true;
+}
+
+async function settle({ open }, e) {
+  const { data } = e;
+  if (e.type === "error") throw new RpcError(data.code, data.message);
+  const { ok, result, error, error_code } = open ? await open(e) : data;
+  if (ok) return result;
+  throw new RpcError(error_code || "internal", error);
 }
 
 // forgetCalls rejects all calls.

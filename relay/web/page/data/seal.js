@@ -1,17 +1,18 @@
-// Signatures of commands, and sealed events. The page loads this module, and those that only it needs,
-// when a machine has an account or a link of an enrolment is opened. It exports to enrol.js the parts
-// that both need, because a static import would make them a separate file.
+// Signatures of commands, and what is sealed. The page loads this module, and those that only it
+// needs, when a machine has an account or a link of an enrolment is opened. It exports to enrol.js
+// the parts that both need, because a static import would make them a separate file.
 import { api } from "./api.js";
 import { record, rosterOf, rosters } from "./account.js";
 import { canonical, encode64, hash, refuse } from "./canonical.js";
 import { now } from "./clock.js";
-import { accountOf, deviceOf, devices, lockOf, setDevice, waiting } from "./devices.js";
+import { deviceOf, devices, lockOf, setDevice, waiting } from "./devices.js";
 import { dropInput, dropKeys, nextCounter, setLastInput, sign } from "./keys.js";
 import { contentOf, keyOf } from "./derive.js";
-import { ApiError } from "./errors.js";
-import { isSealedRun } from "./opening.js";
+import { ApiError, RpcError } from "./errors.js";
+import { accountFor, boundHost, commandKeys, newestKey } from "./opening.js";
 import { codeOf, refusalOf } from "./refusals.js";
 import { rpc } from "./rpc.js";
+import { openCommand, openResponse, sealCommand } from "./sealedcommand.js";
 import { onEvent, runs } from "./store.js";
 import { alone } from "./tabs.js";
 
@@ -24,9 +25,12 @@ export { refusalOf } from "./refusals.js";
 const tokenAge = { keys: 30_000, resize: 30_000 }; // in ms; of the kinds whose statements are valid for a minute
 const usualAge = 5 * 60_000;
 const temporaryFor = 12 * 3600_000;
+const signedFor = 5 * 60_000; // time in ms for which a signature is sent again
+const info = "rpc.host.info";
+const sealedTypes = { __proto__: null, decide: "run.decide", rpc: "rpc.sealed" };
 
 const tokens = new Map(); // {fresh, at} by machine
-const typed = new Map(); // signatures of the last keys, by ID
+const typed = new Map(); // statements of the last keys, by ID
 const maxTyped = 100;
 
 // tokenOf returns the newest token of a machine. The machine's info has one, and the position of
@@ -41,52 +45,61 @@ async function tokenOf(device, host, kind) {
 }
 
 async function ask(device, host) {
-  const info = await rpc("rpc.host.info", null, { host_id: host });
-  if (info.account !== device.account || !info.fresh) refuse("wrong_request", "the machine has another account than the server reports");
-  const roster = await rosterOf(device, info.roster?.n > (await rosterOf(device)).n);
-  if (info.roster && info.roster.n <= roster.n && !roster.has(info.roster)) {
+  const { account, fresh, roster: position } = await rpc(info, null, { host_id: host }, { bare: true });
+  if (account !== device.account || !fresh) refuse("wrong_request", "the machine has another account than the server reports");
+  const roster = await rosterOf(device, position?.n > (await rosterOf(device)).n);
+  if (position?.n <= roster.n && !roster.has(position)) {
     await record(device.account, { problem: "roster_fork" });
     refuse("roster_fork", "the machine has another roster");
   }
-  return info.fresh;
+  return fresh;
 }
 
 // hostOf returns the id of a run's machine.
 async function hostOf(run) {
-  return runs.peek().find((r) => r.id === run)?.host_id ?? (await api.get("/runs/" + encodeURIComponent(run))).host_id;
+  return boundHost(run) ?? runs.peek().find((r) => r.id === run)?.host_id ?? (await api.get("/runs/" + encodeURIComponent(run))).host_id;
 }
 
-// sealAny returns a command's data like seal of devices.js.
+// sealAny is seal of devices.js.
 export async function sealAny(what) {
-  const host = what.host ?? (await hostOf(what.run)), account = accountOf(host);
-  if (!account) return what.data;
+  const { host: named, message: { type, run_id } } = what, host = run_id ? await hostOf(run_id) : named, device = deviceOf(accountFor(host));
+  if (!accountFor(host) || (!device && type === info)) return what;
   const check = () => { if (lockOf(host)) throw new ApiError({ code: "locked", message: lockOf(host) }); };
   check();
   try {
-    return await seal(deviceOf(account), host, what);
+    return await seal(device, host, what);
   } catch (err) {
     check(); // the roster may have shown why
     throw err;
   }
 }
 
-// seal returns a command's data with a signature. For a decision it checks that the request still
-// has the content that the user decided.
-export async function seal(device, host, { kind, id, type, run, data, decision, shown, request }) {
-  let more = {}, fresh;
-  if (kind === "rpc") data = { ...data, rpc_type: type }; // the statement has no type
+// seal signs the message what.message to a machine, and seals it if the machine seals. For a
+// decision it checks that the request still has the content that the user decided.
+export async function seal(device, host, { kind, id, message, shown, request, statement: was, old }) {
   if (device.temporary && Date.now() - device.created > temporaryFor) {
     await forgetDevice(device.account);
     refuse("unknown_device", "this browser's temporary enrolment has ended");
   }
+  const keys = await newestKey(device, host, old === 1), { type, run_id: run, enc } = message;
+  let { data: { seal: before, ...data } } = message, decision = type.split(".").at(-1), more = {}, fresh;
+  if (enc && old !== 1) return { message, statement: was };
+  if (enc) {
+    const key = commandKeys(host).get(enc.epoch) ?? refuse("old_epoch", "the keys have changed: send it again");
+    data = (await openCommand(key, was, message.data)).content.data;
+    if (kind === "input") data.input_id = id; // a new one
+    decision = was.decision;
+  } else if (before && !keys && now() - Date.parse(before.statement.at) < signedFor) return { message, statement: before.statement };
+  if (!keys && type === info) return { message };
+  if (was) await drop(id, was);
+  if (kind === "rpc") data = { ...data, rpc_type: type }; // the statement has no type
   if (kind === "decide") {
-    const text = canonical(shown);
+    const content = enc ? contentOf(request ?? refuse("unknown_request", "the request is closed")) : shown, text = canonical(content), request_sha256 = await hash(text);
+    if (enc ? request_sha256 !== was.request_sha256 : request && canonical(contentOf(request)) !== text) refuse("args_changed", "the request has changed");
     if (decision === "approve" && waiting.peek().has(keyOf(run, id))) refuse("unconfirmed", "the machine has not confirmed this request yet");
-    if (request && canonical(contentOf(request)) !== text) refuse("args_changed", "the request has changed");
-    if (!shown.fresh) refuse("bad_message", "the machine has sent the request before it had an account: decide on the machine");
-    fresh = shown.fresh;
-    if (isSealedRun(run)) data = { ...data, args_sha256: undefined }; // the server cannot compare it; the statement has it
-    more = { request_sha256: await hash(text), args_sha256: shown.args_sha256 || undefined, decision, scope: data.scope || "once" };
+    if (!content.fresh) refuse("bad_message", "the machine has sent the request before it had an account: decide on the machine");
+    fresh = content.fresh;
+    more = { request_sha256, args_sha256: content.args_sha256 || undefined, decision, scope: data.scope || "once" };
   } else fresh = await tokenOf(device, host, kind);
   const roster = await rosterOf(device);
   const content = { data, salt: encode64(crypto.getRandomValues(new Uint8Array(16))) };
@@ -97,17 +110,33 @@ export async function seal(device, host, { kind, id, type, run, data, decision, 
       v: 1, account: device.account, host, run: run || undefined, kind, id, device: device.id, ...(await nextCounter(device, host, ordered && run)),
       fresh, at: new Date(now()).toISOString(), roster: roster.head, ...more, content_sha256,
     };
-    const signed = { statement, sig: await sign(device.sign, "command", statement), salt: content.salt };
-    if (kind === "keys") typed.set(id, signed);
+    const sig = await sign(device.sign, "command", statement);
+    if (kind === "keys") typed.set(id, statement);
     if (typed.size > maxTyped) typed.delete(typed.keys().next().value);
-    return { ...data, seal: signed };
+    if (!keys) return { statement, message: { ...message, data: { ...data, seal: { statement, sig, salt: content.salt } } }, open: kind === "rpc" ? (e) => explained(e.data) : undefined };
+    const frame = await sealCommand(keys.key, keys.epoch, { statement, sig, content });
+    const sealed = { statement, sealed: true, shown: undefined, label: request ? id : "***", old: old && 2, message: { ...frame, type: sealedTypes[kind] ?? type, run_id: run, host_id: run ? undefined : host } };
+    if (kind === "rpc") sealed.open = (e) => openAnswer(keys.key, { device, host, statement, frame, message }, e);
+    return sealed;
   });
 }
 
-// drop records that keys, which have the given ID, or an input will never be applied. The next
+// openAnswer returns the data of the response e to a sealed RPC. The server can only send errors.
+async function openAnswer(key, { device, host, statement, frame, message: { type, run_id, data } }, { enc, data: d }) {
+  const refused = () => { throw new RpcError("bad_signature", "the server has changed the response of the machine"); };
+  if (enc) return explained(await openResponse(key, statement, frame.data, d.ct).catch(refused));
+  if (d.ok) refused();
+  if (!/^old_epoch:/.test(d.error) || (await newestKey(device, host, true)).epoch <= frame.enc.epoch) return explained(d);
+  return { ok: true, result: await rpc(type, run_id, data) };
+}
+
+const explained = async (d) => ({ ...d, error: await explain(d.error, "rpc") });
+
+// drop records that keys, which have the given ID, or the input with the statement s will never be
+// applied. The next
 // input then follows the one before them.
-export async function drop(id, signed = typed.get(id)) {
-  const s = signed?.statement, device = s && deviceOf(s.account);
+export async function drop(id, s = typed.get(id)) {
+  const device = s && deviceOf(s.account);
   if (device) await dropInput(device, s.host, s.run, s.counter);
 }
 

@@ -230,7 +230,7 @@ export class View {
     this.#first ||= firstOf(e);
     this.#history.add(e);
     if (e.type === "run.output") this.#outputs(asOutput(e));
-    if (!cached && !e.enc) this.#save(e); // a sealed event may be opened later
+    if (!cached && !e.enc && !e.doubtful) this.#save(e); // the others are checked again
   }
 
   // askFrom subscribes again, to the events after a sequence number. Events that arrive before the

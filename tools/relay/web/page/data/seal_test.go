@@ -420,7 +420,10 @@ func TestRandomStatements(t *testing.T) {
 	}
 	got := evalJSON(t, b, `async (all) => {
 		const s = await data.loadSeal(), done = [];
-		for (const what of all) done.push(await s.seal(data.devices.value[0], "mbp", what));
+		for (const { data: d, run: run_id, decision, ...what } of all) {
+			const message = { type: decision ? "run.permission." + decision : "x", run_id, data: d };
+			done.push((await s.seal(data.devices.value[0], "mbp", { ...what, message })).message.data);
+		}
 		return done;
 	}`, all).([]any)
 	for i, x := range all {

@@ -29,7 +29,7 @@ func TestSealedRun(t *testing.T) {
 	b.Wait("!waiting.peek().has('run_a q1')")
 	b.Wait("output('run_a') === 'ready\\n' && items('run_a').some((x) => x.kind === 'request' && x.data.request_id === 'q1')")
 	b.Eval("data.decide(request('q1'), 'approve')")
-	e := a.Next(protocol.RunApprove)
+	e := a.Next(protocol.RunDecide)
 	if ok, err := a.Check(&e, seal.KindDecide, "q1", request); err != nil || ok.Statement.Device != id {
 		t.Errorf("decision: %v", err)
 	}

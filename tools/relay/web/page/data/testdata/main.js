@@ -14,8 +14,9 @@ import * as roster from "page/data/roster.js";
 import { waiting } from "page/data/devices.js";
 import * as epochs from "page/data/epochs.js";
 import * as chain from "page/data/chain.js";
+import * as sealedcommand from "page/data/sealedcommand.js";
 
-Object.assign(globalThis, { data, History, folds, View, Screen, rights, batch, computed, effect, signal, cache, clock, views: {}, waiting, enrolment: () => import("page/data/enrol.js"), forms: { ...canonical, ...keys, ...roster, ...epochs, ...chain } });
+Object.assign(globalThis, { data, History, folds, View, Screen, rights, batch, computed, effect, signal, cache, clock, views: {}, waiting, enrolment: () => import("page/data/enrol.js"), forms: { ...canonical, ...keys, ...roster, ...epochs, ...chain, ...sealedcommand } });
 
 // watch opens a run and leaves it open.
 globalThis.watch = (id) => (views[id] ??= data.openRun(id));
