@@ -51,7 +51,7 @@ func HostdFlags(a *console.Console, f *pflag.FlagSet, s *HostdSettings) {
 	f.StringSliceVar(&s.roots, "root", nil, "allow runs in `DIR` and below; repeatable (default: $HOME)")
 	f.StringVar(&s.remoteExec, "remote-exec", "on", "let apps start runs, write files and run commands (default on): `on|off`")
 	f.StringVar(&s.spoolMax, "spool-max", "1GiB", "limit the spool to `SIZE` (default 1GiB)")
-	f.StringVar(&s.sealed, "sealed", hostd.SealedAuto, "seal the events of runs: `MODE` auto (if there is an account), off, or required (default auto)")
+	f.StringVar(&s.sealed, "sealed", hostd.SealedAuto, "seal new runs: `MODE` auto, off or required (default auto)")
 	f.IntVar(&s.approvalTimeout, "approval-timeout", 600, "wait `SECONDS` for an approval (default 600)")
 }
 

@@ -188,6 +188,31 @@ func (r *Reader) epoch(ctx context.Context, n int64) (*seal.Epoch, error) {
 	return nil, &seal.Refusal{Code: seal.OldEpoch, Why: fmt.Sprintf("this device has no keys of epoch %d of machine %s: its older runs can be read when the machine is online", n, console.DisplayText(r.host, 64))}
 }
 
+// keysTimeout is the time for which a new device waits until the machine has made its keys.
+const keysTimeout = 5 * time.Second
+
+// awaitKeys reads the newest key records. If this device has no keys of the last one, because it was
+// added later, it asks the machine, which then reads the list of members.
+func (r *Reader) awaitKeys(ctx context.Context) error {
+	for begun := time.Now(); ; {
+		if err := r.readKeys(ctx); err != nil {
+			return err
+		}
+		n := len(r.keys.Epochs)
+		if r.keys.Last.N == 0 || n > 0 && r.keys.Epochs[n-1].N == r.keys.Last.N || time.Since(begun) >= keysTimeout {
+			return nil
+		}
+		if _, err := infoOf(ctx, r.end, r.host); err != nil {
+			return nil // the machine is offline: what needs the keys reports that they are missing
+		}
+		select {
+		case <-time.After(200 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
 // readKeys reads the key records after the newest known one.
 func (r *Reader) readKeys(ctx context.Context) error {
 	text, err := stored(r.server.KeyRecords(ctx, r.device.Roster.Account(), r.host, r.keys.Last.N))

@@ -59,7 +59,7 @@ func NewSigner(ctx context.Context, state string, server *connect.Endpoint, host
 			}
 			r, err := d.newReader(server, host)
 			if err == nil {
-				err = r.readKeys(ctx) // commands are sealed for the newest epoch
+				err = r.awaitKeys(ctx) // commands are sealed for the newest epoch
 			}
 			return &Signer{device: d, server: server, host: host, reader: r}, err
 		}

@@ -79,7 +79,7 @@ loopback interface (--tofu loopback). SIGTERM or Ctrl-C stops it within 5 second
 	f.BoolVar(&s.pushInsecure, "push-insecure", false, "send push messages to any address, also by http: for tests")
 	cmdline.Hide(c, "push-insecure")
 	f.StringVar(&s.urlToken, "url-token", "on", "accept tokens in WebSocket URLs: `MODE` is on or off (default on)")
-	f.StringVar(&s.sealed, "sealed", sealedAllowed, "`MODE` allowed, or required: refuse runs and commands that the server could read (default allowed)")
+	f.StringVar(&s.sealed, "sealed", sealedAllowed, "sealed runs: `MODE` is allowed or required (default allowed)")
 	f.StringVar(&s.ready, "ready-file", "", "write the server's URL to `FILE` when it is ready")
 	f.BoolVar(&s.withHostd, "with-hostd", false, "also run hostd in this process, with the settings of hostd")
 	console.NoQRFlag(f, &s.noQR)

@@ -85,6 +85,8 @@ type Sealer struct {
 	ledger   *audit.Log
 	results  results
 	refusals refusals
+
+	described time.Time // when Describe has called Follow
 }
 
 // lock is a mutex that is held while its holder writes a file. Virtual time, in which crashes are
@@ -182,9 +184,19 @@ func (s *Sealer) Info() protocol.SealInfo {
 // maxEnds is the maximum number of runs in a beat.
 const maxEnds = 1000
 
-// Describe returns Info with a beat, if the machine seals events.
+// followPause is the minimum time between two readings of the roster that requests cause.
+const followPause = time.Second
+
+// Describe returns Info with a beat, if the machine seals events. A device calls it before it sends
+// its first command, so that the machine reads the roster, in which the device may be new.
 func (s *Sealer) Describe() protocol.SealInfo {
 	out := s.Info()
+	s.mu.Lock()
+	if now := s.o.Now(); now.Sub(s.described) >= followPause {
+		s.described = now
+		s.Follow()
+	}
+	s.mu.Unlock()
 	if s.o.Ends == nil || !s.Seals() {
 		return out
 	}

@@ -12,6 +12,7 @@ import { deriveKey, openHistory, openRecord, tagOf, verifyRecord } from "./epoch
 import { reload } from "./follow.js";
 import { loadMachines, machines } from "./machines.js";
 import { linesOf } from "./roster.js";
+import { rpc } from "./rpc.js";
 import { effect } from "./signals.js";
 import { noteRow, refresh, runs } from "./store.js";
 
@@ -172,13 +173,17 @@ async function readRecords(device, ring) {
 }
 
 // newestKey returns {epoch, key}, the newest command key of a machine, or undefined if the machine
-// does not seal. If reload is set, it reads the server's records in any case.
-export async function newestKey(device, host, reload) {
-  const ring = ringOf(device, host), { at } = ring;
-  if (reload || !(Date.now() - at < newFor)) await records(device, ring);
+// does not seal. If reload is set, it reads the server's records in any case. A machine needs a
+// moment until it has a key for a new device.
+export async function newestKey(device, host, reload, tries = 5) {
+  const ring = ringOf(device, host);
+  if (reload || !(Date.now() - ring.at < newFor)) await records(device, ring);
   const epoch = ring.position?.n, key = ring.commands.get(epoch);
-  if (epoch && !key) ring.at = 0;
-  return epoch && { epoch, key: key ?? refuse("no_keys", `this browser has no keys of ${nameOf(host)} yet: try again when the machine is online`) };
+  if (!epoch || key) return epoch && { epoch, key };
+  if (!tries) refuse("no_keys", `this browser has no keys of ${nameOf(host)} yet: try again when it is online`);
+  await rpc("rpc.host.info", null, { host_id: host }, { bare: true }).catch(() => {}); // it makes the machine read the list of devices
+  await new Promise((done) => { setTimeout(done, 1000); });
+  return newestKey(device, host, true, tries - 1);
 }
 
 export const commandKeys = (host) => rings.get(host).commands;
