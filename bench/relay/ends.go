@@ -13,6 +13,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/seal"
 )
 
 func (l *lab) socket() string { return strings.Replace(l.url, "http", "ws", 1) }
@@ -34,6 +35,10 @@ type host struct {
 	id, run string
 	c       *websocket.Conn
 	seq     int64
+
+	seals *sealing // nil if the host seals nothing
+	chain seal.Chain
+	head  time.Time // of the last head
 }
 
 // newHost connects a host and sends hello.
@@ -54,7 +59,19 @@ func (h *host) event(typ, data string) error {
 	h.seq++
 	e := protocol.New(typ, time.Now(), json.RawMessage(data))
 	e.RunID, e.Seq = h.run, h.seq
-	return h.c.Write(context.Background(), websocket.MessageText, e.Append(nil))
+	all := []protocol.Envelope{e}
+	if h.seals != nil {
+		var err error
+		if all, err = h.sealEvent(e); err != nil {
+			return err
+		}
+	}
+	for i := range all {
+		if err := h.c.Write(context.Background(), websocket.MessageText, all[i].Append(nil)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (h *host) begin() error {

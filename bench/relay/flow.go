@@ -17,12 +17,12 @@ func paced(rate, idle int) func(*lab) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		ours, err := l.pace(rate, idle)
+		ours, err := l.pace(rate, idle, nil)
 		if err != nil {
 			return "", err
 		}
 		before := memory(c)
-		unpaced, err := l.pace(rate, 0)
+		unpaced, err := l.pace(rate, 0, nil)
 		if err != nil {
 			return "", err
 		}
@@ -30,7 +30,7 @@ func paced(rate, idle int) func(*lab) (string, error) {
 		if _, err := l.echo(); err != nil {
 			return "", err
 		}
-		bare, err := l.pace(rate, idle)
+		bare, err := l.pace(rate, idle, nil)
 		if err != nil {
 			return "", err
 		}
@@ -42,7 +42,9 @@ func paced(rate, idle int) func(*lab) (string, error) {
 
 var hostNumber atomic.Int64
 
-func (l *lab) pace(rate, idle int) (*times, error) {
+// pace measures the delay of events. If keys is not nil, the app speaks protocol 2. If it has an
+// epoch, the host seals the events, and the app opens them.
+func (l *lab) pace(rate, idle int, keys *sealing) (*times, error) {
 	end, err := l.crowd(idle)
 	if err != nil {
 		return nil, err
@@ -53,15 +55,24 @@ func (l *lab) pace(rate, idle int) (*times, error) {
 		return nil, err
 	}
 	defer app.CloseNow()
+	if keys != nil {
+		if err := greet(app); err != nil {
+			return nil, err
+		}
+	}
 	h, err := l.newHost(int(hostNumber.Add(1)))
 	if err != nil {
 		return nil, err
 	}
 	defer h.c.CloseNow()
+	if keys != nil && keys.epoch != nil {
+		h.seals = keys
+	}
 	go h.acks(func(int64) {})
 	if err := h.begin(); err != nil {
 		return nil, err
 	}
+	r := &reader{seals: h.seals}
 	n := int(l.length.Seconds() * float64(rate))
 	t := &times{}
 	failed := make(chan error, 2)
@@ -70,6 +81,10 @@ func (l *lab) pace(rate, idle int) (*times, error) {
 			_, frame, err := app.Read(context.Background())
 			if err != nil {
 				failed <- fmt.Errorf("received %d of %d events: %w", seen, n, err)
+				return
+			}
+			if frame, err = r.open(frame); err != nil {
+				failed <- err
 				return
 			}
 			if at, ok := sent(frame); ok {

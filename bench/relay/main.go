@@ -28,6 +28,8 @@ var rows = []row{
 	{"idle", "10,000 idle app sockets", "≤ 20 kB each", idle(10_000)},
 	{"fleet", "1,000 hosts, 10 events/s each", "kept up, ack p99 ≤ 50 ms", fleet(1_000, 10)},
 	{"replay", "100,000 spooled events", "≥ 20,000/s", replay(100_000)},
+	{"sealed", "200 events/s, sealed by the host and opened by the app", "≤ 1.2 times plain", sealedPaced(200)},
+	{"spool", "100,000 events of 250 writers in hostd's spool", "≥ 20,000/s sealed", sealedSpool(100_000)},
 	{"history", "a page of 200 from 1,000,000 events; time to start on their database", "≤ 10 ms, ≤ 100 ms", history(1_000_000)},
 	{"replicas", "200 events/s, three servers on PostgreSQL, with 9,000 idle sockets", "p99 ≤ 25 ms; after one is killed: no event lost or duplicated, silence ≤ 5 s", several(200, 9_000)},
 	{"storm", "1,000 hosts reconnect, 10 events each", "≤ 10 s", storm(1_000, 10)},

@@ -390,7 +390,7 @@ var Policy = []Rule{
 	{Package: "bench/inside", Imports: "."},
 	{Package: "bench/once"},
 	{Package: "bench/peer"},
-	{Package: "bench/relay", Imports: "relay/protocol relay/hostd/spool relay/hostd/link"},
+	{Package: "bench/relay", Imports: "relay/protocol relay/hostd/spool relay/hostd/link relay/seal"},
 	{Package: "bench/sqlite"},
 	{Package: "examples/coder/host"},
 	{Package: "examples/supervise/host"},
