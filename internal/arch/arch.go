@@ -163,7 +163,7 @@ var Policy = []Rule{
 	{Package: "internal/testkit/program", Tests: true},
 	{Package: "internal/data/schema", Imports: "internal/data/value internal/text/jsonschema internal/text/jsonwrite internal/text/utf8cut"},
 	{Package: "relay/hostd/ingest", Imports: "internal/data/schema relay/hostd/approvals internal/text/hexsum relay/hostd/redact relay/hostd/spool relay/protocol relay/seal"},
-	{Package: "relay/hostd", Imports: "relay/hostd/approvals relay/hostd/doctor relay/hostd/link relay/hostd/pair relay/hostd/prompt relay/hostd/redact relay/hostd/rpc relay/hostd/runs relay/hostd/sealer relay/ptyholder relay/hostd/socket relay/hostd/ingest relay/hostd/spool relay/client/machineapi relay/protocol"},
+	{Package: "relay/hostd", Imports: "relay/seal relay/hostd/approvals relay/hostd/doctor relay/hostd/link relay/hostd/pair relay/hostd/prompt relay/hostd/redact relay/hostd/rpc relay/hostd/runs relay/hostd/sealer relay/ptyholder relay/hostd/socket relay/hostd/ingest relay/hostd/spool relay/client/machineapi relay/protocol"},
 	{Package: "internal/testkit/randtest", Tests: true},
 	{Package: "internal/testkit/evalprogram", Tests: true},
 	{Package: "internal/testkit/evalresult", Tests: true},

@@ -41,8 +41,8 @@ func checkCommand(e *protocol.Envelope) *Failure {
 
 // refusePlain returns a failure if the server could read a message, and accepts only sealed ones.
 // Machines report by a plain gap that they have lost their events, and their time by rpc.host.info.
-func (s *Server) refusePlain(e *protocol.Envelope) *Failure {
-	if !s.config.Sealed || e.Enc != nil || e.Type == protocol.RunGap || e.Type == protocol.RPCMachineInfo {
+func (c *Config) refusePlain(e *protocol.Envelope) *Failure {
+	if !c.Sealed || e.Enc != nil || e.Type == protocol.RunGap || e.Type == protocol.RPCMachineInfo {
 		return nil
 	}
 	return refuse(protocol.SealedRequired, "%s is not sealed, and this server accepts only what it cannot read", e.Type)
@@ -63,7 +63,7 @@ func requireID(e *protocol.Envelope, id string) (string, *Failure) {
 // command performs a message of an app. It returns nil for a command that is not stored. from is
 // the app's connection and may be nil.
 func (s *Server) command(ctx context.Context, who *auth.Identity, e *protocol.Envelope, from *app) (*store.Command, *Failure) {
-	if f := s.refusePlain(e); f != nil {
+	if f := s.config.refusePlain(e); f != nil {
 		return nil, f
 	}
 	run, err := s.visible(ctx, who.Sees, e.RunID)

@@ -288,7 +288,7 @@ func (h *machine) dispatch(e *protocol.Envelope) {
 
 // event stores an event, or forwards one without a sequence number.
 func (h *machine) event(e *protocol.Envelope) {
-	switch f := h.srv.refusePlain(e); {
+	switch f := h.srv.config.refusePlain(e); {
 	case f != nil:
 		h.socket.refuse(e, f)
 	case e.Seq == 0:

@@ -200,7 +200,7 @@ func (c *call) finish(row *store.Call) {
 
 // newCall converts a message to a call. It returns the call and its machine.
 func (s *Server) newCall(ctx context.Context, who *auth.Identity, e *protocol.Envelope) (*store.Call, *store.Machine, *Failure) {
-	if f := s.refusePlain(e); f != nil {
+	if f := s.config.refusePlain(e); f != nil {
 		return nil, nil, f
 	}
 	m := protocol.Find(e.Type)

@@ -191,8 +191,8 @@ func (r *Reader) epoch(ctx context.Context, n int64) (*seal.Epoch, error) {
 // keysTimeout is the time for which a new device waits until the machine has made its keys.
 const keysTimeout = 5 * time.Second
 
-// awaitKeys reads the newest key records. If this device has no keys of the last one, because it was
-// added later, it asks the machine, which then reads the list of members.
+// awaitKeys reads the newest key records. If this device has no keys of the last one, because it
+// was added later, it asks the machine, which then reads the list of members.
 func (r *Reader) awaitKeys(ctx context.Context) error {
 	for begun := time.Now(); ; {
 		if err := r.readKeys(ctx); err != nil {

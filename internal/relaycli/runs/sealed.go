@@ -114,7 +114,7 @@ func (o *opener) confirm(ctx context.Context, e *connect.Endpoint, run string, s
 }
 
 const (
-	endEvery = 20 * time.Second // interval at which the machine is asked for the end of a run
+	endEvery = 20 * time.Second // interval between two requests for the end of a run
 	endGrace = 5 * time.Second  // maximum time that events are expected to be on their way
 )
 

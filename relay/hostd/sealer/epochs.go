@@ -210,8 +210,8 @@ func (s *Sealer) rotate() error {
 }
 
 // SyncKeys reads the newest key records at the server, which a restored machine may not have. It
-// begins an epoch if that is due, so that devices can send commands before the first event, and
-// publishes the key records that the server does not have.
+// begins an epoch if the present one must end, so that devices can send commands before the first
+// event, and publishes the key records that the server does not have.
 func (s *Sealer) SyncKeys(ctx context.Context) error {
 	s.mu.Lock()
 	a := s.account
@@ -234,7 +234,7 @@ func (s *Sealer) SyncKeys(ctx context.Context) error {
 	return errors.Join(s.publishKeys(ctx, server, a, id), s.publishHistories(ctx, server, a, id))
 }
 
-// beginFor begins an epoch for the devices of an account if that is due.
+// beginFor begins an epoch for the devices of an account if the present one must end.
 func (s *Sealer) beginFor(a *account) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

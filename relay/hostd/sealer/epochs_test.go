@@ -214,7 +214,7 @@ func TestOfflineEpochs(t *testing.T) {
 	x.expectKeys("phone", 1, 2, 3, 4, 5, 6, 7, 8)
 }
 
-// TestIdleEpochs gives each device the keys of its commands before the machine has sealed an event.
+// TestIdleEpochs creates the keys of a device before the machine has sealed an event.
 func TestIdleEpochs(t *testing.T) {
 	t.Parallel()
 	x := newSealing(t)

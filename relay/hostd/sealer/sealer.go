@@ -47,7 +47,8 @@ type Options struct {
 	Name       string // of the machine, for the devices of the account; "" for none
 	// Request returns an open request of a run, or nil.
 	Request func(run, id string) *protocol.PermissionRequested
-	// Ends returns the ends of the newest n sealed runs of an account. Nil means that there are none.
+	// Ends returns the ends of the newest n sealed runs of an account. Nil means that there are
+	// none.
 	Ends func(account string, n int) map[string]seal.End
 	// IsLive reports whether a run has not ended.
 	IsLive func(run string) bool
