@@ -12,6 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/hexsum"
 	"github.com/concerto-lang/concerto/internal/text/jcs"
 	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/seal"
 	"github.com/concerto-lang/concerto/relay/server/auth"
 	"github.com/concerto-lang/concerto/relay/store"
 )
@@ -42,7 +43,21 @@ func checkCommand(e *protocol.Envelope) *Failure {
 // refusePlain returns a failure if the server could read a message, and accepts only sealed ones.
 // Machines report by a plain gap that they have lost their events, and their time by rpc.host.info.
 func (c *Config) refusePlain(e *protocol.Envelope) *Failure {
-	if !c.Sealed || e.Enc != nil || e.Type == protocol.RunGap || e.Type == protocol.RPCMachineInfo {
+	m := protocol.Find(e.Type)
+	isCommand := m != nil && m.Kind != protocol.Event
+	var err error
+	switch {
+	case !c.Sealed || e.Enc == nil && (e.Type == protocol.RunGap || e.Type == protocol.RPCMachineInfo):
+		return nil
+	case e.Enc != nil && isCommand:
+		_, err = seal.ParseSealedCommand(e.Data)
+	case e.Enc != nil:
+		err = (&seal.SealedEvent{Type: e.Type, TS: e.TS, Run: e.RunID, Seq: max(e.Seq, 1)}).Parse(e.Enc, e.Data)
+	}
+	if err != nil {
+		return refuse(protocol.BadMessage, "%s: %v", e.Type, err)
+	}
+	if e.Enc != nil {
 		return nil
 	}
 	return refuse(protocol.SealedRequired, "%s is not sealed, and this server accepts only what it cannot read", e.Type)

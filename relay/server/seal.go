@@ -275,18 +275,24 @@ func (s sealAPI) postHistory(w http.ResponseWriter, r *http.Request, who *auth.I
 		return sealFailure(err)
 	}
 	log := store.HistoryLog(account, host, device)
-	last, err := store.LastOfLog(r.Context(), s.store, log)
-	if err != nil && !errors.Is(err, store.ErrUnknown) {
-		return s.failed(err, protocol.UnknownAccount)
+	for tries := 1; ; tries++ {
+		last, err := store.LastOfLog(r.Context(), s.store, log)
+		if err != nil && !errors.Is(err, store.ErrUnknown) {
+			return s.failed(err, protocol.UnknownAccount)
+		}
+		next := logLine(last.N+1, c.body)
+		switch {
+		case last.SHA256 == next.SHA256:
+			return s.append(w, r, log, nil)
+		case next.N > maxHistories:
+			return refuse(protocol.TooLarge, "the device has %d histories of %s: remove the device, and enrol it again", maxHistories, host)
+		}
+		err = s.append(w, r, log, []store.LogLine{next})
+		var f *Failure
+		if !errors.As(err, &f) || f.Code != protocol.RosterConflict || tries == 5 {
+			return err
+		} // the machine and an owner's device send the same at the same time
 	}
-	next := logLine(last.N+1, c.body)
-	switch {
-	case last.SHA256 == next.SHA256:
-		return s.append(w, r, log, nil)
-	case next.N > maxHistories:
-		return refuse(protocol.TooLarge, "the device has %d histories of %s: remove the device, and enrol it again", maxHistories, host)
-	}
-	return s.append(w, r, log, []store.LogLine{next})
 }
 
 // sealFailure converts the refusal of a text.

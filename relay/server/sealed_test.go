@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -184,6 +186,7 @@ func TestSealedRPC(t *testing.T) {
 func TestSealedRequired(t *testing.T) {
 	t.Parallel()
 	r := servertest.StartSealed(t)
+	ct := base64.RawURLEncoding.EncodeToString(make([]byte, 12+256+16))
 	refused := func(p *servertest.Peer, what string) {
 		t.Helper()
 		if d := p.NextError(); d.Code != protocol.SealedRequired {
@@ -202,7 +205,7 @@ func TestSealedRequired(t *testing.T) {
 	}
 
 	h, _ := r.Hello("host_a", protocol.HelloData{Account: "a_" + strings.Repeat("b", 43)})
-	h.Raw(sealedFrame(protocol.RunStarted, 1, 7, ""))
+	h.Raw(bytes.ReplaceAll(sealedFrame(protocol.RunStarted, 1, 7, ""), []byte("ct1"), []byte(ct)))
 	h.Acked("run_a", 1)
 	h.Send(protocol.RunOutput, "run_a", 2, servertest.Output("x"))
 	refused(h, "a plain event")
@@ -223,7 +226,18 @@ func TestSealedRequired(t *testing.T) {
 	if status, body := r.Do(servertest.Operator, "POST", "/runs/run_a/input", json.RawMessage(`{"input_id":"i3","text":"x"}`)); status != 403 || !strings.Contains(string(body), "sealed_required") {
 		t.Errorf("a posted input: %d %s", status, body)
 	}
-	a.Raw([]byte(`{"type":"run.send_input","ts":"2025-01-01T00:00:00Z","run_id":"run_a","id":"i2","enc":{"epoch":7,"v":1},"data":{"ct":"x","device":"d_a","epoch":7,"id":"i2"}}`))
+	input := func(data string) []byte {
+		return fmt.Appendf(nil, `{"type":"run.send_input","ts":"2025-01-01T00:00:00Z","run_id":"run_a","id":"i2","enc":{"epoch":7,"v":1},"data":%s}`, data)
+	}
+	a.Raw(input(`{"input_id":"i2","text":"x"}`))
+	if d := a.NextError(); d.Code != protocol.BadMessage {
+		t.Errorf("a plain input with enc: %+v", d)
+	}
+	h.Raw(sealedFrame(protocol.RunOutput, 3, 7, ""))
+	if d := h.NextError(); d.Code != protocol.BadMessage {
+		t.Errorf("a plain event with enc: %+v", d)
+	}
+	a.Raw(input(`{"ct":"` + ct + `","device":"d_a","epoch":7,"id":"i2"}`))
 	if e := h.Next(protocol.RunSendInput); e.ID != "i2" {
 		t.Errorf("the machine received %s", e.Append(nil))
 	}

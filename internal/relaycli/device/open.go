@@ -36,7 +36,7 @@ type Reader struct {
 	mu     sync.Mutex
 	keys   *hostKeys
 	chains map[string]seal.Chain // by run
-	last   map[string]int64      // the last event of each run that was opened
+	last   map[string]int64      // the last event of each run that the server sent
 	beatAt time.Time             // the machine's time of its newest beat
 }
 
@@ -66,13 +66,6 @@ func (d *Device) newReader(server *connect.Endpoint, host string) (*Reader, erro
 		r.keys = &hostKeys{}
 	}
 	return r, nil
-}
-
-// Seals reports whether the host is known to seal its events.
-func (r *Reader) Seals() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.keys.Last.N > 0
 }
 
 // Open replaces a sealed event with what was sealed. Its type is seal.TypeHead if only the check of
@@ -110,6 +103,7 @@ func (r *Reader) Follow(ctx context.Context, e *protocol.Envelope) (seal.Span, e
 
 // open opens an event. It returns the sealed one, and the key of its run. The caller holds mu.
 func (r *Reader) open(ctx context.Context, e *protocol.Envelope) (*seal.SealedEvent, *seal.RunKey, error) {
+	r.last[e.RunID] = max(r.last[e.RunID], e.Seq)
 	s := &seal.SealedEvent{Type: e.Type, TS: e.TS, Run: e.RunID, Seq: e.Seq}
 	if err := s.Parse(e.Enc, e.Data); err != nil {
 		return nil, nil, err
@@ -124,37 +118,51 @@ func (r *Reader) open(ctx context.Context, e *protocol.Envelope) (*seal.SealedEv
 		return nil, nil, err
 	}
 	e.Type, e.Enc, e.Data = plain.Type, nil, plain.Data
-	r.last[e.RunID] = max(r.last[e.RunID], e.Seq)
 	return s, key, nil
 }
 
 // Ends asks the machine for the last events of its runs. The error is a *seal.Refusal if the server
 // has changed the response, or repeats an older one.
 func (r *Reader) Ends(ctx context.Context) (map[string]seal.End, error) {
-	info, err := infoOf(ctx, r.end, r.host)
-	if err != nil {
+	_, b, err := r.beat(ctx)
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	b, err := r.readBeat(info)
-	if err != nil {
-		return nil, err
+	case b == nil:
+		return nil, fmt.Errorf("machine %s does not sign the ends of its runs", console.DisplayText(r.host, 64))
 	}
 	return b.Ends, nil
 }
 
-// readBeat verifies the beat in what the machine reports.
-func (r *Reader) readBeat(info *protocol.SealInfo) (*seal.Beat, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	b, err := seal.ReadBeat(info.Beat, r.device.Roster.Account(), r.host, r.public, r.beatAt.Add(-time.Millisecond)) // two may be of one millisecond
-	if err != nil {
-		return nil, fmt.Errorf("the server sent another message than machine %s has signed: %w", console.DisplayText(r.host, 64), err)
+// beat asks the machine for a token of its time, and for its beat, which has the same token. The
+// beat is nil if the machine seals no events.
+func (r *Reader) beat(ctx context.Context) (fresh string, b *seal.Beat, err error) {
+	var why *seal.Refusal
+	for tries := 0; tries == 0 || tries == 1 && errors.As(err, &why) && why.Code == seal.Replayed; tries++ { // two beats may be of one millisecond
+		info, failed := infoOf(ctx, r.end, r.host)
+		if failed != nil || info.Beat == nil {
+			return info.Fresh, nil, failed
+		}
+		b, err = r.verifyBeat(info.Beat)
 	}
-	r.beatAt = seal.FreshTime(b.Fresh)
-	return b, nil
+	if err != nil {
+		return "", nil, fmt.Errorf("the server sent another message than machine %s has signed: %w", console.DisplayText(r.host, 64), err)
+	}
+	return b.Fresh, b, nil
 }
 
-// Last returns the sequence number of the last event of a run that was opened.
+// verifyBeat verifies a beat, which must be newer than all before.
+func (r *Reader) verifyBeat(text []byte) (*seal.Beat, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	b, err := seal.ReadBeat(text, r.device.Roster.Account(), r.host, r.public, r.beatAt)
+	if err == nil {
+		r.beatAt = seal.FreshTime(b.Fresh)
+	}
+	return b, err
+}
+
+// Last returns the sequence number of the last event of a run that the server sent.
 func (r *Reader) Last(run string) int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -199,7 +207,7 @@ func (r *Reader) awaitKeys(ctx context.Context) error {
 			return err
 		}
 		n := len(r.keys.Epochs)
-		if r.keys.Last.N == 0 || n > 0 && r.keys.Epochs[n-1].N == r.keys.Last.N || time.Since(begun) >= keysTimeout {
+		if n > 0 && r.keys.Epochs[n-1].N == r.keys.Last.N || time.Since(begun) >= keysTimeout {
 			return nil
 		}
 		if _, err := infoOf(ctx, r.end, r.host); err != nil {
@@ -288,7 +296,7 @@ func (r *Reader) sealCommand(typ, id string, c seal.Command) (*connect.Command, 
 	defer r.mu.Unlock()
 	n := len(r.keys.Epochs)
 	if n == 0 || r.keys.Epochs[n-1].N != r.keys.Last.N {
-		return nil, fmt.Errorf("this command line has no keys of epoch %d of machine %s: wait until the machine has read the new list of members", r.keys.Last.N, console.DisplayText(r.host, 64))
+		return nil, console.Usage("try again when the machine is online, with a hostd of this version", "this command line has no keys of machine %s, and sends nothing that the server can read", console.DisplayText(r.host, 64))
 	}
 	e := r.keys.Epochs[n-1]
 	sealed, err := e.SealCommand(c)

@@ -24,8 +24,7 @@ func StateFlag(a *console.Console, c *cobra.Command, state *string) {
 	console.FromTable(c.Flags(), "state", "hostd")
 }
 
-// Signer signs commands to a machine of the account. If the machine seals its events, it also seals
-// the commands. It is safe for concurrent use.
+// Signer signs and seals commands to a machine of the account. It is safe for concurrent use.
 type Signer struct {
 	device *Device
 	server *connect.Endpoint
@@ -113,9 +112,6 @@ func ForkError(err error) error {
 	return err
 }
 
-// Seals reports whether the commands are sealed.
-func (s *Signer) Seals() bool { return s.reader.Seals() }
-
 // Decide signs a decision about a request, as the server shows it.
 func (s *Signer) Decide(run string, q *protocol.PermissionRequested, d protocol.Decide, decision string) (*connect.Command, error) {
 	text, err := json.Marshal(q)
@@ -166,14 +162,7 @@ func (s *Signer) sign(st seal.Statement, typ string, data any) (*connect.Command
 	if err != nil {
 		return nil, err
 	}
-	if s.reader.Seals() {
-		return s.reader.sealCommand(typ, st.ID, c)
-	}
-	var content struct{ Salt string }
-	if err := json.Unmarshal(c.Content, &content); err != nil {
-		return nil, err
-	}
-	return &connect.Command{Type: typ, Data: protocol.AddSeal(text, &protocol.Seal{Statement: c.Statement, Sig: c.Sig, Salt: content.Salt})}, nil
+	return s.reader.sealCommand(typ, st.ID, c)
 }
 
 // Maximum ages of a token of the machine's time. The machine refuses keys after a minute.
@@ -191,23 +180,16 @@ func (s *Signer) token(ctx context.Context, age time.Duration) (string, error) {
 		return s.fresh, nil
 	}
 	asked := time.Now()
-	info, err := infoOf(ctx, s.server, s.host)
+	fresh, _, err := s.reader.beat(ctx)
 	if err != nil {
 		return "", err
 	}
-	s.fresh, s.freshAt = info.Fresh, asked
-	if s.reader.Seals() {
-		b, err := s.reader.readBeat(info)
-		if err != nil {
-			return "", err
-		}
-		s.fresh = b.Fresh
-	}
+	s.fresh, s.freshAt = fresh, asked
 	return s.fresh, nil
 }
 
 // infoOf reads what a machine reports about its account. It has a token of the machine's time.
-func infoOf(ctx context.Context, server *connect.Endpoint, host string) (*protocol.SealInfo, error) {
+func infoOf(ctx context.Context, server *connect.Endpoint, host string) (info protocol.SealInfo, err error) {
 	ctx, cancel := context.WithTimeout(ctx, tokenTimeout)
 	defer cancel()
 	request := map[string]any{"type": protocol.RPCMachineInfo, "data": protocol.MachineRequest{RequestID: rand.Text(), MachineID: host}}
@@ -218,12 +200,12 @@ func infoOf(ctx context.Context, server *connect.Endpoint, host string) (*protoc
 		} `json:"data"`
 	}
 	if err := server.Call(ctx, http.MethodPost, "/rpc", request, &e); err != nil {
-		return nil, fmt.Errorf("read the time of machine %s: %w", console.DisplayText(host, 64), err)
+		return info, fmt.Errorf("read the time of machine %s: %w", console.DisplayText(host, 64), err)
 	}
 	if e.Data.Result.Fresh == "" {
-		return nil, fmt.Errorf("machine %s sent no time: %s", console.DisplayText(host, 64), console.DisplayText(e.Data.Error, 200))
+		return info, fmt.Errorf("machine %s sent no time: %s", console.DisplayText(host, 64), console.DisplayText(e.Data.Error, 200))
 	}
-	return &e.Data.Result.SealInfo, nil
+	return e.Data.Result.SealInfo, nil
 }
 
 // Refused handles a refusal of the machine. It reports whether the refused command was signed here.

@@ -120,10 +120,8 @@ func (x *remoteDecision) findRequest(ctx context.Context, state string, run *ser
 	return nil, nil
 }
 
-// sign sets the data of the message. If the run's machine has an account, they have the signature
-// of this command line over the decision and the request. If the request is not open, it is nil,
-// and nothing is signed: the server responds with the state of its decision. A sealed decision is
-// then not sent, because it needs the request.
+// sign sets the message. If the run's machine has an account, it is sealed, with the signature of
+// this command line over the decision and the request, which must be open.
 func (x *remoteDecision) sign(ctx context.Context, state string, open *protocol.PermissionRequested) error {
 	d := protocol.Decide{RequestID: x.request, Actor: "cli", ArgsSHA256: x.ArgsSHA256, Answer: x.Answer, Answers: x.Answers, Text: x.Text, Scope: x.Scope}
 	plain, err := json.Marshal(d)
@@ -136,11 +134,11 @@ func (x *remoteDecision) sign(ctx context.Context, state string, open *protocol.
 	switch {
 	case err != nil:
 		return err
-	case x.sealed && (signer == nil || !signer.Seals()):
+	case x.sealed && signer == nil:
 		return errUnsealed(x.run)
-	case open == nil && signer != nil && signer.Seals():
+	case open == nil && signer != nil:
 		return console.Usage("`concerto-relay runs` shows what is asked", "the request %s is not open", console.DisplayText(x.request, 64))
-	case open == nil || signer == nil:
+	case signer == nil:
 		return nil
 	}
 	if x.format.IsText() {

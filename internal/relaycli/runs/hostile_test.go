@@ -23,13 +23,14 @@ import (
 
 // hostileWorld has the sealed runs of a machine, and a server that shows what it likes.
 type hostileWorld struct {
-	t      *testing.T
-	state  string
-	server *connect.Endpoint
-	host   *seal.Keys
-	beat   []byte                         // that the server shows
-	runs   map[string][]protocol.Envelope // as the machine has sent them
-	plain  map[string][]seal.Event
+	t        *testing.T
+	state    string
+	server   *connect.Endpoint
+	host     *seal.Keys
+	beat     []byte                         // that the server shows
+	hideKeys bool                           // the server denies that there are key records
+	runs     map[string][]protocol.Envelope // as the machine has sent them
+	plain    map[string][]seal.Event
 }
 
 const hostileEvents = 40 // of a run
@@ -74,12 +75,14 @@ func newHostileWorld(t *testing.T) *hostileWorld {
 	}
 	s := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		switch {
+		case w.hideKeys && strings.HasSuffix(r.URL.Path, "/keys"):
+			http.Error(rw, `{"error":{"code":"unknown_account","message":"there are none"}}`, http.StatusNotFound)
 		case strings.HasSuffix(r.URL.Path, "/keys"):
 			_, _ = rw.Write(records)
 		case strings.HasSuffix(r.URL.Path, "/history"):
 			_, _ = rw.Write(history)
 		case r.URL.Path == "/rpc":
-			_ = json.NewEncoder(rw).Encode(map[string]any{"data": map[string]any{"ok": true, "result": protocol.MachineInfo{SealInfo: protocol.SealInfo{Fresh: "x", Beat: w.beat}}}})
+			_ = json.NewEncoder(rw).Encode(map[string]any{"data": map[string]any{"ok": true, "result": protocol.MachineInfo{SealInfo: protocol.SealInfo{Fresh: seal.NewFreshKey().Token(time.Now()), Beat: w.beat}}}})
 		default:
 			_, _ = rw.Write(roster.Text()[strings.LastIndex(strings.TrimSpace(string(roster.Text())), "\n")+1:])
 		}
@@ -297,13 +300,28 @@ func TestWithheldEnd(t *testing.T) {
 			t.Errorf("%s: notes = %q, want %q", what, got, want)
 		}
 	}
-	check("nothing was read", beat(w.host, 0, 40), "")
+	check("nothing was read", beat(w.host, 0, 40), "events 1 to 40")
 	show(0, 37)
 	check("all events", beat(w.host, time.Second, 37), "")
 	check("three events are missing", beat(w.host, 2*time.Second, 40), "events 38 to 40: the machine has sealed them, and the server withholds them")
 	check("an older message", beat(w.host, time.Second, 37), "replayed")
+	check("the same message again", beat(w.host, 2*time.Second, 37), "replayed")
 	check("by another", beat(seal.NewKeys(), 3*time.Second, 37), "bad_signature")
-	check("no message", nil, "bad_message")
+	check("no message", nil, "")
 	show(37, 40)
 	check("all events again", beat(w.host, 4*time.Second, 40), "")
+}
+
+// TestHiddenKeys hides the key records of a machine from a command line that has read none. It
+// sends nothing then.
+func TestHiddenKeys(t *testing.T) {
+	t.Parallel()
+	w := newHostileWorld(t)
+	w.hideKeys = true
+	s, err := device.NewSigner(t.Context(), w.state, w.server, "desk")
+	w.must(err)
+	c, err := s.Sign(t.Context(), seal.KindInput, protocol.RunSendInput, "run_a", "i1", map[string]string{"input_id": "i1", "text": "my secret"})
+	if err == nil || !strings.Contains(err.Error(), "sends nothing that the server can read") {
+		t.Errorf("command = %+v, error %v", c, err)
+	}
 }

@@ -70,7 +70,7 @@ func (o *opener) open(e *protocol.Envelope, open func() error) bool {
 
 // warn notes that a run of a machine that seals its events is not sealed.
 func (o *opener) warn(run string) {
-	if o.reader != nil && o.reader.Seals() {
+	if o.reader != nil {
 		o.once("run %s is not sealed: the server can read and change what is shown", run)
 	}
 }
@@ -128,9 +128,6 @@ func (o *opener) watchEnd(ctx context.Context, run string) {
 // checkEnd reports that the server withholds the newest events of a sealed run.
 func (o *opener) checkEnd(ctx context.Context, run string, grace time.Duration) {
 	last := o.reader.Last(run)
-	if last == 0 {
-		return
-	}
 	ends, err := o.reader.Ends(ctx)
 	var why *seal.Refusal
 	if errors.As(err, &why) {
@@ -140,7 +137,7 @@ func (o *opener) checkEnd(ctx context.Context, run string, grace time.Duration) 
 	if !known || end.Seq <= last || !pause(ctx, grace) { // the machine may also be offline
 		return
 	}
-	if last = o.reader.Last(run); end.Seq > last {
+	if o.reader.Last(run) == last { // otherwise they arrive
 		o.note("events %d to %d: the machine has sealed them, and the server withholds them", last+1, end.Seq)
 	}
 }

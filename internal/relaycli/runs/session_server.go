@@ -119,7 +119,7 @@ func (s *remoteSession) findSigner(ctx context.Context) (err error) {
 
 // send sends a command to the run, signed if its machine has an account.
 func (s *remoteSession) send(ctx context.Context, kind, typ, id string, data any) error {
-	if s.sealed && (s.sign == nil || !s.sign.Seals()) {
+	if s.sealed && s.sign == nil {
 		return errUnsealed(s.x.run)
 	}
 	if s.sign == nil {

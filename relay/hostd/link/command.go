@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/concerto-lang/concerto/relay/hostd/spool"
@@ -119,6 +120,9 @@ func (l *Link) runCommand(ctx context.Context, e *protocol.Envelope, isLast bool
 	id := CommandID(e)
 	if how.result == "" || id == "" || !l.welcomed.Load() {
 		return true
+	}
+	if a.Sealed {
+		out.Error, _, _ = strings.Cut(out.Error, ":")
 	}
 	result := spool.Result{Run: e.RunID, CommandDone: protocol.CommandDone{ID: id, Kind: how.result, State: out.State, Error: out.Error}}
 	if err := l.o.Spool.Report(context.WithoutCancel(ctx), result); err != nil {

@@ -32,6 +32,8 @@ type Admission struct {
 	// Later means that an earlier command has not arrived yet. The link waits for it, and calls
 	// Admit again.
 	Later bool
+	// Sealed means that the server must not learn more about the outcome than its state and code.
+	Sealed bool
 	// Seal returns enc and data of the response to a sealed RPC. It is nil for other commands.
 	Seal func(protocol.Response) (enc, data json.RawMessage, err error)
 }

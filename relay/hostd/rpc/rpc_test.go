@@ -585,3 +585,24 @@ func TestMachine(t *testing.T) {
 		t.Errorf("repeated rpc.run.start: run = %s, want run_new_web", run)
 	}
 }
+
+// TestUnsignedInfo repeats the request of a device for the machine's description without its
+// signature, as a server can. The results are not those of each other.
+func TestUnsignedInfo(t *testing.T) {
+	w := newFixture(t, func(o *rpc.Options) {
+		o.Seal = func() protocol.SealInfo { return protocol.SealInfo{Account: "a", Fresh: "x"} }
+		o.Seals = func() bool { return true }
+		o.MachineID, o.Version = "mbp", "marker"
+	})
+	ask := func(id string, unsigned bool) string {
+		_, r := w.d.Do(t.Context(), rpc.Call{Type: protocol.RPCMachineInfo, Unsigned: unsigned, Data: json.RawMessage(`{"host_id":"mbp","request_id":"` + id + `","rpc_type":"rpc.host.info"}`)})
+		return string(r.Result)
+	}
+	for i, order := range [][]bool{{false, true}, {true, false}} {
+		for _, unsigned := range order {
+			if got := ask(fmt.Sprintf("r%d", i), unsigned); strings.Contains(got, "marker") == unsigned || !strings.Contains(got, `"fresh":"x"`) {
+				t.Errorf("unsigned %v: result = %s", unsigned, got)
+			}
+		}
+	}
+}

@@ -177,14 +177,21 @@ func (a *account) adopt(was *account) error {
 		return nil
 	}
 	a.epochs = was.epochs
-	if was.roster.Head().N <= a.roster.Head().N {
-		return nil
+	continues := func(x, y *account) bool {
+		_, err := seal.ParseRoster(x.roster.Text(), x.id(), y.roster.Head())
+		return err == nil
 	}
-	if _, err := seal.ParseRoster(was.roster.Text(), a.id(), a.roster.Head()); err != nil {
-		return nil // the user has chosen another list
+	switch {
+	case continues(a, was):
+	case continues(was, a):
+		a.roster = was.roster
+		return a.write(rosterFile, a.roster.Text())
+	default: // the user has chosen another list, whose members need other keys
+		next := *a.epochs
+		next.current = false
+		a.epochs = &next
 	}
-	a.roster = was.roster
-	return a.write(rosterFile, a.roster.Text())
+	return nil
 }
 
 // storeRoster stores the roster.

@@ -63,7 +63,7 @@ func (s *Sealer) Admit(ctx context.Context, e *protocol.Envelope, isLast bool) l
 	}
 	t, err := s.newAttempt(e)
 	a := s.admitSigned(ctx, t, err, isLast)
-	if t.epoch != nil && t.envelope.Kind == seal.KindRPC {
+	if a.Sealed = t.epoch != nil; a.Sealed && t.envelope.Kind == seal.KindRPC {
 		a.Seal = t.sealResponse
 	}
 	return a
@@ -167,8 +167,11 @@ func (s *Sealer) openCommand(t *attempt) error {
 	switch {
 	case t.e.Type == protocol.RPCSealed:
 		plain.Type = named.RPCType
-		if m := protocol.Find(plain.Type); m == nil || m.Kind != protocol.RPC || plain.Type == protocol.RPCSealed {
+		switch m := protocol.Find(plain.Type); {
+		case m == nil || m.Kind != protocol.RPC || plain.Type == protocol.RPCSealed:
 			return refuse(seal.WrongRequest, "rpc_type is %q", plain.Type)
+		case t.e.RunID != "" && (m.OfMachine || plain.Type == protocol.RPCListRuns): // the server checks another right for a run
+			return refuse(seal.WrongRequest, "%s names a run", plain.Type)
 		}
 	case t.envelope.Kind == seal.KindRPC:
 		return refuse(seal.WrongRequest, "a sealed RPC has the type %s, not %s", protocol.RPCSealed, t.e.Type)

@@ -138,7 +138,7 @@ func (s *Sealer) Sealing(n int) (*spool.Sealing, error) {
 	switch {
 	case a == nil && s.o.Required:
 		return nil, errors.New("the events of runs must be sealed, and this machine has no account: run concerto-relay seal init, or restart hostd with --sealed=off")
-	case a == nil || !s.seals():
+	case a == nil:
 		return nil, nil
 	}
 	isNew, err := s.beginIfOver(a)
@@ -168,10 +168,6 @@ func (s *Sealer) beginIfOver(a *account) (isNew bool, err error) {
 	}
 	return true, nil
 }
-
-// seals reports whether there are sealed runs: new ones, or those that began while events were
-// sealed. The machine has an account, and the caller holds mu.
-func (s *Sealer) seals() bool { return s.o.SealEvents || s.account.epochs.Last.N > 0 }
 
 // present returns the newest epoch of which the machine has the keys, or nil.
 func (e *epochs) present() *seal.Epoch {
@@ -203,9 +199,6 @@ func (s *Sealer) rotate() error {
 		return err
 	}
 	a.fresh = fresh
-	if !s.seals() {
-		return nil
-	}
 	return a.begin(s.o.Name, s.o.Now())
 }
 
@@ -215,7 +208,7 @@ func (s *Sealer) rotate() error {
 func (s *Sealer) SyncKeys(ctx context.Context) error {
 	s.mu.Lock()
 	a := s.account
-	if a == nil || s.o.Server == nil || !s.seals() {
+	if a == nil || s.o.Server == nil {
 		s.mu.Unlock()
 		return nil
 	}
@@ -241,7 +234,7 @@ func (s *Sealer) beginFor(a *account) error {
 	if s.account != a {
 		return errReloaded
 	}
-	if !s.o.SealEvents || a.fork != "" {
+	if a.fork != "" {
 		return nil
 	}
 	_, err := s.beginIfOver(a)

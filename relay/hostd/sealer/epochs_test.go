@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/concerto-lang/concerto/relay/hostd/approvals"
 	"github.com/concerto-lang/concerto/relay/hostd/sealer"
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/seal"
@@ -322,6 +323,90 @@ func TestChosenRoster(t *testing.T) {
 	}
 }
 
+// TestChosenRosterReload does the same while hostd runs, with a list of the same length. Devices that
+// are only in the other list have no keys of new events.
+func TestChosenRosterReload(t *testing.T) {
+	t.Parallel()
+	x := newSealing(t)
+	base := x.roster.Text()
+	x.add("rogue", seal.Owner)
+	x.reload()
+	x.epoch()
+	var err error
+	if x.roster, err = seal.ParseRoster(base, "", seal.Position{}); err != nil {
+		t.Fatal(err)
+	}
+	x.append(x.roster.RemoveMember(seal.ByRecovery, x.recovery, x.devices["tablet"].id, x.now))
+	x.lines = x.rosterLines()
+	x.reload() // as seal status --resolve
+	k, err := x.s.Sealing(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"rogue", "tablet"} {
+		if _, has := k.Epoch.Commands[x.devices[name].id]; has {
+			t.Errorf("%s is no member, and has the keys of epoch %d", name, k.Epoch.N)
+		}
+	}
+}
+
+// TestUnsealedMachine has an account and seals no events. Its devices have command keys, also those
+// that are added later.
+func TestUnsealedMachine(t *testing.T) {
+	t.Parallel()
+	x := newSealing(t)
+	x.sync()
+	if err := x.s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	x.s, err = sealer.Open(sealer.Options{State: x.state, MachineID: machineID, Server: at(x.world), Name: "Ada's desk", Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return x.now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.add("laptop", seal.Owner)
+	x.reload()
+	x.sync()
+	x.expectKeys("laptop", 1, 2)
+	if k, err := x.s.Sealing(1); err != nil || !k.OldRunsOnly || x.s.Seals() {
+		t.Errorf("keys = %+v, error %v, Seals() = %v", k, err, x.s.Seals())
+	}
+}
+
+// TestSealedResults reports no more about sealed decisions than their states and codes: what was
+// answered is not for the server.
+func TestSealedResults(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.stop()
+	w.seals = true
+	w.start()
+	option := func(label string) protocol.Option {
+		return protocol.Option{Label: label, Value: json.RawMessage(`"` + label + `"`)}
+	}
+	r := approvals.Request{Data: protocol.PermissionRequested{RequestID: "q1", Reason: "choice", Prompt: "Which?",
+		Questions: []protocol.Question{{ID: "x", Question: "Which?", Kind: "select", Options: []protocol.Option{option("red-marker"), option("blue-marker")}}}}}
+	r.Apply = func(context.Context, approvals.Decision) ([]approvals.Event, error) { return nil, nil }
+	if _, err := w.approvals.Submit(context.Background(), "run_a", r); err != nil {
+		t.Fatal(err)
+	}
+	invalid := w.sealed(w.frame(command{typ: protocol.RunApprove, run: "run_a", data: `{"request_id":"q1","answers":{"y":"green-marker"}}`}), nil)
+	w.send(invalid)
+	w.await("the first result", func() bool { return len(w.results) == 1 })
+	d := localDecision(approvals.Approve)
+	d.Answers = json.RawMessage(`{"x":"blue-marker"}`)
+	if err := w.approvals.Decide(t.Context(), "run_a", "q1", d); err != nil { // at the machine
+		t.Fatal(err)
+	}
+	w.send(invalid)
+	w.await("the second result", func() bool { return len(w.results) == 2 })
+	for i, want := range []string{"invalid_answer", "already_decided"} {
+		if got := w.results[i]; got.State != protocol.InputRejected || got.Error != want {
+			t.Errorf("result = %+v, want %s", got, want)
+		}
+	}
+}
+
 // TestRemovedMachine seals nothing after the account has removed the machine.
 func TestRemovedMachine(t *testing.T) {
 	t.Parallel()
@@ -528,6 +613,8 @@ func TestSealedRPCs(t *testing.T) {
 	}{
 		{"a viewer", protocol.RPCBash, `{"command":"x"}`, nil, "guest", "forbidden", false},
 		{"a command", protocol.RunStop, `{}`, nil, "", "wrong_request", false},
+		{"an RPC to the machine", protocol.RPCStartRun, `{"host_id":"host_a","tool":"t","cmd":"c"}`, nil, "", "wrong_request", false},
+		{"the list of runs", protocol.RPCListRuns, `{"host_id":"host_a"}`, nil, "", "wrong_request", false},
 		{"nested", protocol.RPCSealed, `{}`, nil, "", "wrong_request", false},
 		{"an unknown RPC", "rpc.other", `{}`, nil, "", "wrong_request", false},
 		{"another run", protocol.RPCGitDiff, `{}`, func(e *protocol.Envelope, _ *seal.SealedCommand) { e.RunID = "run_b" }, "", "bad_signature", true},

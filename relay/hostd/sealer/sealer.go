@@ -218,11 +218,11 @@ func (s *Sealer) Describe() protocol.SealInfo {
 // Account returns the id of the account, or "".
 func (s *Sealer) Account() string { return s.Info().Account }
 
-// Seals reports whether events of runs are sealed, so that the server must support it.
+// Seals reports whether events of runs are sealed, so that the server must support it: those of new
+// runs, or those of runs that began while events were sealed.
 func (s *Sealer) Seals() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.account != nil && s.seals()
+	account := s.Account()
+	return account != "" && (s.o.SealEvents || s.o.Ends != nil && len(s.o.Ends(account, 1)) > 0)
 }
 
 // Token returns a token of the machine's time, or "" without an account.

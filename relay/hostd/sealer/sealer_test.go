@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/concerto-lang/concerto/relay/client/machineapi"
 	"github.com/concerto-lang/concerto/relay/hostd/link"
 	"github.com/concerto-lang/concerto/relay/hostd/sealer"
 	"github.com/concerto-lang/concerto/relay/protocol"
@@ -322,6 +323,10 @@ type newerServer struct {
 
 func (s newerServer) Roster(_ context.Context, _ string, after int64) ([]byte, error) {
 	return bytes.Join(bytes.SplitAfter(s.text, []byte("\n"))[after:], nil), nil
+}
+
+func (newerServer) KeyRecords(context.Context, string, string, int64) ([]byte, error) {
+	return nil, machineapi.ErrUnknownAccount
 }
 
 // TestNewerRoster reads a line that an owner has signed and that this version cannot read. All
