@@ -323,8 +323,8 @@ func TestChosenRoster(t *testing.T) {
 	}
 }
 
-// TestChosenRosterReload does the same while hostd runs, with a list of the same length. Devices that
-// are only in the other list have no keys of new events.
+// TestChosenRosterReload does the same while hostd runs, with a list of the same length. Devices
+// that are only in the other list have no keys of new events.
 func TestChosenRosterReload(t *testing.T) {
 	t.Parallel()
 	x := newSealing(t)
