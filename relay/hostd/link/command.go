@@ -12,9 +12,10 @@ import (
 )
 
 const (
-	maxConcurrentRPCs = 256  // maximum number of running RPCs; the reader waits while it is reached
-	maxQueuedCommands = 1000 // maximum number of queued commands of a run
-	byMember          = "by" // member of an envelope with the name of the user who sent a command
+	maxConcurrentRPCs = 256                   // maximum number of running RPCs; the reader waits while it is reached
+	largeResult       = protocol.MaxFrame / 2 // size of a result above which it is the reason why it cannot be sent
+	maxQueuedCommands = 1000                  // maximum number of queued commands of a run
+	byMember          = "by"                  // member of an envelope with the name of the user who sent a command
 	kindInput         = "input"
 	kindStop          = "stop"
 	kindDecided       = "decision"
@@ -192,8 +193,14 @@ func (l *Link) performRPC(e *protocol.Envelope) (answer protocol.Envelope) {
 	}
 	answer, err := l.response(a, r)
 	if err == nil && len(answer.Data) > spool.MaxData {
-		err = fmt.Errorf("the response is too large for a frame of %d bytes", protocol.MaxFrame)
-		r = protocol.Response{RequestID: r.RequestID, RPCType: r.RPCType, Error: err.Error() + ": request less", ErrorCode: protocol.RPCCode(protocol.TooLarge)}
+		err = fmt.Errorf("it does not fit into a frame of %d bytes", protocol.MaxFrame)
+	}
+	if err != nil {
+		code := protocol.Internal
+		if len(r.Result) > largeResult {
+			code = protocol.TooLarge
+		}
+		r = protocol.Response{RequestID: r.RequestID, RPCType: r.RPCType, Error: fmt.Sprintf("the response cannot be sent: %v", err), ErrorCode: protocol.RPCCode(code)}
 		answer, err = l.response(a, r)
 	}
 	if err != nil {

@@ -642,6 +642,34 @@ func TestSealedRPCs(t *testing.T) {
 	w.expectEffects()
 }
 
+// TestLargeResponse performs an RPC whose result does not fit into a frame when it is sealed, or has
+// no canonical form. The device receives the reason, sealed.
+func TestLargeResponse(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.stop()
+	w.seals = true
+	for i, c := range []struct {
+		result string
+		code   protocol.RPCCode
+	}{
+		{`"` + strings.Repeat("a", 3_200_000) + `"`, protocol.RPCCode(protocol.TooLarge)},
+		{`"` + strings.Repeat("a", 4_200_000) + `"`, protocol.RPCCode(protocol.TooLarge)},
+		{`1e400`, protocol.RPCCode(protocol.Internal)},
+	} {
+		w.result = json.RawMessage(c.result)
+		w.start()
+		frame := w.sealed(w.frame(command{typ: "rpc.any", run: "run_a", data: fmt.Sprintf(`{"rpc_type":"rpc.git.diff","request_id":"c%d"}`, i)}), nil)
+		w.send(frame)
+		w.await("the answer", func() bool { return len(w.secrets) == i+1 })
+		if d := w.answerTo(frame, w.secrets[i]); d.OK || d.ErrorCode != c.code {
+			t.Errorf("answer to %d = %+v, want %s", i, d, c.code)
+		}
+		w.stop()
+	}
+	w.start()
+}
+
 // TestSealedCommands performs sealed commands, each once, and refuses those that the server has
 // changed.
 func TestSealedCommands(t *testing.T) {

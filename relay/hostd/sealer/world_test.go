@@ -68,7 +68,8 @@ type world struct {
 	lines    [][]byte // the server's roster; nil means that it has none
 	keys     keyServer
 	skew     time.Duration
-	seals    bool // the machine seals events
+	seals    bool            // the machine seals events
+	result   json.RawMessage // of RPCs
 }
 
 func newWorld(t *testing.T) *world {
@@ -276,7 +277,7 @@ func (w *world) RPC(_ context.Context, a link.Admission) (string, protocol.Respo
 	if !a.Repeated && e.Type != protocol.RPCMachineInfo {
 		w.did("rpc %s %s %s", e.Type, e.RunID, e.Data)
 	}
-	return e.RunID, protocol.Response{RequestID: d.RequestID, OK: true, RPCType: e.Type}
+	return e.RunID, protocol.Response{RequestID: d.RequestID, OK: true, RPCType: e.Type, Result: w.result}
 }
 
 // Commit implements approvals.Events.
