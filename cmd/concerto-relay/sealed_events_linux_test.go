@@ -76,6 +76,8 @@ func TestSealedEvents(t *testing.T) {
 	r.start()
 	if out := r.do(0, "seal", "rotate"); !regexp.MustCompile(`^hostd refuses what was signed before; epoch \d+ has begun\n$`).MatchString(out) {
 		t.Errorf("seal rotate = %s", out)
+	} else if epoch := strings.Fields(out)[7]; !strings.Contains(r.do(0, "seal", "status"), "\nepoch    "+epoch+" of the keys of this machine\n") {
+		t.Errorf("seal status does not show epoch %s", epoch)
 	}
 	second := r.waitForRun(r.detached(asksMarked))
 	q = r.request(second, marker+", go on?")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -62,6 +63,7 @@ type state struct {
 	Device  string         `json:"device,omitempty"` // id of this command line, if it is a device of the account
 	Role    string         `json:"role,omitempty"`   // of this command line
 	Roster  *seal.Position `json:"roster,omitempty"`
+	Epoch   int64          `json:"epoch,omitempty"` // of the keys of this machine; 0 if hostd is not running
 	Fork    string         `json:"fork,omitempty"`
 	Do      string         `json:"do,omitempty"` // the next step
 }
@@ -84,6 +86,10 @@ func (p *party) status(ctx context.Context, asJSON bool) error {
 	st.Roster = &head
 	if p.hasHost() {
 		st.Host = p.id.MachineID
+		var now sealer.Status
+		if p.id.Hostd.Call(ctx, http.MethodGet, "/seal", nil, &now) == nil { // otherwise hostd is not running
+			st.Epoch = now.Epoch
+		}
 	}
 	if p.device != nil && p.device.IsMember() {
 		self, _ := r.Member(p.device.ID)
@@ -129,6 +135,9 @@ func (p *party) printState(st *state, all []member) error {
 		fmt.Fprintln(p.Stdout, "device   this command line is none")
 	}
 	fmt.Fprintf(p.Stdout, "members  line %d, sha256 %s\n", st.Roster.N, st.Roster.Hash)
+	if st.Epoch > 0 {
+		fmt.Fprintf(p.Stdout, "epoch    %d of the keys of this machine\n", st.Epoch)
+	}
 	if st.Fork != "" {
 		fmt.Fprintf(p.Stdout, "fork     %s; hostd refuses all commands of the server\n", console.DisplayText(st.Fork, 200))
 	}
