@@ -642,8 +642,8 @@ func TestSealedRPCs(t *testing.T) {
 	w.expectEffects()
 }
 
-// TestLargeResponse performs an RPC whose result does not fit into a frame when it is sealed, or has
-// no canonical form. The device receives the reason, sealed.
+// TestLargeResponse performs an RPC whose result does not fit into a frame when it is sealed, or
+// has no canonical form. The device receives the reason, sealed.
 func TestLargeResponse(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

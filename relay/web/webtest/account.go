@@ -2,7 +2,6 @@ package webtest
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -83,6 +82,7 @@ func (a *Account) Confirm(link *seal.Link, role string) (id, name string) {
 	m, name := a.reply(link)
 	m.User, m.Role, m.Page = Owner, role, link.MemberPage()
 	a.append(a.roster.AddMember(a.ownerID, a.owner, m, time.Now()))
+	a.firstEpoch()
 	return m.ID, name
 }
 
@@ -207,8 +207,7 @@ func (a *Account) NextOf(types ...string) protocol.Envelope {
 }
 
 // Check checks the signature of a command as the host does. id is that of the statement. For a
-// decision, request is the data of the open request. A host that seals accepts only sealed
-// commands.
+// decision, request is the data of the open request. The host accepts only sealed commands.
 func (a *Account) Check(e *protocol.Envelope, kind, id string, request any) (*seal.Accepted, error) {
 	a.T.Helper()
 	env := seal.Envelope{Kind: kind, Run: e.RunID, ID: id}
@@ -217,7 +216,7 @@ func (a *Account) Check(e *protocol.Envelope, kind, id string, request any) (*se
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	cmd, err := a.commandOf(e, kind)
+	cmd, _, _, err := a.openCommand(e, kind)
 	if err != nil {
 		return nil, err
 	}
@@ -228,34 +227,6 @@ func (a *Account) Check(e *protocol.Envelope, kind, id string, request any) (*se
 		a.devices[device] = ok.State
 	}
 	return ok, err
-}
-
-// commandOf returns the signed command of a frame. The caller holds mu.
-func (a *Account) commandOf(e *protocol.Envelope, kind string) (cmd seal.Command, err error) {
-	if len(a.sealed.epochs) > 0 {
-		cmd, _, _, err = a.openCommand(e, kind)
-		return cmd, err
-	}
-	var data map[string]json.RawMessage
-	var signed struct {
-		Seal struct {
-			seal.Signed
-			Salt string
-		}
-	}
-	if json.Unmarshal(e.Data, &data) != nil || json.Unmarshal(e.Data, &signed) != nil {
-		a.T.Fatalf("data of %s: %s", e.Type, e.Data)
-	}
-	if data["seal"] == nil {
-		return cmd, fmt.Errorf("%s is not signed: %s", e.Type, e.Data)
-	}
-	delete(data, "seal")
-	delete(data, "by") // the server has added it
-	content, err := json.Marshal(Data{"data": data, "salt": signed.Seal.Salt})
-	if err != nil {
-		a.T.Fatal(err)
-	}
-	return seal.Command{Signed: signed.Seal.Signed, Content: content}, nil
 }
 
 func requestOf(t testing.TB, data any) *seal.Request {

@@ -29,9 +29,26 @@ type sealedRuns struct {
 // has its key record only after ShowRecords.
 func (a *Account) NewEpoch(show bool) {
 	a.T.Helper()
+	a.NewEpochAt(show, time.Now())
+}
+
+// firstEpoch starts the first epoch unless the host has one.
+func (a *Account) firstEpoch() {
+	a.T.Helper()
+	a.mu.Lock()
+	first := len(a.sealed.epochs) == 0
+	a.mu.Unlock()
+	if first {
+		a.NewEpoch(true)
+	}
+}
+
+// NewEpochAt is NewEpoch at a given time. The keys of the epoch before end a day later.
+func (a *Account) NewEpochAt(show bool, at time.Time) {
+	a.T.Helper()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	e, text, err := a.roster.NewEpoch(a.Host, a.machine, a.sealed.position, map[string]string{a.Host: "Ann’s MacBook"}, time.Now())
+	e, text, err := a.roster.NewEpoch(a.Host, a.machine, a.sealed.position, map[string]string{a.Host: "Ann’s MacBook"}, at)
 	if err != nil {
 		a.T.Fatal(err)
 	}
@@ -204,13 +221,10 @@ type SealedRun struct {
 // BeginSealed starts a sealed run and waits until the server has stored it.
 func (a *Account) BeginSealed(machine *servertest.Peer, id string, started Data) *SealedRun {
 	a.T.Helper()
+	a.firstEpoch()
 	a.mu.Lock()
-	first := len(a.sealed.epochs) == 0
 	a.sealed.requests[id] = map[string]protocol.Envelope{}
 	a.mu.Unlock()
-	if first {
-		a.NewEpoch(true)
-	}
 	r := &SealedRun{ID: id, account: a, machine: machine}
 	r.Send(protocol.RunStarted, started)
 	r.Stored()

@@ -1,7 +1,6 @@
 package web_test
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -111,7 +110,7 @@ func TestJoin(t *testing.T) {
 	picture(t, b, "join-done")
 	b.Click("=Show the inbox")
 	decide(b, "@approve")
-	check(t, a, a.Next(protocol.RunApprove), seal.KindDecide, "q1", request)
+	check(t, a, a.Next(protocol.RunDecide), seal.KindDecide, "q1", request)
 	run.Resolve("q1", "approve", webtest.Operator)
 	b.Wait("__see.all('@approval-card').length === 0")
 
@@ -120,11 +119,7 @@ func TestJoin(t *testing.T) {
 	b.Type("go on")
 	b.Press("Enter")
 	in := a.Next(protocol.RunSendInput)
-	var input protocol.SendInput
-	if err := json.Unmarshal(in.Data, &input); err != nil {
-		t.Fatal(err)
-	}
-	check(t, a, in, seal.KindInput, input.InputID, nil)
+	check(t, a, in, seal.KindInput, in.ID, nil)
 
 	machine.Send(protocol.RunRefused, "run_1", 5, webtest.Data{"action": "decide", "by_run_id": "run_1", "request_id": "q1", "reason": "replayed: counter 1 was used", "code": "replayed", "device": id})
 	b.Wait("__see.text('@refused').startsWith('Refused: replayed decision (this browser, ') && __see.text('@refused').endsWith('The server or someone with its access sent it.')")
@@ -224,7 +219,7 @@ func TestTemporaryDevice(t *testing.T) {
 	picture(t, b, "temporary")
 	b.Click("=Show the inbox")
 	decide(b, "@deny")
-	check(t, a, a.Next(protocol.RunDeny), seal.KindDecide, "q1", request)
+	check(t, a, a.Next(protocol.RunDecide), seal.KindDecide, "q1", request)
 	b.Eval("location.hash = '#/runs/run_1'")
 	b.Reload()
 	b.See("This browser is not enrolled.")
@@ -262,7 +257,7 @@ func TestRosterFork(t *testing.T) {
 	b.Reload()
 	b.Wait(online)
 	decide(b, "@approve")
-	check(t, a, a.Next(protocol.RunApprove), seal.KindDecide, "q1", request)
+	check(t, a, a.Next(protocol.RunDecide), seal.KindDecide, "q1", request)
 }
 
 // TestRemovedDevice removes the device of a browser. The page states it at the next command.

@@ -48,8 +48,7 @@ export const load = () => import("./seal.js");
 
 // seal returns {message, statement?, open?}: the message to send for the command what, {kind, id,
 // message, host?} and, for a decision, {shown, request}. If the command's machine has an account,
-// the message is signed, and if the machine seals, also sealed; open returns the data of the
-// response to an RPC. To send a command again, what has the message and statement from before, and
+// the message is signed and sealed; open returns the data of the response to an RPC. To send a command again, what has the message and statement from before, and
 // old if the machine did not have the keys. It rejects with an error that has a code.
 export async function seal(what) {
   if (!machines.peek().length) await loadMachines();
@@ -63,7 +62,7 @@ export function drop(id, statement) {
 }
 
 // unsealed contains a function that returns a text for a run that is not sealed although its
-// machine seals, which may be short.
+// machine has an account, which may be short.
 export const unsealed = signal(() => "");
 
 // explain returns the sentence for a machine's refusal of a signed command, "CODE: text".

@@ -11,6 +11,7 @@ import { accountOf, deviceOf, devices, unsealed, waiting } from "./devices.js";
 import { deriveKey, openHistory, openRecord, tagOf, verifyRecord } from "./epochs.js";
 import { reload } from "./follow.js";
 import { loadMachines, machines } from "./machines.js";
+import { handleEvent } from "./outbox.js";
 import { linesOf } from "./roster.js";
 import { rpc } from "./rpc.js";
 import { effect } from "./signals.js";
@@ -35,13 +36,13 @@ effect(() => {
   const left = [...rings.values()].filter((r) => !devices.value?.some((d) => d.account === r.account));
   for (const r of left) clearTimeout(r.timer, rings.delete(r.host));
   if (left.length) for (const all of [keys, sealed, unsure, states, asked]) all.clear();
-  if (left.length) mark();
+  mark();
 });
 
-// mark updates which runs are shown as not sealed. The server's word that a run is sealed counts
+// mark updates which runs of a machine of this browser's accounts are shown as not sealed. The server's word that a run is sealed counts
 // until plaintext of the run was shown.
 function mark() {
-  unsealed.value = (run, short) => !!rings.get(run.host_id)?.position && !sealed.has(run.id) && (!run.sealed || unsure.get(run.id) === true) && `Not sealed${short ? "" : ": the server can read and change this run."}`;
+  unsealed.value = (run, short) => !!deviceFor(run.host_id) && !sealed.has(run.id) && (!run.sealed || unsure.get(run.id) === true) && `Not sealed${short ? "" : ": the server can read and change this run."}`;
 }
 
 // store changes a value beside the counters of a device, unless the device is temporary or
@@ -166,27 +167,28 @@ async function readRecords(device, ring) {
     loadMachines().catch(() => {}); // it inserts the names
   }
   for (const [epoch, { until }] of commands) if (until < Date.now()) commands.delete(epoch);
-  ring.at = Date.now();
-  mark();
   await putRing(device, ring);
+  ring.at = Date.now();
   return roster;
 }
 
-// newestKey returns {epoch, key}, the newest command key of a machine, or undefined if the machine
-// does not seal. If reload is set, it reads the server's records in any case. A machine needs a
-// moment until it has a key for a new device.
+// newestKey returns {epoch, key}, the newest command key of a machine. If reload is set, it reads the
+// server's records in any case. A machine needs a moment until it has a key for a new device.
 export async function newestKey(device, host, reload, tries = 5) {
   const ring = ringOf(device, host);
   if (reload || !(Date.now() - ring.at < newFor)) await records(device, ring);
   const epoch = ring.position?.n, key = ring.commands.get(epoch);
-  if (!epoch || key) return epoch && { epoch, key };
+  if (key) return { epoch, key };
   if (!tries) refuse("no_keys", `this browser has no keys of ${nameOf(host)} yet: try again when it is online`);
   await rpc("rpc.host.info", null, { host_id: host }, { bare: true }).catch(() => {}); // it makes the machine read the list of devices
   await new Promise((done) => { setTimeout(done, 1000); });
   return newestKey(device, host, true, tries - 1);
 }
 
-export const commandKeys = (host) => rings.get(host).commands;
+export const commandKeys = (host) => rings.get(host)?.commands;
+
+// expire makes the page read the newest key records before it seals.
+export function expire() { for (const ring of rings.values()) ring.at = 0; }
 
 async function readHistory(device, ring, roster) {
   const { account, host } = ring;
@@ -240,6 +242,8 @@ function notePlain(s) {
   }
   return s;
 }
+
+const isCalledSealed = (run) => sealed.has(run) || runs.peek().some((r) => r.id === run && r.sealed);
 
 // open returns the plain event of a sealed one, the event itself with a reason, or a report that
 // the server has changed it.
@@ -350,6 +354,7 @@ async function page(events, path) {
   }
   if (at.chain && !(state.chain?.seq > at.chain.seq)) state.chain = at.chain;
   noteRequests(...opened);
+  for (const e of opened) if (e.type === "run.input" && e.tag) handleEvent(e);
   return opened;
 }
 
@@ -389,8 +394,8 @@ incoming.earlier = (run, events, first) => {
 
 // openRequest returns a request from the server's lists with its content, or null if the server has
 // changed it.
-async function openRequest(q) {
-  if (!q.enc) return sealed.has(q.run_id) ? null : q;
+async function openRequest(q, isSealedRun) {
+  if (!q.enc) return notePlain(q) && (isSealedRun || isCalledSealed(q.run_id)) ? null : q;
   const { run_id, request_id, seq, state, ts, enc, ct, prev } = q, host_id = hostOf(run_id, q.host_id);
   const e = await open({ type: "run.permission_requested", ts, run_id, host_id, seq, enc, data: { ct, prev, request_id } });
   if (!isRequest(e)) return null;
@@ -405,7 +410,7 @@ async function openRow(row) {
   if (!x) return row; // this browser is not enrolled
   if (!x.row.tool) learn(id);
   const { tool, cwd, command, title, meta, exit_code, waits } = x.row;
-  const pending = await Promise.all((row.pending ?? []).map((q) => openRequest({ ...q, host_id: x.host })));
+  const pending = await Promise.all((row.pending ?? []).map((q) => openRequest({ ...q, host_id: x.host }, true)));
   return { ...row, host_id: x.host, sealed: true, tool, cwd, command, title, meta, exit_code, status: waits && row.status === "running" ? "awaiting_input" : row.status, pending: pending.filter(Boolean) };
 }
 

@@ -215,21 +215,21 @@ export function handleState(d) {
   const entry = outbox.peek().findLast((x) => isState({ type: "command.state", data: d }, x) && !x.done);
   // The answer to an entry may arrive after later states.
   if (!entry || rank({ ...entry, state: d.state }) < rank(entry)) return;
-  const { statement, sealed, request_id, run_id } = entry, [, code] = (statement && d.state === "rejected" && /^(\w+):/.exec(d.error)) || [];
-  if (code === "old_epoch" && sealed && !entry.secret && !entry.old) { // seal it again with the new keys; the server knows the id of an input
-    update(entry, { id: request_id ? entry.id : uuid(), state: "waiting", old: 1 });
+  const { run_id, statement, sealed } = entry, [, code] = (statement && d.state === "rejected" && /^(\w+):/.exec(d.error)) || [];
+  if (code === "old_epoch" && !entry.secret && !entry.old) { // seal it again if the keys have ended
+    update(entry, { old: 1, state: "waiting" });
     drain();
     return;
   }
   const again = code === "args_changed"; // the machine's request differs from the one that the user decided
-  const state = again ? code : d.state === "applied" && sealed && request_id ? "sent" : d.state; // the machine reports the outcome of a sealed decision by an event
+  const state = again ? code : d.state === "applied" && sealed ? "sent" : d.state; // the machine reports the outcome of a sealed entry by an event
   update(entry, { state, error: d.error || undefined, by: d.by, again });
   if (again) changed(run_id);
   else if (code) explain(d.error, statement.kind).then((error) => update(entryOf(entry.id), { error }), () => {});
 }
 
 // refusals contains the state of an entry for each error code of the server.
-const refusals = { __proto__: null, already_decided: "already_decided", args_changed: "args_changed", expired: "expired", invalid_answer: "rejected", locked: "locked" };
+const refusals = { __proto__: null, already_decided: "already_decided", args_changed: "args_changed", expired: "expired", old_epoch: "rejected", invalid_answer: "rejected", locked: "locked" };
 const later = new Set(["rate_limited", "internal"]);
 const undecided = new Set(["withdrawn", "expired"]); // outcomes that are not a decision
 

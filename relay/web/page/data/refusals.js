@@ -15,6 +15,7 @@ const refusals = {
   replayed: [(a) => `replayed ${a}`, sent],
   reordered: [(a) => `${a} out of order`, "An earlier input did not arrive. Send it again."],
   stale: [(a) => `late ${a}`, "It arrived after its time. Send it again if you still need it."],
+  old_epoch: [(a) => `${a} with old keys`, "Send it again."],
   unknown_request: [(a) => `${a} about a closed request`, "The request is no longer open."],
   args_changed: [(a) => `${a} about another version of the request`, "Review the request again."],
 };

@@ -9,7 +9,7 @@ import { deviceOf, devices, lockOf, setDevice, waiting } from "./devices.js";
 import { dropInput, dropKeys, nextCounter, setLastInput, sign } from "./keys.js";
 import { contentOf, keyOf } from "./derive.js";
 import { ApiError, RpcError } from "./errors.js";
-import { accountFor, boundHost, commandKeys, newestKey } from "./opening.js";
+import { accountFor, boundHost, commandKeys, expire, newestKey } from "./opening.js";
 import { codeOf, refusalOf } from "./refusals.js";
 import { rpc } from "./rpc.js";
 import { openCommand, openResponse, sealCommand } from "./sealedcommand.js";
@@ -25,13 +25,13 @@ export { refusalOf } from "./refusals.js";
 const tokenAge = { keys: 30_000, resize: 30_000 }; // in ms; of the kinds whose statements are valid for a minute
 const usualAge = 5 * 60_000;
 const temporaryFor = 12 * 3600_000;
-const signedFor = 5 * 60_000; // time in ms for which a signature is sent again
 const info = "rpc.host.info";
 const sealedTypes = { __proto__: null, decide: "run.decide", rpc: "rpc.sealed" };
 
 const tokens = new Map(); // {fresh, at} by machine
 const typed = new Map(); // statements of the last keys, by ID
 const maxTyped = 100;
+const tails = new Map(); // by run: a promise of the last keys
 
 // tokenOf returns the newest token of a machine. The machine's info has one, and the position of
 // the machine's roster.
@@ -60,8 +60,16 @@ async function hostOf(run) {
   return boundHost(run) ?? runs.peek().find((r) => r.id === run)?.host_id ?? (await api.get("/runs/" + encodeURIComponent(run))).host_id;
 }
 
-// sealAny is seal of devices.js.
-export async function sealAny(what) {
+// sealAny is seal of devices.js. The keys to a run are sealed in order.
+export function sealAny(what) {
+  const { kind, message: { run_id } } = what;
+  if (kind !== "keys") return sealOne(what);
+  const sealing = Promise.resolve(tails.get(run_id)).then(() => sealOne(what));
+  tails.set(run_id, sealing.catch(() => {}));
+  return sealing;
+}
+
+async function sealOne(what) {
   const { host: named, message: { type, run_id } } = what, host = run_id ? await hostOf(run_id) : named, device = deviceOf(accountFor(host));
   if (!accountFor(host) || (!device && type === info)) return what;
   const check = () => { if (lockOf(host)) throw new ApiError({ code: "locked", message: lockOf(host) }); };
@@ -74,23 +82,25 @@ export async function sealAny(what) {
   }
 }
 
-// seal signs the message what.message to a machine, and seals it if the machine seals. For a
-// decision it checks that the request still has the content that the user decided.
+// seal signs and seals the message what.message to a machine. For a decision it checks that the
+// request still has the content that the user decided. If the server reports that the machine has
+// refused a decision for its old keys, it is sealed again only if they have ended by the machine's
+// records, so that the machine never applies the first one. An input is not: the server takes each
+// id only once.
 export async function seal(device, host, { kind, id, message, shown, request, statement: was, old }) {
   if (device.temporary && Date.now() - device.created > temporaryFor) {
     await forgetDevice(device.account);
     refuse("unknown_device", "this browser's temporary enrolment has ended");
   }
-  const keys = await newestKey(device, host, old === 1), { type, run_id: run, enc } = message;
-  let { data: { seal: before, ...data } } = message, decision = type.split(".").at(-1), more = {}, fresh;
+  const { type, run_id: run, enc } = message;
   if (enc && old !== 1) return { message, statement: was };
+  const last = enc && commandKeys(host)?.get(enc.epoch), { key, epoch } = await newestKey(device, host, old === 1);
+  let { data } = message, decision = type.split(".").at(-1), more = {}, fresh;
   if (enc) {
-    const key = commandKeys(host).get(enc.epoch) ?? refuse("old_epoch", "the keys have changed: send it again");
-    data = (await openCommand(key, was, message.data)).content.data;
-    if (kind === "input") data.input_id = id; // a new one
+    if (kind === "input" || !(last?.until < Date.now())) refuse("old_epoch", await explain("old_epoch: ", was.kind));
+    data = (await openCommand(last, was, message.data)).content.data;
     decision = was.decision;
-  } else if (before && !keys && now() - Date.parse(before.statement.at) < signedFor) return { message, statement: before.statement };
-  if (!keys && type === info) return { message };
+  }
   if (was) await drop(id, was);
   if (kind === "rpc") data = { ...data, rpc_type: type }; // the statement has no type
   if (kind === "decide") {
@@ -113,24 +123,20 @@ export async function seal(device, host, { kind, id, message, shown, request, st
     const sig = await sign(device.sign, "command", statement);
     if (kind === "keys") typed.set(id, statement);
     if (typed.size > maxTyped) typed.delete(typed.keys().next().value);
-    if (!keys) return { statement, message: { ...message, data: { ...data, seal: { statement, sig, salt: content.salt } } }, open: kind === "rpc" ? (e) => explained(e.data) : undefined };
-    const frame = await sealCommand(keys.key, keys.epoch, { statement, sig, content });
+    const frame = await sealCommand(key, epoch, { statement, sig, content });
     const sealed = { statement, sealed: true, shown: undefined, label: request ? id : "***", old: old && 2, message: { ...frame, type: sealedTypes[kind] ?? type, run_id: run, host_id: run ? undefined : host } };
-    if (kind === "rpc") sealed.open = (e) => openAnswer(keys.key, { device, host, statement, frame, message }, e);
+    if (kind === "rpc") sealed.open = (e) => openAnswer(key, statement, frame.data, e);
     return sealed;
   });
 }
 
 // openAnswer returns the data of the response e to a sealed RPC. The server can only send errors.
-async function openAnswer(key, { device, host, statement, frame, message: { type, run_id, data } }, { enc, data: d }) {
+async function openAnswer(key, statement, sealed, { enc, data: d }) {
   const refused = () => { throw new RpcError("bad_signature", "the server has changed the response of the machine"); };
-  if (enc) return explained(await openResponse(key, statement, frame.data, d.ct).catch(refused));
-  if (d.ok) refused();
-  if (!/^old_epoch:/.test(d.error) || (await newestKey(device, host, true)).epoch <= frame.enc.epoch) return explained(d);
-  return { ok: true, result: await rpc(type, run_id, data) };
+  if (!enc && d.ok) refused();
+  const answer = enc ? await openResponse(key, statement, sealed, d.ct).catch(refused) : d;
+  return { ...answer, error: await explain(answer.error, "rpc") };
 }
-
-const explained = async (d) => ({ ...d, error: await explain(d.error, "rpc") });
 
 // drop records that keys, which have the given ID, or the input with the statement s will never be
 // applied. The next
@@ -153,6 +159,7 @@ export async function explain(reason, action) {
   const code = codeOf(reason);
   if (!code) return reason;
   if (code === "stale") tokens.clear();
+  if (code === "old_epoch") expire();
   // The roster shows whether this browser was removed.
   if (code === "unknown_device" || code === "roster_fork") for (const d of devices.peek()) await rosterOf(d, true).catch(() => {});
   const [what, why] = refusalOf(reason, action);

@@ -290,26 +290,18 @@ func TestOutboxStoresCiphertext(t *testing.T) {
 	}
 	same(t, b, "data.outbox.value.map((x) => x.label)", []string{"q1", "***"})
 
-	// The machine no longer has the keys, as after a day.
-	a.NewEpoch(true)
+	// The machine's records show that the keys have ended.
+	a.NewEpochAt(true, time.Now().Add(-25*time.Hour))
 	result := func(id, kind, state, why string) {
 		h.Send(protocol.CommandResult, "run_a", 0, map[string]any{"id": id, "kind": kind, "state": state, "error": why})
 	}
 	result("q1", "decision", "rejected", "old_epoch: epoch 1 is unknown")
 	result(in.ID, "input", "rejected", "old_epoch: epoch 1 is unknown")
-	for range 2 {
-		e := a.NextOf(protocol.RunDecide, protocol.RunSendInput)
-		kind, id, about := seal.KindInput, e.ID, any(nil)
-		if e.Type == protocol.RunDecide {
-			kind, id, about = seal.KindDecide, "q1", request
-		}
-		if _, err := a.Check(&e, kind, id, about); err != nil {
-			t.Errorf("%s: %v", e.Type, err)
-		}
-		if d := a.Content(&e, kind); d["text"] != "the marker" && d["text"] != "the marker\n" || kind == seal.KindInput && (e.ID == in.ID || d["input_id"] != e.ID) {
-			t.Errorf("%s sealed again = %v", e.Type, d)
-		}
+	again := a.Next(protocol.RunDecide)
+	if _, err := a.Check(&again, seal.KindDecide, "q1", request); err != nil || a.Content(&again, seal.KindDecide)["text"] != "the marker" {
+		t.Errorf("decision sealed again: %v, %s", err, again.Data)
 	}
+	b.Wait("data.outbox.value.find((x) => x.kind === 'input').state === 'rejected'") // its id is that of the first one
 
 	// The outcome of the decision comes from the machine's event, not from the server.
 	result("q1", "decision", "applied", "")
@@ -334,7 +326,7 @@ func TestChangedRequestIsNotResealed(t *testing.T) {
 	other.SealRequest("q1", webtest.Data{"prompt": "Run rm"})
 	b.Eval("document.dispatchEvent(new Event('visibilitychange'))") // loads the lists
 	b.Wait("request('q1')?.prompt === 'Run rm'")
-	a.NewEpoch(true)
+	a.NewEpochAt(true, time.Now().Add(-25*time.Hour))
 	h.Send(protocol.CommandResult, "run_a", 0, map[string]any{"id": "q1", "kind": "decision", "state": "rejected", "error": "old_epoch: epoch 1 is unknown"})
 	b.Wait("card('q1').state === 'args-changed'")
 	select {
@@ -427,19 +419,158 @@ func TestSealedRPC(t *testing.T) {
 	answer(forged)
 	b.Wait("outcome === 'bad_signature: The server has changed the response of the machine.'")
 
-	a.NewEpoch(false)
-	e = call("data.rpc('rpc.fs.read', 'run_a', { path: 'c' })")
-	a.ShowRecords()
+	// The server's word that the machine lacks the keys may be a lie: the machine may have
+	// performed the RPC.
+	first := call("data.rpc('rpc.fs.read', 'run_a', { path: 'c' })")
+	a.NewEpoch(true)
+	e = first
 	receive(plain(false, webtest.Data{"error": "old_epoch: epoch 1 is unknown", "error_code": "old_epoch"}))
-	b.Wait("sent.length === 2")
-	frame, err := json.Marshal(b.Eval("sent[1]"))
-	if err != nil {
-		t.Fatal(err)
+	b.Wait("outcome === 'old_epoch: Request with old keys. Send it again.'")
+	same(t, b, "sent.length", 1)
+	e = call("data.rpc('rpc.fs.read', 'run_a', { path: 'c' })")
+	if !strings.Contains(string(e.Enc), "2") {
+		t.Errorf("the next RPC does not have the newest keys: %s", e.Enc)
 	}
-	again, _ := protocol.Parse(frame)
-	if _, err := a.Check(&again, seal.KindRPC, again.ID, nil); err != nil || again.ID == e.ID || !strings.Contains(string(again.Enc), "2") {
-		t.Errorf("the RPC again: %v\n%s", err, frame)
-	}
-	answer(respond(again, webtest.Data{"ok": true, "result": 1}))
+	answer(respond(e, webtest.Data{"ok": true, "result": 1}))
 	b.Wait("outcome === 1")
+}
+
+// TestNoKeys enrols a browser from which the server hides the machine's key records. The page sends
+// nothing to the machine but the question for its info.
+func TestNoKeys(t *testing.T) {
+	for name, script := range map[string]string{
+		"withheld": "void 0",
+		"denied":   "void (() => { const real = globalThis.fetch; globalThis.fetch = (path, ...rest) => (/^.seal.*keys/.test(path) ? Promise.resolve(new Response('', { status: 404 })) : real(path, ...rest)); })()",
+	} {
+		t.Run(name, func(t *testing.T) { noKeys(t, script) })
+	}
+}
+
+func noKeys(t *testing.T, script string) {
+	r, a := sealed(t)
+	h := r.machine("mbp")
+	h.Begin("run_a")
+	a.NewEpoch(false)
+	b := r.hostileTab(script)
+	b.Eval("data.loadMachines()")
+	enrol(t, r, a, b)
+	a.Play(h)
+	same(t, b, "data.unsealed.value(data.runs.value[0], true)", "Not sealed") // the machine's keys are not needed for it
+	b.Eval("void (globalThis.failed = [])")
+	for what, call := range map[string]string{"start": "data.rpc('rpc.run.start', null, { host_id: 'mbp', tool: 'claude', cmd: 'secret' })", "info": "data.rpc('rpc.host.info', null, { host_id: 'mbp' })", "stop": "data.stopRun('run_a')"} {
+		b.Eval("void " + call + ".catch((e) => failed.push('" + what + " ' + e.code))")
+	}
+	b.Eval("data.onNotice((n) => failed.push('keys')); data.sendKeys('run_a', 'secret')")
+	b.Eval("data.sendInput('run_a', 'secret')")
+	b.Wait("failed.length === 4 && data.outbox.value[0].state === 'failed'")
+	same(t, b, "failed.sort()", []string{"info no_keys", "keys", "start no_keys", "stop no_keys"})
+	select {
+	case e := <-a.Got:
+		t.Errorf("the page sent %s %s", e.Type, e.Data)
+	case <-time.After(100 * time.Millisecond):
+	}
+}
+
+// TestInputIsNotSentTwice lets the server claim that the machine has refused the first of two
+// inputs for its old keys, although it has applied it: before and after the machine has new keys.
+func TestInputIsNotSentTwice(t *testing.T) {
+	_, a, h, b, _ := sealing(t)
+	for i := range 2 {
+		var ids []string
+		for _, text := range []string{"one", "two"} {
+			b.Eval("data.sendInput('run_a', '" + text + "')")
+			e := a.Next(protocol.RunSendInput)
+			if _, err := a.Check(&e, seal.KindInput, e.ID, nil); err != nil {
+				t.Fatal(err)
+			}
+			ids = append(ids, e.ID)
+		}
+		b.Wait(fmt.Sprintf("data.outbox.value.length === %d && data.outbox.value.every((x) => x.state === 'sent' || x.done)", 2*i+2))
+		if i == 1 {
+			a.NewEpoch(true)
+		}
+		h.Send(protocol.CommandResult, "run_a", 0, map[string]any{"id": ids[0], "kind": "input", "state": "rejected", "error": "old_epoch: x"})
+		b.Wait("data.outbox.value.find((x) => x.id === '" + ids[0] + "').error === 'Input with old keys. Send it again.'")
+		same(t, b, "data.outbox.value.find((x) => x.id === '"+ids[0]+"').state", "rejected")
+		select {
+		case e := <-a.Got:
+			if e.Type != protocol.CommandAck {
+				t.Errorf("the page sent %s %s", e.Type, e.Data)
+			}
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// TestInputIsAppliedByItsEvent lets the server claim that an input was applied. Only the machine's
+// event shows it.
+func TestInputIsAppliedByItsEvent(t *testing.T) {
+	_, a, h, b, run := sealing(t)
+	b.Eval("data.sendInput('run_a', 'important')")
+	e := a.Next(protocol.RunSendInput)
+	b.Wait("data.outbox.value[0]?.state === 'sent'")
+	h.Send(protocol.CommandResult, "run_a", 0, map[string]any{"id": e.ID, "kind": "input", "state": "applied"})
+	run.Write("more\n")
+	b.Wait("output('run_a').endsWith('more\\n')")
+	same(t, b, "data.outbox.value.map((x) => x.state)", []string{"sent"})
+	run.Send(protocol.RunInput, webtest.Data{"input_id": e.ID, "text": "important", "actor": "web"})
+	b.Wait("data.outbox.value.length === 0")
+}
+
+// TestDecisionWhileClosed closes the page after a decision and an input. The page shows their
+// outcome when the run is open again.
+func TestDecisionWhileClosed(t *testing.T) {
+	_, a, h, b, run := sealing(t)
+	run.Ask("q1", webtest.Data{"prompt": "May I?"})
+	run.Head()
+	b.Wait("request('q1') && !waiting.peek().has('run_a q1')")
+	b.Eval("data.decide(request('q1'), 'approve')")
+	a.Next(protocol.RunDecide)
+	b.Eval("data.sendInput('run_a', 'go on')")
+	in := a.Next(protocol.RunSendInput)
+	b.Wait("cache.getEntries().then((all) => all.length === 2 && all.every((x) => x.state === 'sent'))")
+	b.Eval("void (location.href = 'about:blank')")
+	b.Wait("location.href === 'about:blank'")
+	h.Send(protocol.CommandResult, "run_a", 0, map[string]any{"id": "q1", "kind": "decision", "state": "applied"})
+	run.Send(protocol.RunPermissionResolved, webtest.Data{"request_id": "q1", "decision": "approve", "actor": "web", "by": "olga"})
+	h.Send(protocol.CommandResult, "run_a", 0, map[string]any{"id": in.ID, "kind": "input", "state": "applied"})
+	run.Head()
+	run.Send(protocol.RunInput, webtest.Data{"input_id": in.ID, "text": "go on", "actor": "web", "by": "olga"})
+	run.Head()
+	b.Eval("void history.back()")
+	b.Wait("globalThis.ready && data.conn.value.state === 'online'")
+	b.Eval("void watch('run_a')")
+	b.Wait("entry('q1').state === 'applied' && data.outbox.value.length === 1")
+}
+
+// TestKeysKeepTheirOrder types while the page reads new key records, and keys that take longer to
+// seal than the next ones.
+func TestKeysKeepTheirOrder(t *testing.T) {
+	_, a, _, b, _ := sealing(t)
+	next := func() string {
+		t.Helper()
+		e := a.Next(protocol.RunSendKeys)
+		if _, err := a.Check(&e, seal.KindKeys, e.ID, nil); err != nil {
+			t.Fatal(err)
+		}
+		return a.Content(&e, seal.KindKeys)["keys"].(string)
+	}
+	const count = 100
+	b.Eval("void (() => { globalThis.skip = 0; const real = Date.now; Date.now = () => real.call(Date) + skip; })()")
+	b.Eval(fmt.Sprintf("void (async () => { for (let i = 0; i < %d; i++) { if (i %% 5 === 0) skip += 31000; data.sendKeys('run_a', '<' + i + '>'); await new Promise((r) => setTimeout(r, 12)); } })()", count))
+	all, want := "", ""
+	for i := range count {
+		want += fmt.Sprintf("<%d>", i)
+	}
+	for len(all) < len(want) {
+		all += next()
+	}
+	if all != want {
+		t.Errorf("keys = %s", all)
+	}
+	b.Eval("void (() => { const real = SubtleCrypto.prototype.digest; SubtleCrypto.prototype.digest = async function (how, bytes) { if (bytes.byteLength > 50000) await new Promise((r) => setTimeout(r, 100)); return real.call(this, how, bytes); }; })()")
+	b.Eval("void (async () => { data.sendKeys('run_a', 'long' + 'x'.repeat(60000)); await new Promise((r) => setTimeout(r, 12)); data.sendKeys('run_a', 'short'); })()")
+	if first, last := next(), next(); !strings.HasPrefix(first, "long") || last != "short" {
+		t.Errorf("keys = %.10s, then %.10s", first, last)
+	}
 }

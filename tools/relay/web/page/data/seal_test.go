@@ -226,7 +226,8 @@ func enrol(t *testing.T, r *relay, a *webtest.Account, b *browser.Tab) string {
 	return id
 }
 
-// TestSignedCommands sends a command of each kind. Go must accept the signature of each, and each
+// TestSignedCommands sends a command of each kind to a machine with an account, about a run that it
+// does not seal. Go must open and accept the signature of each, and each
 // must have the next counter. A reload must not change the keys or repeat a counter.
 func TestSignedCommands(t *testing.T) {
 	r, a := sealed(t)
@@ -267,18 +268,14 @@ func TestSignedCommands(t *testing.T) {
 		return ok
 	}
 	b.Eval("data.decide(request('q1'), 'approve', { scope: 'session', text: 'fine €' })")
-	if d := check(protocol.RunApprove, seal.KindDecide, "q1", request); d.Statement.Scope != "session" || d.Statement.Decision != "approve" || d.Statement.Device != id {
+	if d := check(protocol.RunDecide, seal.KindDecide, "q1", request); d.Statement.Scope != "session" || d.Statement.Decision != "approve" || d.Statement.Device != id {
 		t.Errorf("statement = %+v", d.Statement)
 	}
 	b.Eval("data.decide(request('q2'), 'approve', { answers: { x: 'a \\ud800' } })")
-	check(protocol.RunApprove, seal.KindDecide, "q2", question)
+	check(protocol.RunDecide, seal.KindDecide, "q2", question)
 	b.Eval("data.sendInput('run_a', 'go on <&>\\n')")
 	in := a.Next(protocol.RunSendInput)
-	var input protocol.SendInput
-	if err := json.Unmarshal(in.Data, &input); err != nil {
-		t.Fatal(err)
-	}
-	if ok, err := a.Check(&in, seal.KindInput, input.InputID, nil); err != nil || ok.Statement.After != 0 {
+	if ok, err := a.Check(&in, seal.KindInput, in.ID, nil); err != nil || ok.Statement.After != 0 {
 		t.Fatalf("input: %v %+v", err, ok)
 	}
 	counter++
@@ -294,8 +291,7 @@ func TestSignedCommands(t *testing.T) {
 	check(protocol.RunStop, seal.KindStop, "", nil)
 	for _, call := range []string{"data.rpc('rpc.git.diff', 'run_a')", "data.rpc('rpc.host.doctor', null, { host_id: 'mbp' })"} {
 		b.Eval("void " + call + ".catch(() => {})")
-		e := a.Next(map[bool]string{true: protocol.RPCGitDiff, false: protocol.RPCMachineDoctor}[strings.Contains(call, "git")])
-		e.RunID = map[bool]string{true: "run_a"}[strings.Contains(call, "git")]
+		e := a.Next(protocol.RPCSealed)
 		if _, err := a.Check(&e, seal.KindRPC, e.ID, nil); err != nil {
 			t.Errorf("%s: %v\n%s", call, err, e.Data)
 		}
@@ -376,14 +372,14 @@ func TestChangedRequestIsNotSigned(t *testing.T) {
 	b.Eval("data.decide({ ...request('q1'), op_args: { cmd: 'ls' } }, 'approve')")
 	b.Wait("card('q1').state === 'args-changed'")
 	b.Eval("data.decide(request('q2'), 'approve')")
-	e := a.Next(protocol.RunApprove)
+	e := a.Next(protocol.RunDecide)
 	if _, err := a.Check(&e, seal.KindDecide, "q2", map[string]any{"request_id": "q2", "prompt": "another"}); err == nil || err.(*seal.Refusal).Code != seal.ArgsChanged {
 		t.Errorf("error = %v, want args_changed", err)
 	}
 	h.Send(protocol.CommandResult, "run_a", 0, map[string]any{"id": "q2", "kind": "decision", "state": "rejected", "error": "args_changed: the statement is for another content"})
 	b.Wait("card('q2').state === 'args-changed'")
 	b.Eval("data.decide(request('q1'), 'deny')")
-	e = a.Next(protocol.RunDeny)
+	e = a.Next(protocol.RunDecide)
 	d := map[string]any{"request_id": "q1", "reason": "permission", "prompt": "May it?", "op_tool": "bash", "op_args": map[string]any{"cmd": "rm q1"}, "args_sha256": sha("q1"), "fresh": b.Eval("request('q1').fresh")}
 	if _, err := a.Check(&e, seal.KindDecide, "q1", d); err != nil {
 		t.Errorf("the second decision: %v", err)
@@ -422,12 +418,15 @@ func TestRandomStatements(t *testing.T) {
 		const s = await data.loadSeal(), done = [];
 		for (const { data: d, run: run_id, decision, ...what } of all) {
 			const message = { type: decision ? "run.permission." + decision : "x", run_id, data: d };
-			done.push((await s.seal(data.devices.value[0], "mbp", { ...what, message })).message.data);
+			done.push({ ts: "2026-01-01T00:00:00.000Z", ...(await s.seal(data.devices.value[0], "mbp", { ...what, message })).message });
 		}
 		return done;
 	}`, all).([]any)
 	for i, x := range all {
-		e := protocol.Envelope{Type: x.Kind, RunID: x.Run, Data: json.RawMessage(text(t, got[i]))}
+		e, why := protocol.Parse([]byte(text(t, got[i])))
+		if why != nil {
+			t.Fatal(why)
+		}
 		var request any
 		if x.Shown != nil {
 			request = x.Shown
@@ -497,12 +496,8 @@ func TestSignedInputWaitsForItsMachine(t *testing.T) {
 	a.Play(r.machine("mbp"))
 	for range 2 {
 		e := a.Next(protocol.RunSendInput)
-		var d protocol.SendInput
-		if err := json.Unmarshal(e.Data, &d); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := a.Check(&e, seal.KindInput, d.InputID, nil); err != nil {
-			t.Errorf("input %q: %v", d.Text, err)
+		if _, err := a.Check(&e, seal.KindInput, e.ID, nil); err != nil {
+			t.Errorf("input: %v", err)
 		}
 	}
 }
@@ -523,7 +518,7 @@ func TestRefusalsInWords(t *testing.T) {
 	id := enrol(t, r, a, b)
 	reject := func(id, why string) {
 		b.Eval("data.decide(request('" + id + "'), 'approve')")
-		a.Next(protocol.RunApprove)
+		a.Next(protocol.RunDecide)
 		h.Send(protocol.CommandResult, "run_a", 0, map[string]any{"id": id, "kind": "decision", "state": "rejected", "error": why})
 	}
 	reject("q1", "stale: fresh is 25h old")

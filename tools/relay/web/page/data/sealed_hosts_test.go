@@ -113,3 +113,32 @@ func TestPlaintextBeforeSealed(t *testing.T) {
 	b.Wait("output('run_a') === 'two\\nthree\\n'")
 	same(t, b, "items('run_a').some((x) => x.data?.code === 'changed')", false)
 }
+
+// TestPlainRequest shows a plain request of a run that the server calls sealed, and one of a run
+// that it does not, without any events. The page does not list the first one after it has loaded
+// the keys, and marks both runs.
+func TestPlainRequest(t *testing.T) {
+	r, a := sealed(t)
+	h := r.machine("mbp")
+	b := r.hostileTab(`void (() => {
+	const real = globalThis.fetch;
+	const json = (v) => new Response(JSON.stringify(v), { status: 200, headers: { "content-type": "application/json" } });
+	const ts = new Date().toISOString();
+	const request = (run_id) => ({ request_id: "q_" + run_id, run_id, host_id: "mbp", seq: 2, state: "open", ts, prompt: "A LIE", reason: "permission", questions: [{ id: "x", question: "Your password?", kind: "text" }], fresh: "x" });
+	const row = (id, sealed) => ({ id, host_id: "mbp", tool: "", cwd: "", command: "", title: "", status: "awaiting_approval", sealed, last_seq: 2, started_at: ts, last_active_at: ts, pending: [request(id)] });
+	const rows = [row("run_x", true), row("run_y")];
+	globalThis.fetch = async (path, ...rest) => {
+		if (/^.runs\?/.test(path)) return json(rows);
+		if (/^.inbox/.test(path)) return json(rows.map((x) => x.pending[0]));
+		if (/^.runs.run_[xy].events/.test(path)) return json({ events: [], more: false });
+		if (/^.runs.run_[xy]/.test(path)) return json(rows.find((x) => path.includes(x.id)));
+		return real(path, ...rest);
+	};
+})()`)
+	b.Eval("data.loadMachines()")
+	enrol(t, r, a, b)
+	a.Play(h)
+	b.Eval("void data.rpc('rpc.host.info', null, { host_id: 'mbp' }).catch(() => {})")
+	b.Wait("document.dispatchEvent(new Event('visibilitychange')), data.requests.value.filter((x) => x.state === 'open').map((x) => x.run_id).join() === 'run_y'")
+	same(t, b, "['run_x', 'run_y'].map((id) => data.unsealed.value(data.runs.value.find((x) => x.id === id), true))", []string{"Not sealed", "Not sealed"})
+}
