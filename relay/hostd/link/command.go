@@ -123,13 +123,26 @@ func (l *Link) runCommand(ctx context.Context, e *protocol.Envelope, isLast bool
 		return true
 	}
 	if a.Sealed {
-		out.Error, _, _ = strings.Cut(out.Error, ":")
+		out.Error = codeOnly(out.Error)
 	}
 	result := spool.Result{Run: e.RunID, CommandDone: protocol.CommandDone{ID: id, Kind: how.result, State: out.State, Error: out.Error}}
 	if err := l.o.Spool.Report(context.WithoutCancel(ctx), result); err != nil {
 		l.o.Log.Error("could not store the outcome of a command", "run", e.RunID, "id", id, "error", err)
 	}
 	return true
+}
+
+// codeOnly removes the reason from an error "CODE: reason".
+func codeOnly(text string) string {
+	const rest = "hostd's log has the reason"
+	code, _, _ := strings.Cut(text, ":")
+	switch {
+	case text == "":
+		return ""
+	case strings.Trim(code, "abcdefghijklmnopqrstuvwxyz_") != "":
+		return rest
+	}
+	return code + ": " + rest
 }
 
 func (l *Link) handleInput(ctx context.Context, e *protocol.Envelope) (out Outcome, err error) {

@@ -401,7 +401,7 @@ func TestSealedResults(t *testing.T) {
 	w.send(invalid)
 	w.await("the second result", func() bool { return len(w.results) == 2 })
 	for i, want := range []string{"invalid_answer", "already_decided"} {
-		if got := w.results[i]; got.State != protocol.InputRejected || got.Error != want {
+		if got := w.results[i]; got.State != protocol.InputRejected || got.Error != want+": hostd's log has the reason" {
 			t.Errorf("result = %+v, want %s", got, want)
 		}
 	}

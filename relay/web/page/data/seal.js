@@ -139,8 +139,7 @@ async function openAnswer(key, statement, sealed, { enc, data: d }) {
 }
 
 // drop records that keys, which have the given ID, or the input with the statement s will never be
-// applied. The next
-// input then follows the one before them.
+// applied. The next input then follows the one before them.
 export async function drop(id, s = typed.get(id)) {
   const device = s && deviceOf(s.account);
   if (device) await dropInput(device, s.host, s.run, s.counter);
