@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/coder/websocket"
 )
 
 // paced measures the delay of events that a host sends to an app at a rate, while other sockets are
@@ -17,12 +19,12 @@ func paced(rate, idle int) func(*lab) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		ours, err := l.pace(rate, idle, nil)
+		ours, err := l.pace(rate, idle)
 		if err != nil {
 			return "", err
 		}
 		before := memory(c)
-		unpaced, err := l.pace(rate, 0, nil)
+		unpaced, err := l.pace(rate, 0)
 		if err != nil {
 			return "", err
 		}
@@ -30,7 +32,7 @@ func paced(rate, idle int) func(*lab) (string, error) {
 		if _, err := l.echo(); err != nil {
 			return "", err
 		}
-		bare, err := l.pace(rate, idle, nil)
+		bare, err := l.pace(rate, idle)
 		if err != nil {
 			return "", err
 		}
@@ -42,9 +44,14 @@ func paced(rate, idle int) func(*lab) (string, error) {
 
 var hostNumber atomic.Int64
 
-// pace measures the delay of events. If keys is not nil, the app speaks protocol 2. If it has an
-// epoch, the host seals the events, and the app opens them.
-func (l *lab) pace(rate, idle int, keys *sealing) (*times, error) {
+// pace measures the delay of events to an app that speaks protocol 1, as the bare server does.
+func (l *lab) pace(rate, idle int) (*times, error) {
+	return l.paceTo(rate, idle, func(*websocket.Conn) error { return nil }, nil)
+}
+
+// paceTo measures the delay of events to an app, which greet has introduced. With keys, the host
+// seals the events, and the app opens them.
+func (l *lab) paceTo(rate, idle int, greet func(app *websocket.Conn) error, keys *sealing) (*times, error) {
 	end, err := l.crowd(idle)
 	if err != nil {
 		return nil, err
@@ -55,24 +62,20 @@ func (l *lab) pace(rate, idle int, keys *sealing) (*times, error) {
 		return nil, err
 	}
 	defer app.CloseNow()
-	if keys != nil {
-		if err := greet(app); err != nil {
-			return nil, err
-		}
+	if err := greet(app); err != nil {
+		return nil, err
 	}
 	h, err := l.newHost(int(hostNumber.Add(1)))
 	if err != nil {
 		return nil, err
 	}
 	defer h.c.CloseNow()
-	if keys != nil && keys.epoch != nil {
-		h.seals = keys
-	}
+	h.seals = keys
 	go h.acks(func(int64) {})
 	if err := h.begin(); err != nil {
 		return nil, err
 	}
-	r := &reader{seals: h.seals}
+	r := &reader{seals: keys}
 	n := int(l.length.Seconds() * float64(rate))
 	t := &times{}
 	failed := make(chan error, 2)

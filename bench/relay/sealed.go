@@ -87,8 +87,8 @@ func (r *reader) open(frame []byte) ([]byte, error) {
 	return plain.Data, nil
 }
 
-// greet makes an app speak protocol 2, which sealed runs require.
-func greet(app *websocket.Conn) error {
+// speak2 makes an app speak protocol 2, which sealed runs require.
+func speak2(app *websocket.Conn) error {
 	hello := protocol.New(protocol.Hello, time.Now(), protocol.HelloData{Protocol: protocol.Version, Agent: "bench/1"})
 	if err := app.Write(context.Background(), websocket.MessageText, hello.Append(nil)); err != nil {
 		return err
@@ -106,8 +106,8 @@ func sealedPaced(rate int) func(*lab) (string, error) {
 		}
 		plain, sealed := &times{}, &times{}
 		for range 4 {
-			for to, s := range map[*times]*sealing{plain: {}, sealed: newSealing()} {
-				part, err := l.pace(rate, 0, s)
+			for to, s := range map[*times]*sealing{plain: nil, sealed: newSealing()} {
+				part, err := l.paceTo(rate, 0, speak2, s)
 				if err != nil {
 					return "", err
 				}

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/concerto-lang/concerto/internal/relaycli/connect"
 	"github.com/concerto-lang/concerto/internal/relaycli/console"
@@ -114,6 +115,20 @@ func (h *machine) kill() {
 		_ = h.hostd.Process.Kill()
 		_ = h.hostd.Wait()
 		h.hostd = nil
+	}
+}
+
+// eventually calls what until it succeeds.
+func (h *machine) eventually(name string, what func() (string, bool)) {
+	h.t.Helper()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) { // polls again
+		out, ok := what()
+		if ok {
+			return
+		}
+		if time.Now().After(end) {
+			h.t.Fatalf("%s: %s", name, out)
+		}
 	}
 }
 

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -82,26 +80,6 @@ func (p *phone) load(account string) {
 	}
 }
 
-// text returns what the server has at a path.
-func (d *daemon) text(t *testing.T, path, token string) string {
-	t.Helper()
-	q, err := http.NewRequest(http.MethodGet, d.url+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	q.Header.Set("Authorization", "Bearer "+token)
-	a, err := http.DefaultClient.Do(q)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer a.Body.Close()
-	text, err := io.ReadAll(a.Body)
-	if err != nil || a.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %s %s, %v", path, a.Status, text, err)
-	}
-	return string(text)
-}
-
 // approve approves a request, and returns the state of the decision.
 func (p *phone) approve(run string, q *protocol.PermissionRequested) string {
 	p.t.Helper()
@@ -138,19 +116,14 @@ func (r *remoteServer) atServer(run, text string) protocol.PermissionRequested {
 	r.t.Helper()
 	q := r.request(run, text)
 	token := r.server.login("ann", "correct horse")
-	for end := time.Now().Add(time.Minute); ; {
+	r.eventually("the request at the server", func() (string, bool) {
 		var seen struct {
 			Pending []protocol.PermissionRequested
 		}
 		r.server.ask("GET", "/runs/"+run, token, "", &seen)
-		if len(seen.Pending) > 0 && seen.Pending[0].RequestID == q.RequestID {
-			return q
-		}
-		if time.Now().After(end) {
-			r.t.Fatalf("the server does not have the request %q", text)
-		}
-		time.Sleep(20 * time.Millisecond) // polls again
-	}
+		return text, len(seen.Pending) > 0 && seen.Pending[0].RequestID == q.RequestID
+	})
+	return q
 }
 
 // adds runs devices add, and returns the link that it prints.
@@ -463,14 +436,12 @@ case "$a" in *allow* | *yes*) echo '{"type":"result","text":"pushed"}' ;; *) ech
 // only returns the id of the only run of the machine when there is one.
 func (h *machine) only() string {
 	h.t.Helper()
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) { // polls again
-		var one protocol.RunSummary
-		if json.Unmarshal([]byte(h.do(0, "runs", "--format", "ndjson")), &one) == nil {
-			return one.RunID
-		}
-	}
-	h.t.Fatal("the machine has no run")
-	return ""
+	var one protocol.RunSummary
+	h.eventually("a run of the machine", func() (string, bool) {
+		out := h.do(0, "runs", "--format", "ndjson")
+		return out, json.Unmarshal([]byte(out), &one) == nil
+	})
+	return one.RunID
 }
 
 // TestSealedProgram decides the requests of a program, on a phone and on its machine. The program's

@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
@@ -136,19 +135,5 @@ func (r *remoteServer) recovered(run string) {
 	epochs, err := p.roster.OpenHistory([]byte(strings.TrimSuffix(text, "\n")), "desk", id, p.keys)
 	if err != nil || len(epochs) == 0 {
 		r.t.Errorf("history for the phone = %d epochs, %v", len(epochs), err)
-	}
-}
-
-// eventually calls what until it succeeds.
-func (h *machine) eventually(name string, what func() (string, bool)) {
-	h.t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) { // polls again
-		out, ok := what()
-		if ok {
-			return
-		}
-		if time.Now().After(end) {
-			h.t.Fatalf("%s: %s", name, out)
-		}
 	}
 }

@@ -123,6 +123,26 @@ func (d *daemon) ask(method, path, token, body string, into any) int {
 	return got.StatusCode
 }
 
+// text returns what the server has at a path.
+func (d *daemon) text(t *testing.T, path, token string) string {
+	t.Helper()
+	q, err := http.NewRequest(http.MethodGet, d.url+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Header.Set("Authorization", "Bearer "+token)
+	a, err := http.DefaultClient.Do(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Body.Close()
+	text, err := io.ReadAll(a.Body)
+	if err != nil || a.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s %s, %v", path, a.Status, text, err)
+	}
+	return string(text)
+}
+
 func (d *daemon) login(name, password string) (token string) {
 	d.Helper()
 	var in struct {
@@ -223,21 +243,8 @@ func TestServe(t *testing.T) {
 		t.Errorf("session after a change of the password: status = %d, want 401", code)
 	}
 	token = d.login("ann", "another horse")
-	r, err := http.NewRequest("GET", d.url+"/audit", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Authorization", "Bearer "+token)
-	got, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer got.Body.Close()
-	text, err := io.ReadAll(got.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "audit.ndjson"), text, 0o600); err != nil {
+	text := d.text(t, "/audit", token)
+	if err := os.WriteFile(filepath.Join(dir, "audit.ndjson"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if got := run(t, dir, "", "audit", "verify", "audit.ndjson"); !strings.HasPrefix(got, "14 records, head ") {

@@ -18,7 +18,7 @@ func Check(e *Envelope) *Refusal {
 	if m == nil {
 		return nil
 	}
-	if _, sealed := m.Data.(SealedCommand); sealed && e.Enc == nil {
+	if m.IsSealed() && e.Enc == nil {
 		return bad("%s requires enc", e.Type)
 	}
 	c := checker{strict: m.Kind != Event}

@@ -54,6 +54,12 @@ type Message struct {
 // Find returns the description of a message type, or nil if the type is unknown.
 func Find(typ string) *Message { return byType()[typ] }
 
+// IsSealed reports whether messages of the type are always sealed.
+func (m *Message) IsSealed() bool {
+	_, sealed := m.Data.(SealedCommand)
+	return sealed
+}
+
 // byType has the messages by their types. A command that uses none does not pay for it at its
 // start.
 var byType = sync.OnceValue(func() map[string]*Message {

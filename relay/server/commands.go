@@ -31,7 +31,7 @@ type payload struct {
 
 // checkCommand validates an app's command, unless it is encrypted.
 func checkCommand(e *protocol.Envelope) *Failure {
-	if e.Enc != nil && protocol.Find(e.Type).Data != (protocol.SealedCommand{}) {
+	if e.Enc != nil && !protocol.Find(e.Type).IsSealed() {
 		return nil
 	}
 	if why := protocol.Check(e); why != nil {
@@ -43,24 +43,22 @@ func checkCommand(e *protocol.Envelope) *Failure {
 // refusePlain returns a failure if the server could read a message, and accepts only sealed ones.
 // Machines report by a plain gap that they have lost their events, and their time by rpc.host.info.
 func (c *Config) refusePlain(e *protocol.Envelope) *Failure {
-	m := protocol.Find(e.Type)
-	isCommand := m != nil && m.Kind != protocol.Event
-	var err error
 	switch {
-	case !c.Sealed || e.Enc == nil && (e.Type == protocol.RunGap || e.Type == protocol.RPCMachineInfo):
+	case !c.Sealed, e.Enc == nil && (e.Type == protocol.RunGap || e.Type == protocol.RPCMachineInfo):
 		return nil
-	case e.Enc != nil && isCommand:
+	case e.Enc == nil:
+		return refuse(protocol.SealedRequired, "%s is not sealed, and this server accepts only what it cannot read", e.Type)
+	}
+	var err error
+	if m := protocol.Find(e.Type); m != nil && m.Kind != protocol.Event {
 		_, err = seal.ParseSealedCommand(e.Data)
-	case e.Enc != nil:
+	} else {
 		err = (&seal.SealedEvent{Type: e.Type, TS: e.TS, Run: e.RunID, Seq: max(e.Seq, 1)}).Parse(e.Enc, e.Data)
 	}
 	if err != nil {
 		return refuse(protocol.BadMessage, "%s: %v", e.Type, err)
 	}
-	if e.Enc != nil {
-		return nil
-	}
-	return refuse(protocol.SealedRequired, "%s is not sealed, and this server accepts only what it cannot read", e.Type)
+	return nil
 }
 
 // requireID returns an id from the data of a message. If the data is encrypted, it returns the id

@@ -213,14 +213,13 @@ func (s *Server) newCall(ctx context.Context, who *auth.Identity, e *protocol.En
 	if c.Machine = store.Text(e.Data, "host_id"); e.Type == protocol.RPCSealed {
 		c.Machine = e.MachineID
 	}
-	toRun := !m.OfMachine
-	if c.Machine != "" && e.RunID == "" && (e.Type == protocol.RPCListRuns || e.Type == protocol.RPCSealed) {
-		toRun = false
+	isSealed := e.Type == protocol.RPCSealed && c.Machine != "" && e.RunID == ""
+	if isSealed { // the right of the type is that for a run's machine
 		if err := s.may(ctx, who, auth.AskMachine, ""); err != nil {
 			return nil, nil, s.failed(err, protocol.Forbidden)
 		}
 	}
-	if toRun {
+	if !m.OfMachine && !isSealed && (e.Type != protocol.RPCListRuns || c.Machine == "") {
 		if e.RunID == "" && e.Type != protocol.RPCListRuns {
 			return nil, nil, refuse(protocol.UnknownRun, "%s requires run_id", e.Type)
 		}

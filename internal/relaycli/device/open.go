@@ -27,11 +27,9 @@ type hostKeys struct {
 // for concurrent use.
 type Reader struct {
 	device *Device
-	server *machineapi.Client
+	end    *connect.Endpoint // of the server
 	host   string
 	public seal.PublicKeys
-
-	end *connect.Endpoint // of the server
 
 	mu     sync.Mutex
 	keys   *hostKeys
@@ -57,7 +55,7 @@ func (d *Device) newReader(server *connect.Endpoint, host string) (*Reader, erro
 	if !ok {
 		return nil, nil
 	}
-	r := &Reader{device: d, server: server.API(), host: host, public: public, end: server, chains: map[string]seal.Chain{}, last: map[string]int64{}}
+	r := &Reader{device: d, end: server, host: host, public: public, chains: map[string]seal.Chain{}, last: map[string]int64{}}
 	all := map[string]*hostKeys{}
 	if err := d.readJSON(keyringFile, &all); err != nil {
 		return nil, err
@@ -129,7 +127,7 @@ func (r *Reader) Ends(ctx context.Context) (map[string]seal.End, error) {
 	case err != nil:
 		return nil, err
 	case b == nil:
-		return nil, fmt.Errorf("machine %s does not sign the ends of its runs", console.DisplayText(r.host, 64))
+		return nil, &seal.Refusal{Code: seal.BadMessage, Why: fmt.Sprintf("the server has removed what machine %s signs about its runs, or its hostd is older", console.DisplayText(r.host, 64))}
 	}
 	return b.Ends, nil
 }
@@ -223,7 +221,7 @@ func (r *Reader) awaitKeys(ctx context.Context) error {
 
 // readKeys reads the key records after the newest known one.
 func (r *Reader) readKeys(ctx context.Context) error {
-	text, err := stored(r.server.KeyRecords(ctx, r.device.Roster.Account(), r.host, r.keys.Last.N))
+	text, err := stored(r.end.API().KeyRecords(ctx, r.device.Roster.Account(), r.host, r.keys.Last.N))
 	if err != nil {
 		return err
 	}
@@ -250,7 +248,7 @@ func (r *Reader) readKeys(ctx context.Context) error {
 
 // readHistory reads the keys of the epochs before this device was added.
 func (r *Reader) readHistory(ctx context.Context) error {
-	text, err := stored(r.server.History(ctx, r.device.Roster.Account(), r.host, r.device.ID))
+	text, err := stored(r.end.API().History(ctx, r.device.Roster.Account(), r.host, r.device.ID))
 	text = bytes.TrimSuffix(text, []byte("\n"))
 	if err != nil || len(text) == 0 {
 		return err

@@ -55,13 +55,7 @@ Viewers only read. Operators also decide, type and start runs. Owners also add a
 			if o.byCode && (o.yes || o.page != "") {
 				return console.Usage("omit --yes and --page", "--by-code requires digits, and adds a command line")
 			}
-			ctx, stop := a.SignalContext()
-			defer stop()
-			p, err := open(ctx, a, s)
-			if err != nil {
-				return err
-			}
-			return p.add(ctx, &o)
+			return act(a, s, func(ctx context.Context, p *party) error { return p.add(ctx, &o) })
 		},
 	}
 	f := c.Flags()
@@ -76,11 +70,8 @@ Viewers only read. Operators also decide, type and start runs. Owners also add a
 }
 
 func (p *party) add(ctx context.Context, o *addition) error {
-	s, err := newServer(p.id)
+	s, err := p.owner(ctx)
 	if err != nil {
-		return err
-	}
-	if err := p.owner(ctx, s); err != nil {
 		return err
 	}
 	if !o.yes {

@@ -41,26 +41,7 @@ account itself contains ids and users.`,
   concerto-relay devices list --format ndjson | jq -r 'select(.role == "owner") | .id'`,
 		Args: console.ArgsBetween(0, 0, "concerto-relay devices list"),
 		RunE: func(*cobra.Command, []string) error {
-			ctx, stop := a.SignalContext()
-			defer stop()
-			p, err := open(ctx, a, s)
-			if err != nil {
-				return err
-			}
-			if p.roster() == nil {
-				return console.Usage(noAccount, "this machine has no account")
-			}
-			if err := p.refreshIfPossible(ctx); err != nil {
-				return err
-			}
-			all, err := p.members()
-			if err != nil {
-				return err
-			}
-			if !format.IsText() {
-				return console.JSONLines(a.Stdout, all)
-			}
-			return printMembers(a, all)
+			return act(a, s, func(ctx context.Context, p *party) error { return p.list(ctx, !format.IsText()) })
 		},
 	}
 	format = cmdline.AddFormat(c, "text", "ndjson")
@@ -82,17 +63,28 @@ Remove a lost phone here, and end its session: 'concerto-relay token list' and '
   concerto-relay devices remove d_2Fq0a7cQyZbq9c3Jm0d6kw --yes`,
 		Args: console.ArgsBetween(1, 1, "concerto-relay devices remove phone"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			ctx, stop := a.SignalContext()
-			defer stop()
-			p, err := open(ctx, a, s)
-			if err != nil {
-				return err
-			}
-			return p.remove(ctx, args[0], yes)
+			return act(a, s, func(ctx context.Context, p *party) error { return p.remove(ctx, args[0], yes) })
 		},
 	}
 	c.Flags().BoolVar(&yes, "yes", false, "remove without asking")
 	return c
+}
+
+func (p *party) list(ctx context.Context, asJSON bool) error {
+	if p.roster() == nil {
+		return console.Usage(noAccount, "this machine has no account")
+	}
+	if err := p.refreshIfPossible(ctx); err != nil {
+		return err
+	}
+	all, err := p.members()
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return console.JSONLines(p.Stdout, all)
+	}
+	return printMembers(p.Console, all)
 }
 
 func (p *party) remove(ctx context.Context, what string, yes bool) error {
@@ -101,11 +93,8 @@ func (p *party) remove(ctx context.Context, what string, yes bool) error {
 			return err
 		}
 	}
-	s, err := newServer(p.id)
+	s, err := p.owner(ctx)
 	if err != nil {
-		return err
-	}
-	if err := p.owner(ctx, s); err != nil {
 		return err
 	}
 	m, err := p.find(what)

@@ -24,23 +24,14 @@ seal recover'.`,
 		Example: `  concerto-relay devices grant phone`,
 		Args:    console.ArgsBetween(1, 1, "concerto-relay devices grant phone"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			ctx, stop := a.SignalContext()
-			defer stop()
-			p, err := open(ctx, a, s)
-			if err != nil {
-				return err
-			}
-			return p.grant(ctx, args[0])
+			return act(a, s, func(ctx context.Context, p *party) error { return p.grant(ctx, args[0]) })
 		},
 	}
 }
 
 func (p *party) grant(ctx context.Context, what string) error {
-	s, err := newServer(p.id)
+	s, err := p.owner(ctx)
 	if err != nil {
-		return err
-	}
-	if err := p.owner(ctx, s); err != nil {
 		return err
 	}
 	m, err := p.find(what)

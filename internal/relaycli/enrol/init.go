@@ -54,13 +54,7 @@ From then on hostd performs only signed commands. Enrol your other devices befor
   concerto-relay seal init --code-file recovery-code     without a terminal`,
 		Args: console.ArgsBetween(0, 0, "concerto-relay seal init"),
 		RunE: func(*cobra.Command, []string) error {
-			ctx, stop := a.SignalContext()
-			defer stop()
-			p, err := open(ctx, a, s)
-			if err != nil {
-				return err
-			}
-			return p.create(ctx, name, file)
+			return act(a, s, func(ctx context.Context, p *party) error { return p.create(ctx, name, file) })
 		},
 	}
 	c.Flags().StringVar(&name, "user", "", "record `NAME` as the user of this command line (default: your user name)")

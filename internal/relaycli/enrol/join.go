@@ -33,13 +33,7 @@ host of the account, too: hostd then performs only signed commands.`,
   concerto-relay devices join 7KQM-2XWD --server https://relay.example --token-file token`,
 		Args: console.ArgsBetween(1, 1, "concerto-relay devices join 7KQM-2XWD"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			ctx, stop := a.SignalContext()
-			defer stop()
-			p, err := open(ctx, a, s)
-			if err != nil {
-				return err
-			}
-			return p.join(ctx, args[0])
+			return act(a, s, func(ctx context.Context, p *party) error { return p.join(ctx, args[0]) })
 		},
 	}
 }

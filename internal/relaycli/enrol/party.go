@@ -71,28 +71,43 @@ func (p *party) hasHost() bool {
 
 const noAccount = "`concerto-relay seal init` creates one; `concerto-relay devices join CODE` joins one"
 
-// owner returns an error unless this command line is a device of an owner, which can change the
-// account's members. It reads the newest roster.
-func (p *party) owner(ctx context.Context, s *machineapi.Client) error {
+// act calls do with this machine and its command line, until it is interrupted.
+func act(a *console.Console, s *daemon.HostdSettings, do func(context.Context, *party) error) error {
+	ctx, stop := a.SignalContext()
+	defer stop()
+	p, err := open(ctx, a, s)
+	if err != nil {
+		return err
+	}
+	return do(ctx, p)
+}
+
+// owner returns the server, or an error unless this command line is a device of an owner, which can
+// change the account's members. It reads the newest roster.
+func (p *party) owner(ctx context.Context) (*machineapi.Client, error) {
+	s, err := newServer(p.id)
+	if err != nil {
+		return nil, err
+	}
 	if p.device == nil && p.host.Roster == nil {
-		return console.Usage(noAccount, "this machine has no account")
+		return nil, console.Usage(noAccount, "this machine has no account")
 	}
 	if p.host.Fork != "" {
-		return console.Usage("`concerto-relay seal status --resolve` shows where they differ", "the account has two lists of members: %s", p.host.Fork)
+		return nil, console.Usage("`concerto-relay seal status --resolve` shows where they differ", "the account has two lists of members: %s", p.host.Fork)
 	}
 	if p.device == nil {
-		return console.Usage("`concerto-relay seal recover` enrols it by the recovery code; `concerto-relay devices join CODE` by another device", "this command line is no device of the account")
+		return nil, console.Usage("`concerto-relay seal recover` enrols it by the recovery code; `concerto-relay devices join CODE` by another device", "this command line is no device of the account")
 	}
 	if err := p.refresh(ctx, s); err != nil {
-		return err
+		return nil, err
 	}
 	switch m, _ := p.device.Roster.Member(p.device.ID); {
 	case !p.device.IsMember():
-		return console.Usage("`concerto-relay devices join CODE` enrols it again", "this command line, %s, was removed from the account", p.device.ID)
+		return nil, console.Usage("`concerto-relay devices join CODE` enrols it again", "this command line, %s, was removed from the account", p.device.ID)
 	case m.Role != seal.Owner:
-		return console.Usage("use a device of an owner: `concerto-relay devices list` shows them", "this command line has the role %s, and only an owner changes the members", m.Role)
+		return nil, console.Usage("use a device of an owner: `concerto-relay devices list` shows them", "this command line has the role %s, and only an owner changes the members", m.Role)
 	}
-	return nil
+	return s, nil
 }
 
 // refresh extends the roster of this command line by the server's new lines.

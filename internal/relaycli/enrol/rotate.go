@@ -1,6 +1,7 @@
 package enrol
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 
@@ -21,25 +22,19 @@ keys are new from the next event on. Devices need to do nothing.`,
 		Example: `  concerto-relay seal rotate`,
 		Args:    console.ArgsBetween(0, 0, "concerto-relay seal rotate"),
 		RunE: func(*cobra.Command, []string) error {
-			ctx, stop := a.SignalContext()
-			defer stop()
-			p, err := open(ctx, a, s)
-			if err != nil {
-				return err
-			}
-			if !p.hasHost() {
-				return console.Usage("`concerto-relay seal init` creates one", "this machine is no host of an account")
-			}
-			var st sealer.Status
-			if err := p.id.Hostd.Call(ctx, http.MethodPost, "/seal/rotate", nil, &st); err != nil {
-				return err
-			}
-			text := "hostd refuses what was signed before"
-			if st.Epoch > 0 {
-				text += fmt.Sprintf("; epoch %d has begun", st.Epoch)
-			}
-			_, err = fmt.Fprintln(a.Stdout, text)
-			return err
+			return act(a, s, func(ctx context.Context, p *party) error { return p.rotate(ctx) })
 		},
 	}
+}
+
+func (p *party) rotate(ctx context.Context) error {
+	if !p.hasHost() {
+		return console.Usage("`concerto-relay seal init` creates one", "this machine is no host of an account")
+	}
+	var st sealer.Status
+	if err := p.id.Hostd.Call(ctx, http.MethodPost, "/seal/rotate", nil, &st); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(p.Stdout, "hostd refuses what was signed before; epoch %d has begun\n", st.Epoch)
+	return err
 }

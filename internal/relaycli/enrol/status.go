@@ -36,18 +36,15 @@ yes only if you know who has added its members. --yes forgets no lines.`,
   concerto-relay seal status --format ndjson | jq -r .account`,
 		Args: console.ArgsBetween(0, 0, "concerto-relay seal status"),
 		RunE: func(*cobra.Command, []string) error {
-			ctx, stop := a.SignalContext()
-			defer stop()
-			p, err := open(ctx, a, s)
-			switch {
-			case err != nil:
-				return err
-			case yes && !resolve:
+			if yes && !resolve {
 				return console.Usage("add --resolve", "--yes requires --resolve")
-			case resolve:
-				return p.resolve(ctx, yes)
 			}
-			return p.status(ctx, !format.IsText())
+			return act(a, s, func(ctx context.Context, p *party) error {
+				if resolve {
+					return p.resolve(ctx, yes)
+				}
+				return p.status(ctx, !format.IsText())
+			})
 		},
 	}
 	c.Flags().BoolVar(&resolve, "resolve", false, "resolve a fork of the list of members")

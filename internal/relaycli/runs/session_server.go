@@ -88,9 +88,11 @@ func (s *remoteSession) follow(ctx context.Context, handle func(protocol.Envelop
 	if err := s.findSigner(ctx); err != nil {
 		return err
 	}
-	watching, stop := context.WithCancel(ctx)
-	defer stop()
-	go s.open.watchEnd(watching, s.x.run)
+	if s.sealed {
+		watching, stop := context.WithCancel(ctx)
+		defer stop()
+		go s.open.watchEnd(watching, s.x.run)
+	}
 	err = s.link.Run(ctx, func(e protocol.Envelope) error { return s.handle(ctx, e, handle) })
 	if errors.Is(err, errOver) {
 		return nil

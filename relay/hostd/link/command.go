@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -139,10 +140,10 @@ func codeOnly(text string) string {
 	switch {
 	case text == "":
 		return ""
-	case strings.Trim(code, "abcdefghijklmnopqrstuvwxyz_") != "":
-		return rest
+	case slices.ContainsFunc(protocol.Codes, func(c protocol.CodeInfo) bool { return string(c.Code) == code }):
+		return code + ": " + rest
 	}
-	return code + ": " + rest
+	return rest
 }
 
 func (l *Link) handleInput(ctx context.Context, e *protocol.Envelope) (out Outcome, err error) {

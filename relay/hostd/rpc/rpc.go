@@ -135,8 +135,7 @@ func (d *Dispatcher) Do(ctx context.Context, q Call) (run string, r protocol.Res
 		return q.Run, failureResponse(c, err)
 	}
 	if c.Unsigned && c.Type == protocol.RPCMachineInfo { // its result is not that of a signed call with the same id
-		d.serve(ctx, c)
-		return q.Run, c.response
+		return q.Run, d.respond(ctx, c)
 	}
 	first, mine := d.register(c)
 	switch {
@@ -207,22 +206,23 @@ func (d *Dispatcher) forget(i int) {
 	d.finished = append(d.finished[:i:i], d.finished[i+1:]...)
 }
 
+// respond performs a call and returns its response.
+func (d *Dispatcher) respond(ctx context.Context, c *call) protocol.Response {
+	result, err := d.perform(ctx, c)
+	if err == nil {
+		return protocol.Response{RequestID: c.id, OK: true, RPCType: c.Type, Result: result}
+	}
+	r := failureResponse(c, err)
+	if r.ErrorCode == protocol.RPCCode(protocol.Internal) {
+		d.o.Log.Error("a request failed", "type", c.Type, "run", c.Run, "error", err)
+	}
+	return r
+}
+
 // serve performs a call and stores its response.
 func (d *Dispatcher) serve(ctx context.Context, c *call) {
-	result, err := d.perform(ctx, c)
-	if err != nil {
-		c.response = failureResponse(c, err)
-		if c.response.ErrorCode == protocol.RPCCode(protocol.Internal) {
-			d.o.Log.Error("a request failed", "type", c.Type, "run", c.Run, "error", err)
-		}
-	} else {
-		c.response = protocol.Response{RequestID: c.id, OK: true, RPCType: c.Type, Result: result}
-	}
+	c.response = d.respond(ctx, c)
 	d.mu.Lock()
-	if d.calls[c.id] != c {
-		d.mu.Unlock()
-		return
-	}
 	c.finishedAt = d.o.Now()
 	d.finished = append(d.finished, c)
 	d.retained += len(c.response.Result)

@@ -141,7 +141,7 @@ func (s *Sealer) Sealing(n int) (*spool.Sealing, error) {
 	case a == nil:
 		return nil, nil
 	}
-	isNew, err := s.beginIfOver(a)
+	isNew, err := s.renewEpoch(a)
 	if err != nil {
 		return nil, err
 	}
@@ -152,8 +152,8 @@ func (s *Sealer) Sealing(n int) (*spool.Sealing, error) {
 	return &spool.Sealing{Epoch: a.epochs.present(), Keys: a.keys, Fresh: a.fresh.Token(s.o.Now()), OldRunsOnly: !s.o.SealEvents}, nil
 }
 
-// beginIfOver begins an epoch if the present one must end, or there is none. The caller holds mu.
-func (s *Sealer) beginIfOver(a *account) (isNew bool, err error) {
+// renewEpoch begins an epoch if the present one must end, or there is none. The caller holds mu.
+func (s *Sealer) renewEpoch(a *account) (isNew bool, err error) {
 	now := s.o.Now()
 	present := a.epochs.present()
 	_, isMember := a.roster.Member(a.machine)
@@ -219,7 +219,7 @@ func (s *Sealer) SyncKeys(ctx context.Context) error {
 		err = s.readKeys(ctx, server, a, id)
 	}
 	if err == nil {
-		err = s.beginFor(a)
+		err = s.renewEpochOf(a)
 	}
 	if err != nil {
 		return err
@@ -227,8 +227,8 @@ func (s *Sealer) SyncKeys(ctx context.Context) error {
 	return errors.Join(s.publishKeys(ctx, server, a, id), s.publishHistories(ctx, server, a, id))
 }
 
-// beginFor begins an epoch for the devices of an account if the present one must end.
-func (s *Sealer) beginFor(a *account) error {
+// renewEpochOf begins an epoch of an account if the present one must end.
+func (s *Sealer) renewEpochOf(a *account) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.account != a {
@@ -237,7 +237,7 @@ func (s *Sealer) beginFor(a *account) error {
 	if a.fork != "" {
 		return nil
 	}
-	_, err := s.beginIfOver(a)
+	_, err := s.renewEpoch(a)
 	return err
 }
 
