@@ -43,7 +43,7 @@ type KeyRecord struct {
 	Host    string    `json:"host"`
 	Epoch   int64     `json:"epoch"`
 	Roster  Position  `json:"roster"`
-	Prev    string    `json:"prev"` // hash of the host's previous record, or ""
+	Prev    string    `json:"prev"` // hash of the record that it continues, or "" if there is none
 	At      string    `json:"at"`
 	Wraps   []KeyWrap `json:"wraps"`
 	Names   string    `json:"names"`
@@ -73,8 +73,9 @@ func (r *Roster) devicesAt(n int64) (all []Member) {
 
 // NewEpoch creates an epoch of a host for the present devices of the roster, and its key record.
 // last is the position of the host's newest record, or zero; the host also reads it from the
-// server, because a restored backup may have an older one. names has the names of members by id.
-// The error is a *Refusal.
+// server, because a restored backup may have an older one. If that record names a list of members
+// that the user has rejected, last has its number, and the hash and line of the newest record that
+// the roster permits. names has the names of members by id. The error is a *Refusal.
 func (r *Roster) NewEpoch(host string, k *Keys, last EpochPosition, names map[string]string, now time.Time) (*Epoch, []byte, error) {
 	e := &Epoch{Account: r.account, Host: host, N: last.N + 1, Secret: Key(randomBytes(32)), Commands: map[string]Key{}, At: formatTime(now)}
 	rec := KeyRecord{V: 1, Account: r.account, Host: host, Epoch: e.N, Roster: r.Head(), Prev: last.Hash, At: e.At}
@@ -110,7 +111,8 @@ func (k *KeyRecord) Position() EpochPosition {
 // record that the caller has verified, or zero. The error is a *Refusal: OldEpoch for an earlier
 // epoch, and RosterFork for a record that differs from the known one, does not continue it, or
 // names an earlier line of the roster. It has Retry if earlier records, or lines of the roster, are
-// missing.
+// missing. The number of an epoch may be greater by more than one: those between have records of a
+// list of members that the user has rejected.
 func (r *Roster) VerifyKeyRecord(text []byte, host string, known EpochPosition) (*KeyRecord, error) {
 	k := &KeyRecord{}
 	if err := decodeUpTo(text, k, maxRecord); err != nil {
@@ -120,7 +122,7 @@ func (r *Roster) VerifyKeyRecord(text []byte, host string, known EpochPosition) 
 	switch {
 	case k.V != 1:
 		return nil, refuse(Unsupported, "the key record has version %d", k.V)
-	case !isTime, k.Epoch < 1, k.Epoch > maxInt, (k.Epoch == 1) != (k.Prev == ""), k.Prev != "" && !hashForm.MatchString(k.Prev):
+	case !isTime, k.Epoch < 1, k.Epoch > maxInt, k.Epoch == 1 && k.Prev != "", k.Prev != "" && !hashForm.MatchString(k.Prev):
 		return nil, refuse(BadMessage, "epoch, prev or at of the key record has the wrong form")
 	case k.Account != r.account || k.Host != host:
 		return nil, refuse(WrongRequest, "the key record is by host %s of account %s", k.Host, k.Account)
@@ -174,12 +176,12 @@ func (k *KeyRecord) checkOrder(known EpochPosition) error {
 		return nil
 	case k.Epoch < known.N:
 		return refuse(OldEpoch, "the key record is for epoch %d; the newest known is %d", k.Epoch, known.N)
-	case k.Epoch > known.N+1:
-		f := refuse(RosterFork, "the key record of epoch %d is missing", known.N+1)
+	case k.Epoch == known.N || k.Epoch == known.N+1 && k.Prev != known.Hash:
+		return refuse(RosterFork, "%s has signed two key records of epoch %d", k.Host, known.N)
+	case k.Prev != known.Hash:
+		f := refuse(RosterFork, "a key record between epochs %d and %d is missing", known.N, k.Epoch)
 		f.Retry = true
 		return f
-	case k.Epoch == known.N || k.Prev != known.Hash:
-		return refuse(RosterFork, "%s has signed two key records of epoch %d", k.Host, known.N)
 	case k.Roster.N < known.Roster:
 		return refuse(RosterFork, "the key record is for line %d of the roster, the previous one for line %d", k.Roster.N, known.Roster)
 	}

@@ -226,6 +226,15 @@ func (r *Roster) has(p Position) bool {
 	return p.N > 0 && p.N <= int64(len(r.hashes)) && r.hashes[p.N-1] == p.Hash
 }
 
+// CommonLines returns the number of lines that two rosters have in common.
+func (r *Roster) CommonLines(other *Roster) int64 {
+	n := 0
+	for n < min(len(r.hashes), len(other.hashes)) && r.hashes[n] == other.hashes[n] {
+		n++
+	}
+	return int64(n)
+}
+
 // Members returns the present members in the order in which they were added.
 func (r *Roster) Members() []Member {
 	var all []Member

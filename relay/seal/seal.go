@@ -102,8 +102,10 @@
 // derived key is HKDF-SHA256 with an empty salt, an info in canonical form, and 32 bytes.
 //
 // A key record has at most 1 MiB: {account, at, epoch, host, names, prev, roster: {hash, n}, sig,
-// v: 1, wraps: [{ct, enc, to}]}. prev is the hash of the host's previous record, or "". sig is by
-// the host (context epoch), over the record without sig. There is one wrap for each device as of
+// v: 1, wraps: [{ct, enc, to}]}. prev is the hash of the host's newest record before it whose
+// line the roster has, or "": after the user has chosen another roster, records may be left out, so
+// that the epochs need not be consecutive. sig is by the host (context epoch), over the record
+// without sig. There is one wrap for each device as of
 // line n, in the order of their lines, of the secret and the device's command key, and a last one
 // for the seal_key of recovery (to: "recovery"), of the secret. The additional data of a wrap are
 // [account, host, epoch, n, to]. names is the sealed text {id: name, …} under the key with the info

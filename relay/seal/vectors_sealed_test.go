@@ -56,7 +56,7 @@ func (v *vectors) addKeyRecords(w *world, text1, text2 []byte, pos1, pos2 EpochP
 	v.add("key_record", "the first, after the second", OldEpoch, valid(text1, pos2))
 	v.add("key_record", "the second, after another first", RosterFork, valid(text2, EpochPosition{1, pos2.Hash, pos1.Roster}))
 	v.add("key_record", "another second", RosterFork, valid(text2, EpochPosition{2, pos1.Hash, pos1.Roster}))
-	v.add("key_record", "the second, after an epoch 0", RosterFork, valid(text2, EpochPosition{-1, pos1.Hash, 1}))
+	v.add("key_record", "the second, after an epoch 0", RosterFork, valid(text2, EpochPosition{-1, pos2.Hash, 1}))
 
 	// edited is not signed again; signed is.
 	edited := func(name string, code Code, from, to string) {
@@ -84,10 +84,16 @@ func (v *vectors) addKeyRecords(w *world, text1, text2 []byte, pos1, pos2 EpochP
 	field("epoch 0", BadMessage, func(k *KeyRecord) { k.Epoch = 0 })
 	field("epoch 2^53", BadMessage, func(k *KeyRecord) { k.Epoch = maxInt + 1 })
 	field("epoch 1 with prev", BadMessage, func(k *KeyRecord) { k.Epoch = 1 })
-	field("no prev", BadMessage, func(k *KeyRecord) { k.Prev = "" })
+	field("no prev", RosterFork, func(k *KeyRecord) { k.Prev = "" })
+	field("no prev, of a later epoch", RosterFork, func(k *KeyRecord) { k.Epoch, k.Prev = 4, "" })
 	field("prev in upper case", BadMessage, func(k *KeyRecord) { k.Prev = strings.ToUpper(k.Prev) })
 	field("a time with a zone", BadMessage, func(k *KeyRecord) { k.At = "2026-03-01T14:30:00.000+01:00" })
-	field("a missing epoch", RosterFork, func(k *KeyRecord) { k.Epoch = 4 })
+	_, text4, pos4 := w.newEpoch(EpochPosition{3, pos1.Hash, pos1.Roster}, start.Add(2*time.Hour))
+	v.add("key_record", "after epochs of a rejected roster", "", valid(text4, pos1))
+	v.add("key_record", "the second, after the fourth", OldEpoch, valid(text2, pos4))
+	v.add("key_record", "the fourth, after the second", RosterFork, valid(text4, pos2))
+	field("a missing record", RosterFork, func(k *KeyRecord) { k.Epoch, k.Prev = 4, pos2.Hash })
+	signed("the first that the roster permits", "", "host", func(k *KeyRecord, in *inputs) { k.Prev, in.KnownEpoch = "", nil })
 	field("prev of another record", RosterFork, func(k *KeyRecord) { k.Prev = pos2.Hash })
 	field("another line of the roster", RosterFork, func(k *KeyRecord) { k.Roster.N = 8 })
 	field("a line that the roster lacks", RosterFork, func(k *KeyRecord) { k.Roster.N = 10 })

@@ -114,6 +114,9 @@ func (d *Device) Extend(text []byte) error {
 // SetRoster replaces the roster by another one that the user has chosen after a fork.
 func (d *Device) SetRoster(r *seal.Roster) error {
 	return d.locked(func() error {
+		if err := d.rereadRecords(r.CommonLines(d.Roster)); err != nil {
+			return err
+		}
 		d.Roster = r
 		return d.write(rosterFile, r.Text())
 	})

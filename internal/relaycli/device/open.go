@@ -236,6 +236,7 @@ func (r *Reader) readKeys(ctx context.Context) error {
 		var why *seal.Refusal
 		switch {
 		case err == nil:
+			next.Epochs = slices.DeleteFunc(next.Epochs, func(has *seal.Epoch) bool { return has.N == e.N && has.Secret == e.Secret })
 			next.Epochs = append(next.Epochs, e)
 		case errors.As(err, &why) && why.Code == seal.UnknownDevice: // of an epoch before this device was added
 		default:
@@ -309,6 +310,22 @@ func (r *Reader) sealCommand(typ, id string, c seal.Command) (*connect.Command, 
 		typ = protocol.RunDecide
 	}
 	return &connect.Command{Type: typ, ID: id, Enc: seal.EncOf(e.N), Data: data}, nil
+}
+
+// rereadRecords makes the readers read the key records of hosts again from the first one, if the
+// newest names a line after the first n of the roster, which are those that another roster has too.
+// The keys of their epochs remain. The caller holds the lock.
+func (d *Device) rereadRecords(n int64) error {
+	all := map[string]*hostKeys{}
+	if err := d.readJSON(keyringFile, &all); err != nil {
+		return err
+	}
+	for _, k := range all {
+		if k.Last.Roster > n {
+			k.Last = seal.EpochPosition{}
+		}
+	}
+	return d.writeJSON(keyringFile, all)
 }
 
 // stored returns a text of the server, or nothing if it has none or is an older one.

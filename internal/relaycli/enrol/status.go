@@ -1,7 +1,6 @@
 package enrol
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -179,7 +178,7 @@ func (p *party) resolve(ctx context.Context, yes bool) error {
 	}
 	question := "The server's list continues that of this machine. Continue with it?"
 	switch {
-	case forgets && int64(commonLines(own, chosen)) == there.N && !p.differs(own):
+	case forgets && own.CommonLines(chosen) == there.N && !p.differs(own):
 		question, chosen, forgets = "The server has lost lines. Send them again, and continue?", own, false
 	case forgets:
 		question = "The lists differ. Take the server's list, and forget the lines that are only here?"
@@ -214,7 +213,7 @@ func (p *party) rosters() (all []*seal.Roster) {
 
 // differs reports whether a roster that is stored here has lines that own does not have.
 func (p *party) differs(own *seal.Roster) bool {
-	return slices.ContainsFunc(p.rosters(), func(r *seal.Roster) bool { return int64(commonLines(r, own)) < r.Head().N })
+	return slices.ContainsFunc(p.rosters(), func(r *seal.Roster) bool { return r.CommonLines(own) < r.Head().N })
 }
 
 // printDifferences prints the lines that are only in a roster that is stored here, or only at the
@@ -224,11 +223,11 @@ func (p *party) printDifferences(there *seal.Roster) (forgets bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	same, shown := len(theirs), ""
+	same, shown := there.Head().N, ""
 	for _, r := range p.rosters() {
-		n := commonLines(r, there)
+		n := r.CommonLines(there)
 		same = min(same, n)
-		if text := string(r.Text()); int64(n) < r.Head().N && text != shown {
+		if text := string(r.Text()); n < r.Head().N && text != shown {
 			lines, err := linesOf(r)
 			if err != nil {
 				return false, err
@@ -241,19 +240,6 @@ func (p *party) printDifferences(there *seal.Roster) (forgets bool, err error) {
 		printLines(p, "only at the server", theirs[same:])
 	}
 	return forgets, nil
-}
-
-// commonLines returns the number of lines that two rosters have in common.
-func commonLines(a, b *seal.Roster) int {
-	other := bytes.Split(b.Text(), []byte("\n"))
-	n := 0
-	for i, l := range bytes.Split(bytes.TrimSuffix(a.Text(), []byte("\n")), []byte("\n")) {
-		if i >= len(other) || !bytes.Equal(l, other[i]) {
-			break
-		}
-		n++
-	}
-	return n
 }
 
 func printLines(p *party, where string, lines []rosterLine) {

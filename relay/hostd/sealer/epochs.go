@@ -89,8 +89,7 @@ func (a *account) begin(name string, now time.Time) error {
 	if name != "" {
 		names[a.machine] = name
 	}
-	last := a.epochs.Last
-	last.Roster = min(last.Roster, a.roster.Head().N) // the user may have chosen a shorter roster
+	last := a.continued()
 	e, record, err := a.roster.NewEpoch(a.machine, a.keys, last, names, now)
 	if err != nil {
 		return err
@@ -116,6 +115,20 @@ func (a *account) begin(name string, now time.Time) error {
 		return err
 	}
 	return nil
+}
+
+// continued returns the number of the newest key record, and the hash and line of the newest one
+// that the roster permits: others name lines of a list that the user has rejected, and a device
+// with the chosen list refuses them.
+func (a *account) continued() seal.EpochPosition {
+	last := a.epochs.Last
+	for n := last.N; n > 0; n-- {
+		k, err := a.roster.VerifyKeyRecord(a.epochs.records[n], a.machine, seal.EpochPosition{})
+		if err == nil {
+			return seal.EpochPosition{N: last.N, Hash: k.Position().Hash, Roster: k.Roster.N}
+		}
+	}
+	return seal.EpochPosition{N: last.N}
 }
 
 // withoutOldCommands returns the epochs without the command keys that no command may use any more.

@@ -328,6 +328,8 @@ func TestChosenRoster(t *testing.T) {
 func TestChosenRosterReload(t *testing.T) {
 	t.Parallel()
 	x := newSealing(t)
+	x.epoch()
+	x.sync()
 	base := x.roster.Text()
 	x.add("rogue", seal.Owner)
 	x.reload()
@@ -348,6 +350,14 @@ func TestChosenRosterReload(t *testing.T) {
 			t.Errorf("%s is no member, and has the keys of epoch %d", name, k.Epoch.N)
 		}
 	}
+	// The record of epoch 2 names the other list. Epoch 3 continues that of epoch 1, which the
+	// server and the phone have.
+	x.sync()
+	x.expectKeys("phone", 1, 3)
+	x.open()
+	x.epoch()
+	x.sync()
+	x.expectKeys("phone", 1, 3, 4)
 }
 
 // TestUnsealedMachine has an account and seals no events. Its devices have command keys, also those

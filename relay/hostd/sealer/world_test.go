@@ -332,22 +332,26 @@ func (w *world) KeyRecords(_ context.Context, _, _ string, after int64) (text []
 func (w *world) PublishKeys(_ context.Context, _ string, record []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var k seal.KeyRecord
-	if err := json.Unmarshal(record, &k); err != nil {
-		return err
-	}
-	n := int64(len(w.keys.records))
-	switch {
-	case w.keys.offline:
+	if w.keys.offline {
 		return errOffline
-	case k.Epoch == n && slices.Equal(w.keys.records[n-1], record):
+	}
+	var known seal.EpochPosition
+	if n := len(w.keys.records); n > 0 {
+		last, err := w.roster.VerifyKeyRecord(w.keys.records[n-1], machineID, known)
+		if err != nil {
+			return err
+		}
+		known = last.Position()
+	}
+	k, err := w.roster.VerifyKeyRecord(record, machineID, known)
+	var why *seal.Refusal
+	switch {
+	case errors.As(err, &why) && why.Code == seal.RosterFork:
+		return &machineapi.Error{Code: protocol.RosterConflict, Message: why.Why}
+	case errors.As(err, &why):
+		return &machineapi.Error{Code: protocol.Code(why.Code), Message: why.Why}
+	case k.Position() == known:
 		return nil
-	case k.Epoch == n:
-		return &machineapi.Error{Code: protocol.RosterConflict, Message: "another record"}
-	case k.Epoch < n:
-		return &machineapi.Error{Code: protocol.Code(seal.OldEpoch), Message: "an old record"}
-	case k.Epoch > n+1:
-		return fmt.Errorf("record %d is published after record %d", k.Epoch, n)
 	}
 	w.keys.records = append(w.keys.records, slices.Clone(record))
 	return nil

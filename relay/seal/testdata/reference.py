@@ -749,7 +749,7 @@ def check_key_record(roster, c):
         members(w, dict(ct=str, enc=str, to=str))
     require(k["v"] == 1, "unsupported")
     at = milliseconds(k["at"])
-    require(is_integer(k["epoch"], 1) and (k["epoch"] == 1) == (k["prev"] == ""))
+    require(is_integer(k["epoch"], 1) and (k["epoch"] > 1 or k["prev"] == ""))
     require(k["prev"] == "" or is_hash(k["prev"]))
     require(k["account"] == roster.account and k["host"] == c["host"], "wrong_request")
     require(roster.has(k["roster"]), "roster_fork")
@@ -768,7 +768,7 @@ def check_key_record(roster, c):
     known = c.get("known_epoch")
     if known is not None and position != known:
         require(k["epoch"] >= known["n"], "old_epoch")
-        require(k["epoch"] == known["n"] + 1 and k["prev"] == known["hash"], "roster_fork")
+        require(k["epoch"] > known["n"] and k["prev"] == known["hash"], "roster_fork")
         require(n >= known["roster"], "roster_fork")
     return k, position
 

@@ -110,7 +110,7 @@ export async function verifyRecord(roster, record, host, known) {
   if (!Array.isArray(k.wraps)) refuse("bad_message");
   for (const w of k.wraps) fit(w, { to: text, ...wrapForm });
   if (k.v !== 1) refuse("unsupported");
-  if (!isTime(k.at) || k.epoch < 1 || (k.epoch === 1) !== (k.prev === "") || (k.prev && !isHash(k.prev))) refuse("bad_message");
+  if (!isTime(k.at) || k.epoch < 1 || (k.epoch === 1 && k.prev) || (k.prev && !isHash(k.prev))) refuse("bad_message");
   if (k.account !== roster.account || k.host !== host) refuse("wrong_request");
   if (!roster.has(k.roster)) refuse("roster_fork");
   const members = roster.membersAt(line), m = members.find((x) => x.id === host);
@@ -123,7 +123,7 @@ export async function verifyRecord(roster, record, host, known) {
   const position = { n: k.epoch, hash: await hash(record), roster: line };
   if (known?.n && canonical(known) !== canonical(position)) {
     if (k.epoch < known.n) refuse("old_epoch");
-    if (k.epoch !== known.n + 1 || k.prev !== known.hash || line < known.roster) refuse("roster_fork");
+    if (k.epoch === known.n || k.prev !== known.hash || line < known.roster) refuse("roster_fork");
   }
   return { ...k, position };
 }
