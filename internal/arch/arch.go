@@ -141,7 +141,7 @@ var Policy = []Rule{
 	{Package: "relay/server/push", Imports: "internal/data/netallow internal/term/terminal relay/protocol relay/server/auth relay/server/httpguard relay/store"},
 	{Package: "relay/server/push/pushtest", Tests: true},
 	{Package: "relay/server/pair", Imports: "internal/record/audit relay/protocol relay/server/auth relay/server/httpguard relay/store internal/text/hexsum"},
-	{Package: "relay/hostd/rpc", Imports: "internal/text/jcs internal/process/procgroup relay/hostd/approvals relay/hostd/redact relay/hostd/workdirfs relay/hostd/spool relay/protocol internal/text/utf8cut internal/text/hexsum"},
+	{Package: "relay/hostd/rpc", Imports: "internal/text/jcs internal/process/procgroup relay/hostd/approvals relay/hostd/redact relay/hostd/workdirfs relay/hostd/spool relay/protocol relay/seal internal/text/utf8cut internal/text/hexsum"},
 	{Package: "relay/hostd/sealer", Imports: "internal/process/userfile internal/record/audit internal/text/hexsum internal/text/jcs relay/hostd/approvals relay/hostd/link relay/hostd/spool relay/client/machineapi relay/protocol relay/seal"},
 	{Package: "relay/hostd/doctor", Imports: "internal/process/procgroup relay/hostd/link relay/hostd/pair relay/hostd/sealer relay/hostd/spool relay/protocol"},
 	{Package: "relay/hostd/install", Imports: "internal/process/userfile"},

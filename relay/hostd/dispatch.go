@@ -11,7 +11,7 @@ import (
 
 // newDispatcher returns the dispatcher that performs RPCs.
 func (d *Daemon) newDispatcher() *rpc.Dispatcher {
-	return rpc.New(rpc.Options{MachineID: d.o.MachineID, Version: d.o.Version, Runs: rpcRuns{d}, Approvals: d.approvals, Events: d.events, Redact: d.redact, RemoteExec: d.o.RemoteExec, LogFile: d.o.LogPath,
+	return rpc.New(rpc.Options{MachineID: d.o.MachineID, Version: d.o.Version, Runs: rpcRuns{d}, Approvals: d.approvals, Events: d.events, Shares: d.sealer, Redact: d.redact, RemoteExec: d.o.RemoteExec, LogFile: d.o.LogPath,
 		Socket: d.o.Socket, Features: features, Seal: d.sealer.Describe, Seals: d.sealer.Seals, Doctor: d.checkDeps, Log: d.o.Log, Environ: d.o.Environ})
 }
 

@@ -56,6 +56,9 @@ const (
 	RPCMachineDoctor       = "rpc.host.doctor"
 	RPCMachineCapabilities = "rpc.host.capabilities"
 	RPCTailLog             = "rpc.host.logs.tail"
+	RPCShareStart          = "rpc.share.start"
+	RPCShareEnd            = "rpc.share.end"
+	RPCShareList           = "rpc.share.list"
 	RPCSealed              = "rpc.sealed"
 	RPCResponse            = "rpc.response"
 )
@@ -116,6 +119,9 @@ var Messages = []Message{
 	{Type: RPCMachineDoctor, Kind: RPC, From: []Peer{App}, Data: MachineRequest{}, Result: MachineDoctor{}, OfMachine: true, Since: 1, Doc: "Describes a machine and its problems."},
 	{Type: RPCMachineCapabilities, Kind: RPC, From: []Peer{App}, Data: MachineRequest{}, Result: MachineCapabilities{}, OfMachine: true, Since: 1, Doc: "Lists the capabilities of a machine."},
 	{Type: RPCTailLog, Kind: RPC, From: []Peer{App}, Data: TailLog{}, Result: LogTail{}, OfMachine: true, Since: 1, Doc: "Returns the end of the machine's log."},
+	{Type: RPCShareStart, Kind: RPC, From: []Peer{App}, Data: ShareStart{}, Result: Share{}, OfMachine: true, Since: 2, Doc: "Shares sealed runs with those who have a link. Only an owner's device may send it, sealed."},
+	{Type: RPCShareEnd, Kind: RPC, From: []Peer{App}, Data: ShareEnd{}, Result: Share{}, OfMachine: true, Since: 2, Doc: "Ends a share. Later events can no longer be opened with its link."},
+	{Type: RPCShareList, Kind: RPC, From: []Peer{App}, Data: MachineRequest{}, Result: ShareListResult{}, OfMachine: true, Since: 2, Doc: "Lists the shares of a machine that have not ended."},
 	{Type: RPCSealed, Kind: RPC, From: []Peer{App}, Data: SealedCommand{}, Result: SealedResponse{}, Since: 2, Doc: "An RPC that only the machine can read. Without a run, it has the machine in host_id."},
 	{Type: RPCResponse, Kind: Exchange, From: []Peer{Machine, Server}, Data: Response{}, Since: 1, Doc: "The response to an RPC, sent only to its sender."},
 }

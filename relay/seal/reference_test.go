@@ -116,7 +116,7 @@ func TestReferenceSigns(t *testing.T) {
 			t.Errorf("%s: Go has %v %s, Python has %q %s\n%s", c.Name, err, jsonwrite.MustEncode(out), c.Code, jsonwrite.MustEncode(c.Out), jsonwrite.MustEncode(c.In))
 		}
 	}
-	if len(v.Cases) != 11*randomCases() {
+	if len(v.Cases) != 12*randomCases() {
 		t.Errorf("%d cases", len(v.Cases))
 	}
 }
@@ -236,7 +236,13 @@ func (w *world) randomSealed(r *rand.Rand, i int) []vector {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	secret := NewShareSecret()
+	shared, err := NewShare(w.keys["host"], secret.ShareKey(), secret.ShareID(), []string{"run_1", fmt.Sprint("run_", i+2)}, []*Epoch{e})
+	if err != nil {
+		w.t.Fatal(err)
+	}
 	return []vector{
+		with("share", func(in *inputs) { in.Text, in.Secret = string(flip(r, shared)), &secret }),
 		with("key_record", func(in *inputs) { in.Text = string(flip(r, record)) }),
 		with("history", func(in *inputs) { in.Text = string(flip(r, history)) }),
 		with("beat", func(in *inputs) { in.Text = string(flip(r, beat)) }),

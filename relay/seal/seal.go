@@ -117,6 +117,14 @@
 // v: 1}. sig (context history) is by the host, or an owner's device. The additional data of the
 // wrap are [account, host, epochs, to].
 //
+// A share has the keys of runs for those who have a link with a random secret of 32 bytes. Its id
+// is "s_" and the base64url of the first 16 bytes of the key with the info ["concerto-sealed-v1
+// share"] of the secret. It has at most 1 MiB: {account, ct, host, share, v: 1}, where share is the
+// id. ct is the sealed text {keys: {RUN: {EPOCH: key, …}, …}, sign_key} under the key with the info
+// ["concerto-sealed-v1 read"] of the secret, which the host has, with the place
+// ["concerto-sealed-v1", "share", account, host, share]. Its keys are those of the runs' events in
+// the epochs, and its sign_key is that of the host.
+//
 // # Sealed texts
 //
 // A sealed text (ct) is a random nonce of 12 bytes, the AES-256-GCM ciphertext of a padded text,
@@ -238,6 +246,8 @@ const (
 	contextRun      = contextPrefix + "run"
 	contextResponse = contextPrefix + "response"
 	contextBeat     = contextPrefix + "beat"
+	contextShare    = contextPrefix + "share"
+	contextRead     = contextPrefix + "read"
 )
 
 // inContext returns the input of a signature, HMAC or hash.

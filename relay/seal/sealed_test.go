@@ -102,6 +102,9 @@ func (v *vectors) runSealed(in *inputs, format string) (map[string]any, error) {
 			}
 		}
 		return map[string]any{"time": FreshTime(b.Fresh).UnixMilli(), "ends": string(encode(b.Ends))}, nil
+	case "share":
+		account, host, s, err := OpenShare([]byte(in.Text), *in.Secret)
+		return map[string]any{"account": account, "host": host, "shared": s}, err
 	case "sealed_command", "response":
 		return runSealedCommand(in, format)
 	}

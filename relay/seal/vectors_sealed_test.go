@@ -23,6 +23,7 @@ func (v *vectors) addSealed(w *world) {
 	v.addBeats(w)
 	v.addSealedCommands(w, []*Epoch{first, second})
 	v.addResponses(w, second)
+	v.addShares(w, []*Epoch{first, second})
 }
 
 func (w *world) keyRecord(text []byte) *KeyRecord {
@@ -562,4 +563,49 @@ func (v *vectors) addResponses(w *world, e *Epoch) {
 	for _, text := range []string{`[]`, `null`, `{"a": 1}`, `1`, ``} {
 		with(fmt.Sprintf("the text %q", text), BadMessage, sealed, "run_1", must(sealText(key.aead(), e.place("response", "run_1", KindRPC, sealed), []byte(text))))
 	}
+}
+
+func (v *vectors) addShares(w *world, epochs []*Epoch) {
+	secret, other := NewShareSecret(), NewShareSecret()
+	id := secret.ShareID()
+	text, err := NewShare(w.keys["host"], secret.ShareKey(), id, []string{"run_1", "run_2"}, epochs)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	add := func(name string, code Code, text string, secret Key) {
+		v.add("share", name, code, inputs{Roster: "main", Text: text, Secret: &secret})
+	}
+	add("valid", "", string(text), secret)
+	add("with another secret", WrongRequest, string(text), other)
+	edited := func(name string, code Code, from, to string) {
+		add(name, code, strings.Replace(string(text), from, to, 1), secret)
+	}
+	edited("of another account", BadSignature, `"account":"`, `"account":"b`)
+	edited("of another host", BadSignature, `"host":"`, `"host":"b`)
+	edited("with another id", WrongRequest, `"share":"s_`, `"share":"s_b`)
+	edited("of version 2", Unsupported, `"v":1`, `"v":2`)
+	edited("with an unknown member", BadMessage, `"v":1`, `"v":1,"x":1`)
+	edited("with a space", BadMessage, `"v":1`, `"v": 1`)
+	edited("with a longer ct", BadSignature, `"ct":"`, `"ct":"A`)
+	edited("with an invalid ct", BadMessage, `"ct":"`, `"ct":"!`)
+	plain := func(name string, code Code, change func(s *Shared)) {
+		s := Shared{w.keys["host"].Public().Sign, map[string]map[string]Key{"run_1": {"1": secret}}}
+		change(&s)
+		form := share{V: 1, Account: w.roster.Account(), Host: hostID, ID: id}
+		form.CT = must(sealText(secret.ShareKey().aead(), form.place(), encode(s)))
+		add(name, code, string(encode(form)), secret)
+	}
+	plain("sealed again", "", func(*Shared) {})
+	plain("without runs", BadMessage, func(s *Shared) { clear(s.Keys) })
+	plain("with too many runs", BadMessage, func(s *Shared) {
+		for i := range maxShared {
+			s.Keys[fmt.Sprint("run_a", i)] = s.Keys["run_1"]
+		}
+	})
+	plain("with a run without keys", BadMessage, func(s *Shared) { s.Keys["run_2"] = map[string]Key{} })
+	plain("with an invalid run", BadMessage, func(s *Shared) { s.Keys["a b"] = s.Keys["run_1"] })
+	plain("with epoch 0", BadMessage, func(s *Shared) { s.Keys["run_1"]["0"] = secret })
+	plain("with epoch 01", BadMessage, func(s *Shared) { s.Keys["run_1"]["01"] = secret })
+	plain("with epoch 2^53", BadMessage, func(s *Shared) { s.Keys["run_1"]["9007199254740992"] = secret })
+	plain("with an invalid sign_key", BadMessage, func(s *Shared) { s.SignKey = s.SignKey[1:] })
 }

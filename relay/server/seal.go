@@ -22,12 +22,17 @@ const (
 	maxKeyBody     = 1 << 20  // of a request with a key record or a history, in bytes
 	maxRosterLines = 1000
 	maxHistories   = 100 // of a host for one device
+	maxShareLines  = 1000
 )
 
-// joinSection is the first part of /seal/join/SESSION, the messages of an enrolment. The other
-// routes are /seal/ACCOUNT/PART. http.ServeMux refuses separate patterns for them, because
-// /seal/join/roster would match both.
-const joinSection = "join"
+// joinSection is the first part of /seal/join/SESSION, the messages of an enrolment, and
+// shareSection that of /seal/share/SHARE, the keys of a share. The other routes are
+// /seal/ACCOUNT/PART. http.ServeMux refuses separate patterns for them, because /seal/join/roster
+// would match both.
+const (
+	joinSection  = "join"
+	shareSection = "share"
+)
 
 // sealAPI serves the routes for accounts and for the enrolment of devices.
 type sealAPI struct{ *Server }
@@ -48,21 +53,21 @@ func sealRoutes(s *Server) []auth.Route {
 	a := sealAPI{s}
 	return []auth.Route{
 		{Method: "GET", Path: "/seal/{account}/{part}", Right: auth.Self, Machine: true, Handle: func(w http.ResponseWriter, r *http.Request, who *auth.Identity) {
-			a.serve(w, r, who, sealParts[r.PathValue("part")].get, sealAPI.receiveMail)
+			a.serve(w, r, who, sealParts[r.PathValue("part")].get, map[string]sealHandler{joinSection: sealAPI.receiveMail, shareSection: sealAPI.getShare})
 		}},
 		{Method: "POST", Path: "/seal/{account}/{part}", Right: auth.Self, Machine: true, Handle: func(w http.ResponseWriter, r *http.Request, who *auth.Identity) {
-			a.serve(w, r, who, sealParts[r.PathValue("part")].post, sealAPI.postMail)
+			a.serve(w, r, who, sealParts[r.PathValue("part")].post, map[string]sealHandler{joinSection: sealAPI.postMail, shareSection: sealAPI.postShare})
 		}},
 	}
 }
 
-// serve calls the handler for a part of an account or for a session of an enrolment.
-func (s sealAPI) serve(w http.ResponseWriter, r *http.Request, who *auth.Identity, part, join sealHandler) {
+// serve calls the handler for a part of an account, or that of a section.
+func (s sealAPI) serve(w http.ResponseWriter, r *http.Request, who *auth.Identity, part sealHandler, sections map[string]sealHandler) {
 	account := r.PathValue("account")
 	var err error
-	switch {
-	case account == joinSection:
-		err = join(s, w, r, who, r.PathValue("part"))
+	switch section := sections[account]; {
+	case section != nil:
+		err = section(s, w, r, who, r.PathValue("part"))
 	case part != nil:
 		err = part(s, w, r, who, account)
 	default:
@@ -275,17 +280,23 @@ func (s sealAPI) postHistory(w http.ResponseWriter, r *http.Request, who *auth.I
 		return sealFailure(err)
 	}
 	log := store.HistoryLog(account, host, device)
+	return s.replaceLast(w, r, log, c.body, maxHistories, "the device has too many histories of "+host+": remove the device, and enrol it again")
+}
+
+// replaceLast appends a text to a log of which only the last line counts. If the log would have
+// more than most lines, the text is refused with tooMany.
+func (s sealAPI) replaceLast(w http.ResponseWriter, r *http.Request, log string, text []byte, most int64, tooMany string) error {
 	for tries := 1; ; tries++ {
 		last, err := store.LastOfLog(r.Context(), s.store, log)
 		if err != nil && !errors.Is(err, store.ErrUnknown) {
 			return s.failed(err, protocol.UnknownAccount)
 		}
-		next := logLine(last.N+1, c.body)
+		next := logLine(last.N+1, text)
 		switch {
 		case last.SHA256 == next.SHA256:
 			return s.append(w, r, log, nil)
-		case next.N > maxHistories:
-			return refuse(protocol.TooLarge, "the device has %d histories of %s: remove the device, and enrol it again", maxHistories, host)
+		case next.N > most:
+			return refuse(protocol.TooLarge, "%s", tooMany)
 		}
 		err = s.append(w, r, log, []store.LogLine{next})
 		var f *Failure
@@ -293,6 +304,41 @@ func (s sealAPI) postHistory(w http.ResponseWriter, r *http.Request, who *auth.I
 			return err
 		} // the machine and an owner's device send the same at the same time
 	}
+}
+
+// postShare stores the keys of a share, for those who have its link. Only its machine sends them,
+// and the share's id is known only to it and to them.
+func (s sealAPI) postShare(w http.ResponseWriter, r *http.Request, who *auth.Identity, id string) error {
+	if who != nil {
+		return refuse(protocol.Forbidden, "only a machine publishes the keys of a share")
+	}
+	account, f := idParam(r, "account")
+	if f != nil {
+		return f
+	}
+	c, err := s.receive(w, r, who, account, maxKeyBody)
+	if err != nil {
+		return err
+	}
+	if err := seal.CheckShare(c.body, account, c.actor.Name, id); err != nil {
+		return sealFailure(err)
+	}
+	log := store.ShareLog(id)
+	last, err := store.LastOfLog(r.Context(), s.store, log)
+	if err == nil && seal.CheckShare([]byte(last.Line), account, c.actor.Name, id) != nil {
+		return refuse(protocol.Forbidden, "the share is of another machine")
+	}
+	return s.replaceLast(w, r, log, c.body, maxShareLines, "the share has too many records: end it, and share the runs again")
+}
+
+// getShare serves GET /seal/share/SHARE. Every user who knows the id may read it: it is
+// encrypted.
+func (s sealAPI) getShare(w http.ResponseWriter, r *http.Request, _ *auth.Identity, id string) error {
+	last, err := store.LastOfLog(r.Context(), s.store, store.ShareLog(id))
+	if err != nil {
+		return s.failed(err, protocol.UnknownAccount)
+	}
+	return respondLines(w, last)
 }
 
 // sealFailure converts the refusal of a text.

@@ -23,6 +23,9 @@ func KeyLog(account, host string) string { return account + "/" + host }
 // HistoryLog returns the name of the log with the histories of a host for a device.
 func HistoryLog(account, host, device string) string { return account + "/" + host + "/" + device }
 
+// ShareLog returns the name of the log with the keys of a share. Its last line has all.
+func ShareLog(share string) string { return "share/" + share }
+
 // SealLog returns the lines of a log with numbers above after, or the first ones of them if
 // they are long. The error is ErrUnknown if there is no such log.
 func SealLog(ctx context.Context, s *Store, log string, after int64) ([]LogLine, error) {

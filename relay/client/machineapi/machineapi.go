@@ -161,6 +161,12 @@ func (c *Client) PublishKeys(ctx context.Context, account string, record []byte)
 	return err
 }
 
+// PublishShare stores the keys of a share of this machine.
+func (c *Client) PublishShare(ctx context.Context, account, share string, text []byte) error {
+	_, err := c.Do(ctx, http.MethodPost, url.Values{"account": {account}}, text, 0, "seal", "share", share)
+	return err
+}
+
 // History returns the newest history of a host for a device, or ErrUnknownAccount if the server has
 // none.
 func (c *Client) History(ctx context.Context, account, host, device string) ([]byte, error) {

@@ -33,6 +33,9 @@ var handlers = map[string]*handler{
 	protocol.RPCMachineDoctor:       {do: machineDoctor},
 	protocol.RPCMachineCapabilities: {do: machineCapabilities},
 	protocol.RPCTailLog:             {do: tailLog},
+	protocol.RPCShareStart:          {do: startShare},
+	protocol.RPCShareEnd:            {do: endShare},
+	protocol.RPCShareList:           {do: listShares},
 }
 
 // changesMachine reports whether the option --remote-exec off forbids the RPC.
@@ -101,6 +104,31 @@ func listRuns(_ context.Context, d *Dispatcher, c *call, _ *Run) (any, error) {
 		all = []protocol.RunSummary{}
 	}
 	return protocol.ListRunsResult{Runs: all}, nil
+}
+
+func startShare(ctx context.Context, d *Dispatcher, c *call, _ *Run) (any, error) {
+	q, err := decode[protocol.ShareStart](c)
+	if err != nil {
+		return nil, err
+	}
+	for _, run := range q.Runs {
+		if _, ok := d.o.Runs.Find(run); !ok {
+			return nil, errorf(protocol.RPCCode(protocol.UnknownRun), "there is no run %s on this machine", run)
+		}
+	}
+	return d.o.Shares.StartShare(ctx, q)
+}
+
+func endShare(_ context.Context, d *Dispatcher, c *call, _ *Run) (any, error) {
+	q, err := decode[protocol.ShareEnd](c)
+	if err != nil {
+		return nil, err
+	}
+	return d.o.Shares.EndShare(q.ShareID)
+}
+
+func listShares(_ context.Context, d *Dispatcher, _ *call, _ *Run) (any, error) {
+	return protocol.ShareListResult{Shares: d.o.Shares.Shares()}, nil
 }
 
 // maxEvent is the maximum size in bytes of arguments and results in events.

@@ -23,6 +23,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/hostd/spool"
 	"github.com/concerto-lang/concerto/relay/hostd/workdirfs"
 	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/seal"
 )
 
 // Error explains why a request was refused.
@@ -54,12 +55,20 @@ type Events interface {
 	CommitChange(ctx context.Context, c spool.Change) error
 }
 
+// Shares shares sealed runs with those who have a link. The errors of its methods are shown.
+type Shares interface {
+	StartShare(ctx context.Context, q protocol.ShareStart) (protocol.Share, error)
+	EndShare(id string) (protocol.Share, error)
+	Shares() []protocol.Share
+}
+
 // Options configures a Dispatcher.
 type Options struct {
 	MachineID, Version string
 	Runs               Runs
 	Approvals          Approvals
 	Events             Events
+	Shares             Shares
 	Redact             *redact.Redactor
 	RemoteExec         bool   // whether apps may start runs, write files and run commands
 	LogFile            string // path of the log file; "" if there is none
@@ -297,6 +306,7 @@ func failureResponse(c *call, err error) protocol.Response {
 func errorCode(err error) protocol.RPCCode {
 	var coded *Error
 	var ofDesk *approvals.Error
+	var sealed *seal.Refusal
 	switch {
 	case errors.As(err, &coded):
 		return coded.Code
@@ -304,6 +314,8 @@ func errorCode(err error) protocol.RPCCode {
 		return protocol.RPCCode(protocol.Forbidden)
 	case errors.As(err, &ofDesk):
 		return protocol.RPCCode(ofDesk.Code)
+	case errors.As(err, &sealed):
+		return protocol.RPCCode(sealed.Code)
 	case errors.Is(err, context.DeadlineExceeded):
 		return protocol.Timeout
 	case errors.Is(err, context.Canceled):
@@ -317,11 +329,14 @@ func errorCode(err error) protocol.RPCCode {
 func errorText(err error) string {
 	var coded *Error
 	var ofDesk *approvals.Error
+	var sealed *seal.Refusal
 	switch {
 	case errors.As(err, &coded):
 		return coded.Why
 	case errors.As(err, &ofDesk):
 		return ofDesk.Why
+	case errors.As(err, &sealed):
+		return sealed.Why
 	case errors.Is(err, context.Canceled):
 		return "hostd is stopping"
 	}

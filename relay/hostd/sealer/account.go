@@ -24,6 +24,7 @@ const (
 	forkFile    = "fork.json"
 	epochsFile  = "epochs.json"
 	recordsFile = "keys.ndjson"
+	sharesFile  = "shares.json"
 )
 
 // account is the account of the machine.
@@ -34,8 +35,9 @@ type account struct {
 	fresh        seal.FreshKey
 	devices      map[string]*device
 	epochs       *epochs
-	unstored     bool   // the file does not have the last lines of the roster
-	fork         string // why all commands are refused; "" if they are not
+	shares       []*share // oldest first
+	unstored     bool     // the file does not have the last lines of the roster
+	fork         string   // why all commands are refused; "" if they are not
 }
 
 // device is the stored state of a device.
@@ -82,7 +84,7 @@ func loadAccount(dir, machine string) (*account, error) {
 	if err != nil || a.devices == nil {
 		return nil, fmt.Errorf("%s is damaged: remove %s, which refuses all statements that are signed, and restart hostd: %w", filepath.Join(dir, devicesFile), filepath.Join(dir, freshFile), err)
 	}
-	if err := a.loadEpochs(); err != nil {
+	if err := errors.Join(a.loadEpochs(), a.loadShares()); err != nil {
 		return nil, err
 	}
 	a.fork, err = readFork(dir)

@@ -285,6 +285,8 @@ func (t *attempt) checkFrame(ok *seal.Accepted) error {
 		return refuse(seal.WrongRequest, "the statement is to %s, and the message is %s", st.Decision, t.e.Type)
 	case st.Kind == seal.KindDecide && st.Scope != cmp.Or(d.Scope, "once"):
 		return refuse(seal.WrongRequest, "the scope of the statement is %s, and that of the data %s", st.Scope, cmp.Or(d.Scope, "once"))
+	case strings.HasPrefix(t.e.Type, "rpc.share.") && ok.Device.Role != seal.Owner:
+		return refuse(seal.Forbidden, "only an owner's device shares runs")
 	case st.Kind == seal.KindRPC && d.RPCType != t.e.Type:
 		return refuse(seal.WrongRequest, "rpc_type is %q, and the message is %s", d.RPCType, t.e.Type)
 	}

@@ -173,6 +173,11 @@ func (s *Sealer) renewEpoch(a *account) (isNew bool, err error) {
 	switch {
 	case !isMember: // the devices refuse its key records, and a device that was removed, too, has the old keys
 		return false, fmt.Errorf("this machine was removed from account %s, and cannot seal events: run concerto-relay seal leave, and restart hostd", a.id())
+	}
+	if err := a.dropExpired(now); err != nil {
+		return false, err
+	}
+	switch {
 	case present != nil && a.epochs.current && !present.MustEnd(a.roster, a.epochs.messages, now):
 		return false, nil
 	}
@@ -237,7 +242,7 @@ func (s *Sealer) SyncKeys(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(s.publishKeys(ctx, server, a, id), s.publishHistories(ctx, server, a, id))
+	return errors.Join(s.publishKeys(ctx, server, a, id), s.publishHistories(ctx, server, a, id), s.publishShares(ctx, server, a, id))
 }
 
 // renewEpochOf begins an epoch of an account if the present one must end.

@@ -13,6 +13,7 @@
 //	fresh.key      the key of the machine's tokens; a new one invalidates earlier statements
 //	epochs.json    the secrets of the epochs
 //	keys.ndjson    the key records of the epochs, which the server has, too
+//	shares.json    the shares of runs, with their keys
 //	devices.json   the state of each device, stored before its command is performed
 //	fork.json      {at, why}, if the server has another roster: all commands are refused until the
 //	               file is removed
@@ -73,6 +74,7 @@ type Server interface {
 	KeyRecords(ctx context.Context, account, host string, after int64) ([]byte, error)
 	PublishKeys(ctx context.Context, account string, record []byte) error
 	PublishHistory(ctx context.Context, account, host, device string, history []byte) error
+	PublishShare(ctx context.Context, account, share string, text []byte) error
 }
 
 // Sealer admits the commands of the server. It is safe for concurrent use.

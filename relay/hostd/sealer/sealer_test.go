@@ -206,12 +206,12 @@ func TestEveryCommandIsAdmitted(t *testing.T) {
 		if m.Kind != protocol.Command && m.Kind != protocol.RPC || m.Type == protocol.RPCMachineInfo {
 			continue
 		}
-		e := protocol.New(m.Type, time.Now(), json.RawMessage(fmt.Sprintf(`{"request_id":"w%d","input_id":"i1","text":"a","keys":"a","cols":1,"rows":1,"host_id":"host_a","path":"a","q":"a","content":"a","cmd":"a","tool":"a"}`, i)))
+		e := protocol.New(m.Type, time.Now(), json.RawMessage(fmt.Sprintf(`{"request_id":"w%d","input_id":"i1","text":"a","keys":"a","cols":1,"rows":1,"host_id":"host_a","path":"a","q":"a","content":"a","cmd":"a","tool":"a","share_id":"s","key":"`+strings.Repeat("A", 43)+`","runs":["run_a"],"ttl_s":60}`, i)))
 		e.RunID, e.ID = "run_a", fmt.Sprintf("c%d", i)
 		w.send(e.Append(nil))
 	}
 	w.send(w.frame(command{typ: protocol.RunResize, run: "run_a", id: "z1", data: `{"cols":80,"rows":24}`}))
-	w.await("the signed command", func() bool { return len(w.effects) > 0 && len(w.answers) == 14 })
+	w.await("the signed command", func() bool { return len(w.effects) > 0 && len(w.answers) == 17 })
 	w.expectEffects("resize run_a 80 24")
 }
 

@@ -307,6 +307,7 @@ func (w *world) Roster(_ context.Context, _ string, after int64) ([]byte, error)
 type keyServer struct {
 	records   [][]byte          // by epoch, from 1
 	histories map[string][]byte // by device
+	shares    map[string][]byte // by id
 	offline   bool
 }
 
@@ -369,6 +370,20 @@ func (w *world) PublishHistory(_ context.Context, _, _, device string, history [
 	}
 	w.keys.histories[device] = slices.Clone(history)
 	return nil
+}
+
+// PublishShare implements sealer.Server.
+func (w *world) PublishShare(_ context.Context, account, share string, text []byte) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.keys.offline {
+		return errOffline
+	}
+	if w.keys.shares == nil {
+		w.keys.shares = map[string][]byte{}
+	}
+	w.keys.shares[share] = slices.Clone(text)
+	return seal.CheckShare(text, account, machineID, share)
 }
 
 // Publish implements sealer.Server.

@@ -986,6 +986,30 @@ def open_response(c):
     return {"data": form(data)}
 
 
+def share_id(secret):
+    return "s_" + b64(derive(secret, "share")[:16])
+
+
+def share_place(s):
+    return place("share", s["account"], s["host"], s["share"])
+
+
+def open_share(c):
+    secret = unb64(c["secret"], 32)
+    s = read(c["text"], dict(account=str, ct=str, host=str, share=str, v=int), {}, 1 << 20)
+    require(s["v"] == 1, "unsupported")
+    require(is_id(s["account"]) and is_id(s["host"]) and is_id(s["share"]) and sealed(s["ct"]) is not None)
+    require(s["share"] == share_id(secret), "wrong_request")
+    p = plain(open_sealed(derive(secret, "read"), share_place(s), s["ct"]), 1 << 20)
+    members(p, {"keys": dict, "sign_key": str})
+    require(point(p["sign_key"]) is not None and 1 <= len(p["keys"]) <= 100)
+    for run, keys in p["keys"].items():
+        require(is_id(run) and isinstance(keys, dict) and keys)
+        for n, key in keys.items():
+            require(re.fullmatch("[1-9][0-9]{0,15}", n) and int(n) <= MAX and isinstance(key, str) and unb64(key, 32) is not None)
+    return {"account": s["account"], "host": s["host"], "shared": p}
+
+
 # Commands of this program.
 
 verified = functools.lru_cache(Roster)
@@ -1018,7 +1042,7 @@ def run(format, c, rosters):
     return {
         "link": lambda c: read_link(c["text"]), "reply": check_reply, "digits": check_digits,
         "event": lambda c: open_event(c["events"][0], c["epochs"]) | {"data": form(open_event(c["events"][0], c["epochs"])["data"])},
-        "sealed_command": open_command, "response": open_response,
+        "sealed_command": open_command, "response": open_response, "share": open_share,
     }[format](c)
 
 
@@ -1194,6 +1218,14 @@ def make_sealed_command(w, roster, i):
     return common | {"kind": c["kind"]}, common | {"ct": ct}
 
 
+def make_share(w, roster, i):
+    secret, host = random.randbytes(32), public(read_keys(w["keys"]["host"])[0])
+    s = {"v": 1, "account": roster.account, "host": w["host"], "share": share_id(secret)}
+    keys = {"run_%d" % n: {str(i + 1 + e): b64(random.randbytes(32)) for e in range(3)} for n in range(1 + i % 3)}
+    s["ct"] = seal(derive(secret, "read"), share_place(s), canonical({"keys": keys, "sign_key": host}))
+    return {"roster": "main", "secret": b64(secret), "text": form(s)}
+
+
 def make_sealed(w, roster, i):
     epoch, events = make_events(w, roster)
     command, response = make_sealed_command(w, roster, i)
@@ -1201,7 +1233,7 @@ def make_sealed(w, roster, i):
     return (
         ("key_record", make_key_record(w, roster, i)), ("history", make_history(w, roster)),
         ("event", chain | {"events": events[:1]}), ("chain", chain), ("beat", make_beat(w, roster)),
-        ("sealed_command", command), ("response", response),
+        ("sealed_command", command), ("response", response), ("share", make_share(w, roster, i)),
     )
 
 

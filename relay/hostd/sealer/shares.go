@@ -1,0 +1,195 @@
+package sealer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/seal"
+)
+
+// share is a share of runs. Those who have its link receive the keys of the runs in each epoch
+// until it ends.
+type share struct {
+	ID        string    `json:"id"`
+	Key       seal.Key  `json:"key"`
+	Runs      []string  `json:"runs"`
+	From      int64     `json:"from"` // the first epoch
+	Expires   time.Time `json:"expires"`
+	Published int64     `json:"published,omitempty"` // the newest epoch of which the server has the keys
+}
+
+// maxShares is the maximum number of shares of a machine at a time.
+const maxShares = 100
+
+func (x *share) describe() protocol.Share {
+	return protocol.Share{ShareID: x.ID, Runs: x.Runs, ExpiresAt: x.Expires.UTC().Format("2006-01-02T15:04:05.000Z")}
+}
+
+func (a *account) loadShares() error {
+	text, err := readFile(a.dir, sharesFile)
+	if err == nil && text != nil {
+		if err = json.Unmarshal(text, &a.shares); err != nil {
+			err = fmt.Errorf("%s is damaged: remove it, which ends all shares: %w", filepath.Join(a.dir, sharesFile), err)
+		}
+	}
+	return err
+}
+
+// setShares stores shares. Without an error, they are those of the account.
+func (a *account) setShares(next []*share) error {
+	text, err := json.Marshal(next)
+	if err == nil {
+		err = a.write(sharesFile, append(text, '\n'))
+	}
+	if err == nil {
+		a.shares = next
+	}
+	return err
+}
+
+// remove removes the shares for which is returns true. Another epoch begins then, so that their
+// links do not open later events.
+func (a *account) remove(is func(*share) bool) error {
+	next := slices.DeleteFunc(slices.Clone(a.shares), is)
+	if len(next) == len(a.shares) {
+		return nil
+	}
+	if err := a.setShares(next); err != nil {
+		return err
+	}
+	a.epochs.current = false
+	return nil
+}
+
+func (a *account) dropExpired(now time.Time) error {
+	return a.remove(func(x *share) bool { return !now.Before(x.Expires) })
+}
+
+// StartShare shares runs of this machine with those who have a link, and publishes their keys.
+func (s *Sealer) StartShare(ctx context.Context, q protocol.ShareStart) (protocol.Share, error) {
+	x := &share{ID: q.ShareID, Runs: q.Runs, From: 1, Expires: s.o.Now().Add(time.Duration(q.TTLS) * time.Second).UTC()}
+	if err := x.Key.UnmarshalText([]byte(q.Key)); err != nil || len(q.Runs) == 0 {
+		return protocol.Share{}, refuse(seal.BadMessage, "key must have 32 bytes in base64url, and runs at least one run")
+	}
+	if err := s.addShare(x, q.From == "now"); err != nil {
+		return protocol.Share{}, err
+	}
+	if err := s.SyncKeys(ctx); err != nil {
+		_, ended := s.EndShare(x.ID)
+		return protocol.Share{}, fmt.Errorf("publish the keys of the share, which has ended: %w", errors.Join(err, ended))
+	}
+	return x.describe(), nil
+}
+
+func (s *Sealer) addShare(x *share, fromNow bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.account
+	switch {
+	case a == nil:
+		return errNoShares
+	case slices.ContainsFunc(a.shares, func(other *share) bool { return other.ID == x.ID }):
+		return refuse(seal.Replayed, "the share %s exists", x.ID)
+	case len(a.shares) >= maxShares:
+		return refuse(seal.BadMessage, "the machine has %d shares: end one (concerto-relay share end)", maxShares)
+	}
+	if fromNow {
+		a.epochs.current = false
+	}
+	if _, err := s.renewEpoch(a); err != nil {
+		return err
+	}
+	if fromNow {
+		x.From = a.epochs.Last.N
+	}
+	return a.setShares(append(slices.Clone(a.shares), x))
+}
+
+var errNoShares = refuse(seal.Unsupported, "this machine has no account, and its runs are not sealed: share them with `concerto-relay token create --role viewer --runs RUN`")
+
+// EndShare ends a share. Later events cannot be opened with its link.
+func (s *Sealer) EndShare(id string) (protocol.Share, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.account
+	if a == nil {
+		return protocol.Share{}, errNoShares
+	}
+	i := slices.IndexFunc(a.shares, func(x *share) bool { return x.ID == id })
+	if i < 0 {
+		return protocol.Share{}, refuse(seal.UnknownRequest, "the machine has no share %s, or it has ended", id)
+	}
+	ended := a.shares[i].describe()
+	if err := a.remove(func(x *share) bool { return x.ID == id }); err != nil {
+		return ended, err
+	}
+	_, err := s.renewEpoch(a)
+	s.Follow() // publishes the key record
+	return ended, err
+}
+
+// Shares returns the shares that have not ended.
+func (s *Sealer) Shares() []protocol.Share {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := []protocol.Share{}
+	if s.account != nil {
+		for _, x := range s.account.shares {
+			if s.o.Now().Before(x.Expires) {
+				all = append(all, x.describe())
+			}
+		}
+	}
+	return all
+}
+
+// publishShares sends the server the keys of new epochs for those who have links.
+func (s *Sealer) publishShares(ctx context.Context, server Server, a *account, id string) error {
+	for {
+		s.mu.Lock()
+		x, text, last, err := a.nextShare(s.account == a)
+		s.mu.Unlock()
+		if x == nil || err != nil {
+			return err
+		}
+		if err := server.PublishShare(ctx, id, x.ID, text); err != nil {
+			return fmt.Errorf("publish the keys of the share %s: %w", x.ID, err)
+		}
+		s.mu.Lock()
+		if s.account == a {
+			x.Published = last
+			err = a.setShares(a.shares)
+		}
+		s.mu.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// nextShare returns a share of which the server does not have the keys of the newest epoch, the
+// text for the server, and this epoch. share is nil if there is none.
+func (a *account) nextShare(isCurrent bool) (x *share, text []byte, last int64, err error) {
+	if !isCurrent {
+		return nil, nil, 0, nil
+	}
+	for _, x := range a.shares {
+		var epochs []*seal.Epoch
+		for _, e := range a.epochs.All {
+			if e.N >= x.From {
+				epochs = append(epochs, e)
+			}
+		}
+		if n := len(epochs); n > 0 && epochs[n-1].N > x.Published {
+			text, err := seal.NewShare(a.keys, x.Key, x.ID, x.Runs, epochs)
+			return x, text, epochs[n-1].N, err
+		}
+	}
+	return nil, nil, 0, nil
+}
