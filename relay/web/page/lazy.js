@@ -11,7 +11,7 @@ export function lazy(load, name) {
     const [failed, setFailed] = useState("");
     useEffect(() => {
       if (found) return;
-      load().then((module) => ((found = module[name]), came(1)), (e) => setFailed(`This part of the page could not be loaded: ${e.message}`));
+      load().then((module) => ((found = module[name]), came(1)), (e) => setFailed(`This part of the page could not be loaded. Check the connection and reload the page. (${e.message})`));
     }, []);
     if (found) return html`<${found} ...${props} />`;
     return failure(failed) || html`<p class="quiet" role="status">Loading …</p>`;

@@ -1,22 +1,25 @@
 // The page's entry point.
 import { html, render } from "parts/base.js";
 import { onOpen, sentence, session, start, useToken } from "./data/index.js";
-import { Audit } from "./audit.js";
 import { History } from "./history.js";
-import { Machines } from "./machines.js";
 import { Inbox } from "./inbox.js";
 import { lazy } from "./lazy.js";
 import { Login, SetUp } from "./login.js";
 import { go, hrefOf, place } from "./route.js";
 import { reachable } from "./routes.js";
 import { Runs } from "./runs.js";
-import { Settings } from "./settings.js";
 import { Shell } from "./shell.js";
-import { Start } from "./start.js";
 
-// screens contains the component for each route.
-const Join = lazy(() => import("./join.js"), "Join");
-const screens = { inbox: Inbox, runs: Runs, history: History, hosts: Machines, start: Start, audit: Audit, settings: Settings, join: Join };
+// screens contains the component for each route. Those that the first view does not need are loaded
+// when they are shown.
+const screens = {
+  inbox: Inbox, runs: Runs, history: History,
+  hosts: lazy(() => import("./machines.js"), "Machines"),
+  start: lazy(() => import("./start.js"), "Start"),
+  audit: lazy(() => import("./audit.js"), "Audit"),
+  settings: lazy(() => import("./settings.js"), "Settings"),
+  join: lazy(() => import("./join.js"), "Join"),
+};
 
 function Page() {
   const who = session.value, at = place.value;

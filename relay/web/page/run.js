@@ -9,10 +9,6 @@ import { failure, useDo } from "./load.js";
 import { go, hrefOf } from "./route.js";
 import { RunThread } from "./run_thread.js";
 import { Head } from "./shell.js";
-import { DiffTab } from "./tab_diff.js";
-import { FleetTab } from "./tab_fleet.js";
-import { FilesTab } from "./tab_files.js";
-import { StructureTab } from "./tab_structure.js";
 import { useKeys } from "./keymap.js";
 import { When } from "./when.js";
 import { Status, Unsealed, costOf, nameOf, onTerminal } from "./words.js";
@@ -21,11 +17,11 @@ import { Status, Unsealed, costOf, nameOf, onTerminal } from "./words.js";
 // view.
 export const tabs = [
   { name: "", label: "Thread", show: RunThread },
-  { name: "fleet", label: "Fleet", of: (v) => v.meta.fleet, show: FleetTab },
+  { name: "fleet", label: "Fleet", of: (v) => v.meta.fleet, show: lazy(() => import("./tab_fleet.js"), "FleetTab") },
   { name: "terminal", label: "Terminal", of: (v) => onTerminal(v.source), show: lazy(() => import("./tab_terminal.js"), "TerminalTab") },
-  { name: "files", label: "Files", needs: "rpc", of: (v) => v.cwd !== "", show: FilesTab },
-  { name: "diff", label: "Diff", needs: "rpc", of: (v) => v.cwd !== "", show: DiffTab },
-  { name: "structure", label: "Structure", of: (v) => v.meta.structure || v.source === "concerto", show: StructureTab },
+  { name: "files", label: "Files", needs: "rpc", of: (v) => v.cwd !== "", show: lazy(() => import("./tab_files.js"), "FilesTab") },
+  { name: "diff", label: "Diff", needs: "rpc", of: (v) => v.cwd !== "", show: lazy(() => import("./tab_diff.js"), "DiffTab") },
+  { name: "structure", label: "Structure", of: (v) => v.meta.structure || v.source === "concerto", show: lazy(() => import("./tab_structure.js"), "StructureTab") },
 ];
 
 // useView opens a run while the component is mounted.
