@@ -31,13 +31,13 @@ function Page() {
     ${who.state === "ended" && html`<div class="over-all" role="dialog" aria-modal="true" aria-label="Log in again"><${Login} /></div>`}`;
 }
 
-// byLink removes the token of a link, #/t/TOKEN/RUN, from the address before other code reads the
-// address.
+// byLink removes the token of a link, #/t/TOKEN/RUN, or the token and the secret of one that shares
+// sealed runs, #/s/TOKEN.SECRET/RUN, from the address before other code reads the address.
 async function byLink() {
   const { screen, id, tab } = place.value;
-  if (screen !== "t") return;
+  if (screen !== "t" && screen !== "s") return;
   go(hrefOf("runs", tab), { replace: true });
-  await useToken(id);
+  await useToken(...(screen === "t" ? [id] : id.split(".")));
 }
 
 onOpen((run, request) => go(hrefOf("runs", run, "", request && { request })));

@@ -8,8 +8,8 @@ import { failure, useDo } from "./load.js";
 const { forgetDevice, refusalOf } = await loadSeal();
 
 // Enrolled lists the devices of this browser.
-export function Enrolled() {
-  return html`<section class="panel" aria-label="This browser’s devices"><h2>This browser’s devices</h2><ul class="lines">${devices.value.map((d) => html`<${Device} key=${d.account} device=${d} />`)}</ul></section>`;
+export function Enrolled({ all }) {
+  return html`<section class="panel" aria-label="This browser’s devices"><h2>This browser’s devices</h2><ul class="lines">${all.map((d) => html`<${Device} key=${d.account} device=${d} />`)}</ul></section>`;
 }
 
 const problems = { roster_fork: "This account has two lists of devices.", unknown_device: "An owner has removed this device." };

@@ -1,7 +1,7 @@
 // Settings: this device, users, tokens and links.
 import { html, plain, useEffect, useRef, useState } from "parts/base.js";
 import { moment } from "parts/format.js";
-import { api, can, devices, logout, push, pushOff, pushOn, runs, sentence, session } from "./data/index.js";
+import { api, can, devices, logout, push, pushOff, pushOn, rpc, runs, sentence, session } from "./data/index.js";
 import { lazy } from "./lazy.js";
 import { failure, Loaded, useDo, useLoad } from "./load.js";
 import { Head } from "./shell.js";
@@ -11,8 +11,9 @@ import { nameOf } from "./words.js";
 const Enrolled = lazy(() => import("./sealed.js"), "Enrolled");
 
 export function Settings() {
+  const all = (devices.value ?? []).filter((d) => !d.shared);
   return html`<${Head} title="Settings" />
-    <${Me} />${devices.value?.length > 0 && html`<${Enrolled} />`}${can("push") && html`<${Push} />`}<${Look} />
+    <${Me} />${all.length > 0 && html`<${Enrolled} all=${all} />`}${can("push") && html`<${Push} />`}<${Look} />
     ${can("users") && html`<${Users} />`}
     ${can("tokens") && html`<${Links} /><${Tokens} />`}`;
 }
@@ -93,12 +94,15 @@ function Users() {
 
 const spans = [["1 hour", 3600], ["1 day", 86400], ["1 week", 604800]];
 
-// Links creates a link that shows one run to every person who has the link.
+// Links creates a link that shows one run to every person who has the link. That of a sealed run
+// has the secret with which a browser opens it, which no server receives.
 function Links() {
   const run = useRef(), ttl = useRef(), [link, setLink] = useState("");
   const [make, busy, failed] = useDo(async () => {
-    const made = await api.post("/tokens", { name: "link to " + run.current.value, role: "viewer", runs: [run.current.value], ttl_s: Number(ttl.current.value) });
-    setLink(made.link);
+    const id = run.current.value, ttl_s = Number(ttl.current.value), { host_id, sealed } = runs.value.find((r) => r.id === id);
+    const share = sealed && await (await import("./data/share.js")).makeShare(host_id, id, ttl_s);
+    const made = await api.post("/tokens", { name: share ? "share " + share.share_id : "link to " + id, role: "viewer", runs: [id], ttl_s });
+    setLink(share ? made.link.replace("#/t/" + made.token, `#/s/${made.token}.${share.secret}`) : made.link);
   });
   return html`<section class="panel" aria-label="Share one run"><h2>Share one run</h2>
     <p class="quiet">Anyone with the link can see this run without an account. The link does not allow decisions or input.</p>
@@ -134,6 +138,8 @@ function Tokens() {
   });
   const end = async (t) => {
     await removeAt("/tokens/" + encodeURIComponent(t.id), "Revoked. Its connections are closed.", setStatus);
+    const [, share_id] = /^token share (s_.+)$/.exec(`${t.kind} ${t.name}`) ?? [], shared = share_id && runs.value.find((r) => t.runs.includes(r.id));
+    if (shared) await rpc("rpc.share.end", null, { host_id: shared.host_id, share_id }).catch((e) => setStatus(`Revoked. The machine has not confirmed that the link opens no later events: ${e.message} Run concerto-relay share end ${share_id} when it is online.`));
     load.reload();
   };
   const kinds = { session: "Devices", token: "Tokens and links" };

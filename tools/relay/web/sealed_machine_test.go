@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -262,4 +263,70 @@ func TestMachineSealsEvents(t *testing.T) {
 	b.Click("@stop")
 	b.Click("@stop-yes")
 	b.See("The run has ended.")
+}
+
+// TestSharedRun shares a sealed run of a real machine by a link that the page makes. Somebody who
+// opens it reads the run, also what comes later, and nothing after the link was revoked.
+func TestSharedRun(t *testing.T) {
+	browser.Need(t)
+	t.Parallel()
+	m := startSealedMachine(t, "--sealed=required")
+	b := enter(t, m.relay, webtest.Owner, "#/start")
+	b.Expect("404") // the machine publishes its key record after the server has the roster
+	m.enrol(b)
+	b.Eval("location.hash = '#/start'")
+	b.Wait("document.querySelector('[data-testid=start-tool]')")
+	b.Eval("void (document.querySelector('[data-testid=start-tool]').value = '')")
+	b.Click("@start-cmd")
+	b.Type("cat")
+	b.Click("@start-run")
+	b.Wait("/^#.runs.run_/.test(location.hash)")
+	run := b.Eval("location.hash.slice(2).split('/')[1]").(string)
+	line := func(text string) {
+		b.Eval("location.hash = '#/runs/" + run + "'")
+		b.Click("@composer")
+		b.Type(text)
+		b.Press("Enter")
+		b.See(text)
+	}
+	line("a first line")
+	b.Eval("location.hash = '#/settings'")
+	loaded(b)
+	b.Click("@make-link")
+	b.Wait("__see.all('@secret').length === 1")
+	picture(t, b, "shared-link")
+	link, _ := b.Eval("document.querySelector('[data-testid=secret]').value").(string)
+	if !regexp.MustCompile(`/#/s/ct_[\w-]+\.[\w-]{43}/` + run + `$`).MatchString(link) {
+		t.Fatalf("link = %q", link)
+	}
+
+	guest := browser.Open(t)
+	guest.Expect("401")
+	guest.Expect("403")
+	guest.Go(link)
+	guest.Wait("location.hash === '#/runs/" + run + "'")
+	guest.Wait("__see.text('.output').includes('a first line') && __see.text('.event').includes('cat') && __see.all('@changed').length === 0")
+	picture(t, guest, "shared-run")
+	line("a second line")
+	guest.See("a second line")
+	for _, place := range []string{"=Machines", "=Start", "=Audit", "@composer", "@stop"} {
+		if guest.Count(place) != 0 {
+			t.Errorf("the guest's page shows the control %s", place)
+		}
+	}
+	if at, _ := guest.Eval("location.href + JSON.stringify(history.state) + JSON.stringify(localStorage) + JSON.stringify(sessionStorage)").(string); strings.Contains(at, link[len(link)-43-len(run)-1:len(link)-len(run)-1]) {
+		t.Errorf("the secret of the link is in %s", at)
+	}
+
+	b.Eval("location.hash = '#/settings'")
+	b.Wait("__see.text('main').includes('share s_')")
+	b.Eval("[...document.querySelectorAll('li')].findLast((x) => x.innerText.includes('share s_')).querySelector('button').click()")
+	b.See("Revoked. Its connections are closed.")
+	b.WaitAbsent("share s_")
+	if out, err := os.ReadFile(filepath.Join(m.dir, "state", "seal", "shares.json")); err != nil || strings.TrimSpace(string(out)) != "[]" {
+		t.Errorf("shares of the machine = %s (%v)", out, err)
+	}
+	line("a third line")
+	guest.See("Log in again")
+	guest.WaitAbsent("a third line")
 }

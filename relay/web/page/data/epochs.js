@@ -16,12 +16,12 @@ const maxPlain = (47 << 16) - 1;
 const unsigned = ({ sig, ...v }) => v;
 const concat = (...all) => new Uint8Array(all.flatMap((x) => [...(typeof x === "string" ? bytesOf(x) : x)]));
 
-const importHKDF = (bytes) => subtle.importKey("raw", bytes, "HKDF", false, ["deriveKey", "deriveBits"]);
+export const importHKDF = (bytes) => subtle.importKey("raw", bytes, "HKDF", false, ["deriveKey", "deriveBits"]);
 // importCommand returns a command key: seal is for commands, and the keys of responses derive from
 // derive.
 export const importCommand = async (bytes) => ({ seal: await subtle.importKey("raw", bytes, "AES-GCM", false, ["encrypt", "decrypt"]), derive: await importHKDF(bytes) });
 
-const params = (salt, info) => ({ name: "HKDF", hash: "SHA-256", salt, info });
+export const params = (salt, info) => ({ name: "HKDF", hash: "SHA-256", salt, info });
 
 const hkdf = async (ikm, salt, info, n) => new Uint8Array(await subtle.deriveBits(params(salt, info), await importHKDF(ikm), n * 8));
 

@@ -195,15 +195,17 @@ async function fetchUser(secret) {
   }
 }
 
-// useToken logs in this tab alone with the token of a link. The session is not in a cookie, and is
+// useToken logs in this tab alone with the token of a link. share is the secret with which the link
+// opens sealed runs, if it has one. The session is not in a cookie, and is
 // stored only in this tab. If it rejects with ApiError, the tab retains its earlier session.
-export async function useToken(secret) {
+export async function useToken(secret, share) {
   setToken(null);
   const { access_token } = await call("POST", "/auth/exchange", { token: secret }, { quiet: true, alone: true });
   setToken(access_token, true);
   try {
     const me = await api.get("/auth/me", { quiet: true });
     disableCache();
+    if (share) await (await import("./share.js")).openShare(share);
     await begin(me);
   } catch (err) {
     setToken(null);

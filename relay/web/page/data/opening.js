@@ -67,9 +67,7 @@ export async function restore() {
 
 // hostOf returns the machine of a run or an event. That of a sealed run does not change. Before an
 // event is opened, it is the one that the server names.
-const hostOf = (run, host) => sealed.get(run)?.host ?? host;
-
-export const boundHost = (run) => hostOf(run);
+export const hostOf = (run, host) => sealed.get(run)?.host ?? host;
 
 // accountFor returns the account of a machine: also if the machine is no member any more.
 export const accountFor = (host) => rings.get(host)?.account ?? accountOf(host);
@@ -109,6 +107,7 @@ function ringOf({ account }, host) {
 // keyFor returns the key of a run's events in an epoch.
 async function keyFor(device, host, { run_id, enc: { epoch } }) {
   const ring = ringOf(device, host), id = `${host} ${epoch} ${run_id}`;
+  if (device.shared) return device.shared(epoch, run_id);
   if (!ring.secrets.has(epoch) && !(ring.timer && ring.missing.has(epoch))) {
     ring.missing.add(epoch);
     await load(device, ring);
@@ -271,7 +270,7 @@ async function open(s) {
       if (hostOf(run_id, host_id) !== host_id) return open(s);
       return err.code === "unknown_host" ? frame : changed(s);
     }
-    const why = whyNot(host_id);
+    const why = device.why ?? whyNot(host_id);
     return { ...frame, data: { ...data, prompt: why }, tag: tagOf(data.ct), why };
   }
 }

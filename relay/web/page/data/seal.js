@@ -9,7 +9,7 @@ import { deviceOf, devices, lockOf, setDevice, waiting } from "./devices.js";
 import { dropInput, dropKeys, nextCounter, setLastInput, sign } from "./keys.js";
 import { contentOf, keyOf } from "./derive.js";
 import { ApiError, RpcError } from "./errors.js";
-import { accountFor, boundHost, commandKeys, expire, newestKey } from "./opening.js";
+import { accountFor, commandKeys, expire, hostOf as boundHost, newestKey } from "./opening.js";
 import { codeOf, refusalOf } from "./refusals.js";
 import { rpc } from "./rpc.js";
 import { openCommand, openResponse, sealCommand } from "./sealedcommand.js";
@@ -17,8 +17,9 @@ import { onEvent, runs } from "./store.js";
 import { alone } from "./tabs.js";
 
 export { described, extend, rosters } from "./account.js";
-export { Refusal, canonical, decode64, encode64, isId, isName, refuse } from "./canonical.js";
-export { curve, deviceId, dropKeys, inContext, own, putDevice, sign, verify } from "./keys.js";
+export { Refusal, bytesOf, canonical, decode64, encode64, isId, isName, parse, refuse } from "./canonical.js";
+export { deriveKey, importHKDF, openJSON, params, place } from "./epochs.js";
+export { curve, deviceId, dropKeys, importKey, inContext, own, putDevice, sign, verify } from "./keys.js";
 export { reopen, restore } from "./opening.js";
 export { refusalOf } from "./refusals.js";
 

@@ -36,6 +36,7 @@ const checkSealedVector = `async ({ format, in: q, rosters, seal_key }) => {
 			return { names, position: k.position, secret };
 		},
 		async history() { return { secrets: await forms.openHistory(roster, q.text, q.host, q.to, await device()) }; },
+		async share() { return (await share()).readShare(q.text, q.secret); },
 		async event() { const { e } = await open(q.events[0]); return { ...e, data: forms.canonical(e.data) }; },
 		async chain() {
 			let c = q.chain ?? forms.start;
@@ -85,7 +86,7 @@ func TestSealedVectors(t *testing.T) {
 	rosters, cases := readVectors(t)
 	checked := 0
 	for _, c := range cases {
-		if c.Format != "key_record" && c.Format != "history" && c.Format != "event" && c.Format != "chain" {
+		if c.Format != "key_record" && c.Format != "history" && c.Format != "event" && c.Format != "share" && c.Format != "chain" {
 			continue
 		}
 		var in map[string]any
