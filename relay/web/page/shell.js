@@ -67,7 +67,7 @@ function Banner() {
     ${away.current && html`<p class="banner" role="status"><${Icon} name="offline" /><span>${plain(c.why || "No connection to the relay.")} Your decisions are stored and sent when the connection is back.</span>
       <button type="button" onClick=${retryNow}>Reconnect</button></p>`}
     ${c.clock_differs && html`<p class="banner" role="status"><${Icon} name="wait" /><span>The clock of this device is ${seconds(c.clock_ms)} the server’s clock. This page shows server times.</span></p>`}
-    ${devices.value?.some((d) => d.temporary) && html`<p class="banner" role="status"><${Icon} name="key" /><span>This device is temporary: its keys are lost when you close this tab.</span></p>`}
+    ${devices.value?.some((d) => d.temporary && !d.shared) && html`<p class="banner" role="status"><${Icon} name="key" /><span>This device is temporary: its keys are lost when you close this tab.</span></p>`}
     ${update.value && html`<p class="banner" role="status"><span>A new version of this page is available.</span> <button type="button" onClick=${applyUpdate}>Reload</button></p>`}
     <${Outbox} />
   </div>`;

@@ -288,6 +288,7 @@ func TestSharedRun(t *testing.T) {
 		b.Type(text)
 		b.Press("Enter")
 		b.See(text)
+		b.WaitAbsent("waiting to send")
 	}
 	line("a first line")
 	b.Eval("location.hash = '#/settings'")
