@@ -14,12 +14,13 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/record/audit"
+	"github.com/concerto-lang/concerto/internal/relaycli/device"
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/seal"
 )
 
 // newSealed is newRemote with a setting of hostd's state, so that all commands find the account.
-// hostd seals no events: the phones of these tests only sign.
+// hostd seals no events, so that the server shows the requests; commands are sealed.
 func newSealed(t *testing.T) *remoteServer {
 	t.Helper()
 	r := newRemote(t, "--sealed", "off")
@@ -46,7 +47,7 @@ type phone struct {
 	token  string
 	keys   *seal.Keys
 	roster *seal.Roster
-	count  int64
+	state  string // directory in which a command line finds the keys
 }
 
 // open opens the link of an enrolment: it sends the reply.
@@ -56,7 +57,7 @@ func (d *daemon) open(t *testing.T, link, token string) (*phone, *seal.Link) {
 	if err != nil {
 		t.Fatalf("link %q: %v", link, err)
 	}
-	p := &phone{t: t, server: d, token: token, keys: seal.NewKeys()}
+	p := &phone{t: t, server: d, token: token, keys: seal.NewKeys(), state: t.TempDir()}
 	text, err := l.Reply(seal.NewMember(p.keys, l.Account, seal.Device, ""), "Ann's phone", time.Now())
 	if err != nil {
 		t.Fatal(err)
@@ -71,44 +72,24 @@ func (d *daemon) open(t *testing.T, link, token string) (*phone, *seal.Link) {
 	return p, l
 }
 
-// load reads the roster at the server.
+// load reads the roster at the server, and stores the keys for a command line.
 func (p *phone) load(account string) {
 	p.t.Helper()
 	var err error
 	if p.roster, err = seal.ParseRoster([]byte(p.server.text(p.t, "/seal/"+account+"/roster", p.token)), account, seal.Position{}); err != nil {
 		p.t.Fatal(err)
 	}
+	if _, err := device.Create(p.state, p.keys, p.roster); err != nil {
+		p.t.Fatal(err)
+	}
 }
 
-// approve approves a request, and returns the state of the decision.
-func (p *phone) approve(run string, q *protocol.PermissionRequested) string {
-	p.t.Helper()
-	text, err := json.Marshal(q)
-	if err != nil {
-		p.t.Fatal(err)
+// approve approves a request at the server with the keys of a phone, which a command line has.
+func (r *remoteServer) approve(p *phone, run string, q protocol.PermissionRequested) {
+	r.t.Helper()
+	if out := r.do(0, append([]string{"approve", run, q.RequestID, "--state", p.state}, r.at...)...); !strings.Contains(out, " "+q.RequestID) || !strings.HasSuffix(out, ": applied\n") {
+		r.t.Errorf("approval of the phone = %s", out)
 	}
-	sum, err := seal.HashRequest(text)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	p.count++
-	data := fmt.Appendf(nil, `{"request_id":%q}`, q.RequestID)
-	c, err := seal.Statement{Account: p.roster.Account(), Host: "desk", Run: run, Kind: seal.KindDecide, ID: q.RequestID, Counter: p.count, Fresh: q.Fresh, Roster: p.roster.Head(),
-		RequestSHA256: sum, ArgsSHA256: q.ArgsSHA256, Decision: "approve", Scope: "once"}.Sign(p.keys, data, time.Now())
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	var content struct{ Salt string }
-	if err := json.Unmarshal(c.Content, &content); err != nil {
-		p.t.Fatal(err)
-	}
-	body, err := json.Marshal(map[string]any{"decision": "approve", "seal": protocol.Seal{Statement: c.Statement, Sig: c.Sig, Salt: content.Salt}})
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	var state struct{ State string }
-	p.server.ask("POST", "/runs/"+run+"/permissions/"+q.RequestID, p.token, string(body), &state)
-	return state.State
 }
 
 // atServer returns an open request of a run when the server has it, too.
@@ -162,7 +143,7 @@ func (h *machine) concerto(want int, args ...string) string {
 const asksTwice = `printf 'Go on? [y/N] '; read x; echo "said $x"; printf 'Really? [y/N] '; read x; echo "then $x"; exit 4`
 
 // TestSealed creates an account, and enrols a phone. The machine then performs only what the phone
-// or the command line has signed. The ledger shows who has decided, and verifies offline.
+// or the command line has sealed. The ledger shows who has decided, and verifies offline.
 func TestSealed(t *testing.T) {
 	t.Parallel()
 	r := newSealed(t)
@@ -208,9 +189,7 @@ func TestSealed(t *testing.T) {
 
 	r.do(0, "deny", run, q.RequestID) // on this machine
 	q = r.atServer(run, "Really?")
-	if state := p.approve(run, &q); state == "" {
-		t.Fatal("the phone's approval has no state")
-	}
+	r.approve(p, run, q)
 	if out := r.do(4, "attach", run); !strings.Contains(out, "then y") {
 		t.Errorf("output of the run = %q", out)
 	}
@@ -220,7 +199,7 @@ func TestSealed(t *testing.T) {
 	if out := r.do(2, append([]string{"approve", second, q.RequestID, "--state", "none"}, r.at...)...); !strings.Contains(out, "performs only commands that a device of its account has signed") || !strings.Contains(out, "devices join") {
 		t.Errorf("approval of a command line that is no device = %s", out)
 	}
-	if out := r.do(0, append([]string{"approve", second, q.RequestID}, r.at...)...); out != "approved "+q.RequestID+": applied\n" {
+	if out := r.do(0, append([]string{"approve", second, q.RequestID}, r.at...)...); !strings.Contains(out, " "+q.RequestID) || !strings.HasSuffix(out, ": applied\n") {
 		t.Errorf("signed approval = %s", out)
 	}
 	s := r.screen(append([]string{"attach", second}, r.at...)...)
@@ -234,7 +213,10 @@ func TestSealed(t *testing.T) {
 	r.do(0, "devices", "remove", "Ann's phone", "--yes")
 	third := r.waitForRun(r.detached(asksTwice))
 	q = r.atServer(third, "Go on?")
-	p.approve(third, &q)
+	if out := r.do(2, append([]string{"approve", third, q.RequestID, "--state", p.state}, r.at...)...); !strings.Contains(out, phone+", was removed from the account") {
+		t.Errorf("approval of the removed phone = %s", out)
+	}
+	r.server.ask("POST", "/runs/"+third+"/permissions/"+q.RequestID, token, `{"decision":"approve"}`, nil)
 	r.until(third, protocol.RunRefused, "unknown_device")
 	r.checkLedger(l.Account)
 }
@@ -477,10 +459,7 @@ func TestSealedProgram(t *testing.T) {
 	})
 	run := r.waitForRun(r.only())
 	for _, text := range []string{"Begin?", "Bank.pay", "git push", "May it push?"} {
-		q := r.atServer(run, text)
-		if state := p.approve(run, &q); state == "" {
-			t.Fatalf("the phone's approval of %q has no state", text)
-		}
+		r.approve(p, run, r.atServer(run, text))
 	}
 	q := r.atServer(run, "Really?")
 	r.do(0, "deny", run, q.RequestID) // on this machine

@@ -56,15 +56,15 @@ func (h *Machine) stop(id string) error {
 }
 
 // Decide stores the answer to a question in the engine.
-func (c commands) Decide(ctx context.Context, run string, approve bool, by string, q protocol.Decide) link.Outcome {
+func (c commands) Decide(ctx context.Context, a link.Admission, by string, q protocol.Decide) link.Outcome {
 	d := approvals.Decision{Decision: approvals.Deny, Actor: q.Actor, By: by, ArgsSHA256: q.ArgsSHA256, Answer: q.Answer, Answers: q.Answers, Text: q.Text, Scope: q.Scope}
-	if approve {
+	if a.Command.Type == protocol.RunApprove {
 		d.Decision = approvals.Approve
 	}
 	if d.Actor == "" {
 		d.Actor = "web"
 	}
-	return outcomeOf(c.requests.Decide(ctx, run, q.RequestID, d))
+	return outcomeOf(c.requests.Decide(ctx, a.Command.RunID, q.RequestID, d))
 }
 
 // RPC performs a request of an app. An engine has no files and starts no runs for apps.

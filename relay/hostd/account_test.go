@@ -2,6 +2,7 @@ package hostd_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -178,16 +179,48 @@ func (m *machine) response() protocol.Response {
 	return r
 }
 
-// signed adds a signature to the data of a command.
-func (m *machine) signed(s seal.Statement, data string) string {
+// epoch returns the newest keys that the machine has wrapped for a device. One that is no member
+// has invented them.
+func (m *machine) epoch(by *seal.Keys) *seal.Epoch {
 	m.t.Helper()
-	m.counter++
-	s.Account, s.Host, s.Counter, s.Roster = m.roster.Account(), "host_a", m.counter, m.roster.Head()
-	by := m.phone
+	id := by.Public().DeviceID()
+	_, isMember := m.roster.Member(id)
+	for late := time.Now().Add(time.Minute); time.Now().Before(late); time.Sleep(10 * time.Millisecond) {
+		_, body := m.relay.Do(servertest.Viewer, "GET", "/seal/"+m.roster.Account()+"/keys?host=host_a&after=0", nil)
+		var known seal.EpochPosition
+		var newest *seal.Epoch
+		for line := range bytes.Lines(body) {
+			k, err := m.roster.VerifyKeyRecord(bytes.TrimSuffix(line, []byte("\n")), "host_a", known)
+			if err != nil {
+				break // the server has none yet, and reports an error
+			}
+			known = k.Position()
+			if e, err := k.Open(id, by); err == nil {
+				newest = e
+			}
+		}
+		switch {
+		case newest != nil:
+			return newest
+		case known.N > 0 && !isMember:
+			return &seal.Epoch{N: known.N, Account: m.roster.Account(), Host: "host_a", Commands: map[string]seal.Key{id: {}}}
+		}
+	}
+	m.t.Fatalf("timeout: device %s has no keys", id)
+	return nil
+}
+
+// sealed returns a command as a device signs and seals it. The envelope remains the same if
+// m.change changes the statement.
+func (m *machine) sealed(typ string, s seal.Statement, data string) protocol.Envelope {
+	m.t.Helper()
 	if s.Fresh == "" {
 		s.Fresh = m.info().Fresh
-		s.Counter = m.counter
 	}
+	m.counter++
+	s.Account, s.Host, s.Run, s.Counter, s.Roster = m.roster.Account(), "host_a", m.run, m.counter, m.roster.Head()
+	e := protocol.Envelope{Type: typ, TS: "2026-01-02T15:04:05.000Z", RunID: m.run, ID: s.ID}
+	by := m.phone
 	if m.change != nil {
 		if other := m.change(&s); other != nil {
 			by = other
@@ -197,30 +230,38 @@ func (m *machine) signed(s seal.Statement, data string) string {
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	var content struct{ Salt string }
-	if err := json.Unmarshal(c.Content, &content); err != nil {
-		m.t.Fatal(err)
-	}
-	text, err := json.Marshal(protocol.Seal{Statement: c.Statement, Sig: c.Sig, Salt: content.Salt})
+	sealed, err := m.epoch(by).SealCommand(c)
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	return strings.TrimSuffix(data, "}") + `,"seal":` + string(text) + "}"
+	if e.Data, err = json.Marshal(sealed); err != nil {
+		m.t.Fatal(err)
+	}
+	e.Enc = seal.EncOf(sealed.Epoch)
+	return e
 }
 
-// decision returns a signed decision of a request, as it is shown.
-func (m *machine) decision(e *protocol.Envelope, decision, data string) string {
+// decision returns a decision of a request, as it is shown.
+func (m *machine) decision(shown *protocol.Envelope, decision, data string) protocol.Envelope {
 	m.t.Helper()
-	q, err := protocol.Decode[protocol.PermissionRequested](e)
+	q, err := protocol.Decode[protocol.PermissionRequested](shown)
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	sum, err := seal.HashRequest(e.Data)
+	sum, err := seal.HashRequest(shown.Data)
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	return m.signed(seal.Statement{Run: m.run, Kind: seal.KindDecide, ID: q.RequestID, Fresh: q.Fresh, RequestSHA256: sum, ArgsSHA256: q.ArgsSHA256, Decision: decision, Scope: "once"}, data)
+	return m.sealed(protocol.RunDecide, seal.Statement{Kind: seal.KindDecide, ID: q.RequestID, Fresh: q.Fresh, RequestSHA256: sum, ArgsSHA256: q.ArgsSHA256, Decision: decision, Scope: "once"}, data)
 }
+
+// input returns an input to the run.
+func (m *machine) input(id, text string) protocol.Envelope {
+	m.t.Helper()
+	return m.sealed(protocol.RunSendInput, seal.Statement{Kind: seal.KindInput, ID: id}, `{"input_id":"`+id+`","text":"`+text+`"}`)
+}
+
+func (m *machine) send(e protocol.Envelope) { m.app.Raw(e.Append(nil)) }
 
 // state waits for the final state of a command.
 func (m *machine) finalState(id string) protocol.State {
@@ -265,6 +306,24 @@ func (m *machine) read() string {
 	return m.lines.Text()
 }
 
+// open opens the response to a sealed RPC.
+func (m *machine) open(rpc, response protocol.Envelope) string {
+	m.t.Helper()
+	c, err := seal.ParseSealedCommand(rpc.Data)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	d, err := protocol.Decode[protocol.SealedResponse](&response)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	text, err := m.epoch(m.phone).OpenResponse(m.run, c, d.CT)
+	if err != nil {
+		m.t.Fatalf("response %s: %v", response.Data, err)
+	}
+	return string(text)
+}
+
 func (m *machine) ledgerKinds() (all []string) {
 	m.t.Helper()
 	text, err := os.ReadFile(filepath.Join(m.state, "ledger.ndjson"))
@@ -281,7 +340,7 @@ func (m *machine) ledgerKinds() (all []string) {
 	return all
 }
 
-// TestAccount uses a machine with an account through a server: what a device has signed is done
+// TestAccount uses a machine with an account through a server: what a device has sealed is done
 // once, and nothing else.
 func TestAccount(t *testing.T) {
 	m := newMachine(t)
@@ -294,10 +353,11 @@ func TestAccount(t *testing.T) {
 	q1 := m.ask("q1")
 	m.app.Send(protocol.RunApprove, m.run, 0, `{"request_id":"q1"}`)
 	m.refused("q1", "decide", protocol.UnknownDevice)
-	m.app.Send(protocol.RunApprove, m.run, 0, m.decision(&q1, "deny", `{"request_id":"q1"}`))
+	deny := m.decision(&q1, "deny", `{"request_id":"q1"}`)
+	deny.Type = protocol.RunApprove
+	m.send(deny)
 	m.refused("q1", "decide", protocol.WrongRequest)
-	approval := m.decision(&q1, "approve", `{"request_id":"q1","text":"fine"}`)
-	m.app.Send(protocol.RunApprove, m.run, 0, approval)
+	m.send(m.decision(&q1, "approve", `{"request_id":"q1","text":"fine"}`))
 	if got := m.read(); !strings.Contains(got, `"answer":"q1"`) || !strings.Contains(got, `"decision":"allow"`) || !strings.Contains(got, `"by":"ada"`) {
 		t.Errorf("answer = %s", got)
 	}
@@ -307,9 +367,9 @@ func TestAccount(t *testing.T) {
 	if e := m.app.Next(protocol.RunPermissionResolved); !strings.Contains(string(e.Data), `"by":"ada"`) { // the user of the roster, not of the server
 		t.Errorf("outcome = %s", e.Data)
 	}
-	m.app.Send(protocol.RunSendInput, m.run, 0, `{"input_id":"i1","text":"unsigned"}`)
+	m.app.Send(protocol.RunSendInput, m.run, 0, `{"input_id":"i1","text":"plain"}`)
 	m.refused("i1", "input", protocol.UnknownDevice)
-	m.app.Send(protocol.RunSendInput, m.run, 0, m.signed(seal.Statement{Run: m.run, Kind: seal.KindInput, ID: "i2"}, `{"input_id":"i2","text":"go on"}`))
+	m.send(m.input("i2", "go on"))
 	if got := m.read(); !strings.Contains(got, `"id":"i2"`) || !strings.Contains(got, `"text":"go on"`) {
 		t.Errorf("message for the program = %s", got)
 	}
@@ -319,12 +379,13 @@ func TestAccount(t *testing.T) {
 	}
 	m.app.Send(protocol.RPCListDir, m.run, 0, `{"request_id":"r1"}`)
 	if r := m.response(); r.OK || r.ErrorCode != protocol.RPCCode(protocol.UnknownDevice) {
-		t.Errorf("unsigned rpc: %+v", r)
+		t.Errorf("plain rpc: %+v", r)
 	}
 	m.refusedEvent("rpc", protocol.UnknownDevice)
-	m.app.Send(protocol.RPCListDir, m.run, 0, m.signed(seal.Statement{Run: m.run, Kind: seal.KindRPC, ID: "r2"}, `{"request_id":"r2","rpc_type":"rpc.fs.list"}`))
-	if r := m.response(); !r.OK || !strings.Contains(string(r.Result), `"seal"`) {
-		t.Errorf("signed rpc: %+v", r)
+	list := m.sealed(protocol.RPCSealed, seal.Statement{Kind: seal.KindRPC, ID: "r2"}, `{"request_id":"r2","rpc_type":"rpc.fs.list"}`)
+	m.send(list)
+	if text := m.open(list, m.app.Next(protocol.RPCResponse)); !strings.Contains(text, `"ok":true`) || !strings.Contains(text, `"name":"seal"`) {
+		t.Errorf("sealed rpc: %s", text)
 	}
 	if got, want := m.ledgerKinds(), []string{"refused", "refused", "decision", "refused", "refused"}; !slices.Equal(got, want) {
 		t.Errorf("ledger = %q, want %q", got, want)
@@ -359,9 +420,8 @@ func TestRefusals(t *testing.T) {
 		change func(*seal.Statement) *seal.Keys
 	}{
 		{protocol.WrongRequest, change(func(s *seal.Statement) { s.ID = "q2" })},
-		{protocol.WrongRequest, change(func(s *seal.Statement) { s.Run = "run_other" })},
+		{protocol.BadSignature, change(func(s *seal.Statement) { s.Run = "run_other" })},
 		{protocol.WrongRequest, change(func(s *seal.Statement) { s.Host = "host_b" })},
-		{protocol.WrongRequest, change(func(s *seal.Statement) { s.Decision = "deny" })},
 		{protocol.ArgsChanged, change(func(s *seal.Statement) { s.ArgsSHA256 = strings.Repeat("0", 64) })},
 		{protocol.ArgsChanged, change(func(s *seal.Statement) { s.RequestSHA256, _ = seal.HashRequest(other.Data) })},
 		{protocol.Stale, change(func(s *seal.Statement) { s.Fresh = seal.NewFreshKey().Token(time.Now()) })},
@@ -372,14 +432,16 @@ func TestRefusals(t *testing.T) {
 		{protocol.RosterFork, change(func(s *seal.Statement) { s.Roster.N++ })},
 	} {
 		m.change = c.change
-		m.app.Send(protocol.RunApprove, m.run, 0, m.decision(&q, "approve", `{"request_id":"q1"}`))
+		m.send(m.decision(&q, "approve", `{"request_id":"q1"}`))
 		check("q1", "decide", c.code)
 	}
 	m.change = nil
 	// The server of an attacker changes the data.
-	m.app.Send(protocol.RunApprove, m.run, 0, strings.Replace(m.decision(&q, "approve", `{"request_id":"q1","text":"a"}`), `"text":"a"`, `"text":"b"`, 1))
+	changed := m.decision(&q, "approve", `{"request_id":"q1"}`)
+	changed.Data = bytes.Replace(changed.Data, []byte(m.phone.Public().DeviceID()), []byte(m.guest.Public().DeviceID()), 1)
+	m.send(changed)
 	check("q1", "decide", protocol.BadSignature)
-	m.app.Send(protocol.RunApprove, m.run, 0, m.decision(&q, "approve", `{"request_id":"q1"}`))
+	m.send(m.decision(&q, "approve", `{"request_id":"q1"}`))
 	if got := m.read(); !strings.Contains(got, `"answer":"q1"`) { // nothing came before it
 		t.Errorf("answer = %s", got)
 	}
@@ -388,7 +450,7 @@ func TestRefusals(t *testing.T) {
 	input := func(id string, do func(s *seal.Statement)) {
 		t.Helper()
 		m.change = change(do)
-		m.app.Send(protocol.RunSendInput, m.run, 0, m.signed(seal.Statement{Run: m.run, Kind: seal.KindInput, ID: id}, `{"input_id":"`+id+`","text":"a"}`))
+		m.send(m.input(id, "a"))
 	}
 	input("i1", func(s *seal.Statement) { last = s.Counter })
 	m.steered("i1")
@@ -446,9 +508,10 @@ func TestRosterOfMachine(t *testing.T) {
 		t.Fatal(r, err)
 	}
 	r.Body.Close()
-	m.phone = tablet // names the new line, which the machine then reads
+	m.phone = tablet
+	m.info() // the machine reads the new line, and makes keys for the device
 	q1 := m.ask("q1")
-	m.app.Send(protocol.RunDeny, m.run, 0, m.decision(&q1, "deny", `{"request_id":"q1"}`))
+	m.send(m.decision(&q1, "deny", `{"request_id":"q1"}`))
 	if got := m.read(); !strings.Contains(got, `"decision":"deny"`) {
 		t.Errorf("answer = %s", got)
 	}

@@ -65,15 +65,15 @@ func (c commands) Resize(ctx context.Context, run string, r protocol.Resize) {
 }
 
 // Decide decides a request.
-func (c commands) Decide(ctx context.Context, run string, approve bool, by string, q protocol.Decide) link.Outcome {
-	dec := approvals.Decision{Decision: approvals.Deny, Actor: q.Actor, By: by, ArgsSHA256: q.ArgsSHA256, Answer: q.Answer, Answers: q.Answers, Text: q.Text, Scope: q.Scope, Seal: q.Seal}
-	if approve {
+func (c commands) Decide(ctx context.Context, a link.Admission, by string, q protocol.Decide) link.Outcome {
+	dec := approvals.Decision{Decision: approvals.Deny, Actor: q.Actor, By: by, ArgsSHA256: q.ArgsSHA256, Answer: q.Answer, Answers: q.Answers, Text: q.Text, Scope: q.Scope, Seal: a.Signed}
+	if a.Command.Type == protocol.RunApprove {
 		dec.Decision = approvals.Approve
 	}
 	if dec.Actor == "" {
 		dec.Actor = "web"
 	}
-	return outcomeOf(c.d.approvals.Decide(ctx, run, q.RequestID, dec))
+	return outcomeOf(c.d.approvals.Decide(ctx, a.Command.RunID, q.RequestID, dec))
 }
 
 // RPC performs a request of an app and returns the run's id and the response.

@@ -83,7 +83,7 @@ var Codes = []CodeInfo{
 	{Stale, 409, "it was signed too long ago: check the run, and send it again"},
 	{RosterFork, 409, "the account has two lists of members: run concerto-relay seal status --resolve on the machine"},
 	{RosterConflict, 409, "the roster has another line with this number: read the roster, and sign the change again"},
-	{SealedRequired, 403, "the server could read it, and the server or the machine accepts only what is sealed: use an enrolled device, or create an account (on the machine: concerto-relay seal init)"},
+	{SealedRequired, 403, "the server accepts only what it cannot read: use an enrolled device, or create an account (on the machine: concerto-relay seal init)"},
 	{UnknownAccount, 404, "the server has no roster of this account: run concerto-relay seal status on a machine of the account"},
 }
 

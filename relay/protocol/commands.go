@@ -11,13 +11,11 @@ type SendInput struct {
 	// A Concerto run has no terminal: the text is a message to one of its running hosts.
 	Host      string `json:"host,omitempty" is:"bytes=256" doc:"of a Concerto run: the host that receives the text"`
 	Workspace string `json:"workspace,omitempty" is:"bytes=256" doc:"of a Concerto run: the workspace in which the host works"`
-	Signed
 }
 
 // SendKeys is the data of run.send_keys.
 type SendKeys struct {
 	Keys string `json:"keys" is:"required bytes=65536"`
-	Signed
 }
 
 // Stop is the data of run.stop.
@@ -25,14 +23,12 @@ type Stop struct {
 	Signal string `json:"signal,omitempty" is:"enum=term|kill" doc:"default term, followed by kill after grace_s"`
 	GraceS *int64 `json:"grace_s,omitempty" is:"from=0 to=3600" doc:"default 10"`
 	Actor  string `json:"actor,omitempty" is:"enum=web|cli|system"`
-	Signed
 }
 
 // Resize is the data of run.resize.
 type Resize struct {
 	Cols int64 `json:"cols" is:"required from=1 to=1000"`
 	Rows int64 `json:"rows" is:"required from=1 to=1000"`
-	Signed
 }
 
 // Decide is the data of run.permission.approve and run.permission.deny.
@@ -44,7 +40,6 @@ type Decide struct {
 	Answers    json.RawMessage `json:"answers,omitempty" is:"object" doc:"the values, by the ids of the questions"`
 	Text       string          `json:"text,omitempty" is:"bytes=65536" doc:"the reason"`
 	Scope      string          `json:"scope,omitempty" is:"enum=once|session" doc:"default once; session covers the same operation with the same arguments"`
-	Signed
 }
 
 // Subscribe is the data of run.subscribe. Clients of protocol 1 use the fields RunID, Replace and

@@ -11,7 +11,6 @@ type ReadFile struct {
 	Path      string `json:"path" is:"required" doc:"relative to the run's directory; a path of more than 4,096 bytes is refused with out_of_scope"`
 	Offset    *int64 `json:"offset,omitempty" is:"from=0 to=9007199254740991"`
 	Limit     *int64 `json:"limit,omitempty" is:"from=1 to=9007199254740991" doc:"in bytes; default and maximum 1 MiB"`
-	SignedRPC
 }
 
 // ReadFileResult is the result of rpc.fs.read.
@@ -27,7 +26,6 @@ type ReadFileResult struct {
 type ListDir struct {
 	RequestID string `json:"request_id" is:"required id"`
 	Path      string `json:"path,omitempty" doc:"default ."`
-	SignedRPC
 }
 
 // ListDirResult is the result of rpc.fs.list.
@@ -49,7 +47,6 @@ type Entry struct {
 type Search struct {
 	RequestID string `json:"request_id" is:"required id"`
 	Q         string `json:"q" is:"required chars=1000" doc:"a pattern of ripgrep"`
-	SignedRPC
 }
 
 // SearchResult is the result of rpc.fs.search.
@@ -74,7 +71,6 @@ type WriteFile struct {
 	BaseSHA256 string `json:"base_sha256,omitempty" is:"sha256" doc:"of the file to replace"`
 	Mkdirs     bool   `json:"mkdirs,omitempty"`
 	Actor      string `json:"actor,omitempty" is:"enum=web|cli|system"`
-	SignedRPC
 }
 
 // WriteFileResult is the result of rpc.fs.write.
@@ -91,7 +87,6 @@ type Bash struct {
 	Cmd       string `json:"cmd" is:"required bytes=65536"`
 	TimeoutS  *int64 `json:"timeout_s,omitempty" is:"from=1 to=600" doc:"default 120"`
 	Actor     string `json:"actor,omitempty" is:"enum=web|cli|system"`
-	SignedRPC
 }
 
 // BashResult is the result of rpc.bash.
@@ -107,7 +102,6 @@ type BashResult struct {
 type Git struct {
 	RequestID string `json:"request_id" is:"required id"`
 	Path      string `json:"path,omitempty"`
-	SignedRPC
 }
 
 // GitResult is the result of rpc.git.status and rpc.git.diff.
@@ -126,7 +120,6 @@ type StartRun struct {
 	Title     string `json:"title,omitempty" is:"chars=200"`
 	Cols      *int64 `json:"cols,omitempty" is:"from=1 to=1000"`
 	Rows      *int64 `json:"rows,omitempty" is:"from=1 to=1000"`
-	SignedRPC
 }
 
 // StartRunResult is the result of rpc.run.start. The envelope of the response also names the run.
@@ -139,7 +132,6 @@ type StopRun struct {
 	RequestID string `json:"request_id" is:"required id"`
 	Signal    string `json:"signal,omitempty" is:"enum=term|kill" doc:"default term"`
 	Actor     string `json:"actor,omitempty" is:"enum=web|cli|system"`
-	SignedRPC
 }
 
 // StopRunResult is the result of rpc.run.stop.
@@ -151,7 +143,6 @@ type StopRunResult struct {
 type MachineRequest struct {
 	RequestID string `json:"request_id" is:"required id"`
 	MachineID string `json:"host_id" is:"required id"`
-	SignedRPC
 }
 
 // ListRuns is the data of rpc.runs.list. Without a machine, the request is sent to the machine of
@@ -159,7 +150,6 @@ type MachineRequest struct {
 type ListRuns struct {
 	RequestID string `json:"request_id" is:"required id"`
 	MachineID string `json:"host_id,omitempty" is:"id"`
-	SignedRPC
 }
 
 // ListRunsResult is the result of rpc.runs.list.
@@ -232,7 +222,6 @@ type TailLog struct {
 	MachineID string `json:"host_id" is:"required id"`
 	Lines     *int64 `json:"lines,omitempty" is:"from=1 to=2000" doc:"default 200"`
 	MaxBytes  *int64 `json:"max_bytes,omitempty" is:"from=1 to=2000000" doc:"default 200,000"`
-	SignedRPC
 }
 
 // LogTail is the result of rpc.host.logs.tail.

@@ -211,7 +211,7 @@ func (s *Server) commandOf(ctx context.Context, who *auth.Identity, run *store.R
 			return nil, s.failed(err, protocol.Internal)
 		}
 	case protocol.RunStop:
-		c.Kind, c.ID, content = store.StopCommand, e.ID, withoutSeal(e.Data)
+		c.Kind, c.ID, content = store.StopCommand, e.ID, e.Data
 		if !protocol.IsID(c.ID) {
 			c.ID = rand.Text()
 		}
@@ -252,7 +252,7 @@ func (s *Server) commandOf(ctx context.Context, who *auth.Identity, run *store.R
 		c.SHA256 = hashOf(content)
 	}
 	c.Audit = []audit.Record{who.Record(c.Kind, run.ID, map[string]any{"id": c.ID}, auditData(c))}
-	data, extra := signedBy(e, who.Name)
+	data, extra := withUser(e, who.Name)
 	c.Payload = mustJSON(payload{e.Type, data, e.Enc, extra})
 	return c, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -32,7 +31,7 @@ func TestReplicas(t *testing.T) {
 	pg := pgtest.Start(t)
 	n := 0
 	for name, play := range map[string]func(*trio){"events": (*trio).events, "commands": (*trio).commands, "secrets": (*trio).secrets, "calls": (*trio).calls,
-		"calls end": (*trio).callsEnd, "one connection": (*trio).oneConnection, "copies": (*trio).machineCopies, "live": (*trio).live, "bus breaks": (*trio).busBreaks, "late": (*trio).late, "comes over": (*trio).machineMoves, "caught up": (*trio).caughtUp, "forgets": (*trio).forgets, "signed": (*trio).signed} {
+		"calls end": (*trio).callsEnd, "one connection": (*trio).oneConnection, "copies": (*trio).machineCopies, "live": (*trio).live, "bus breaks": (*trio).busBreaks, "late": (*trio).late, "comes over": (*trio).machineMoves, "caught up": (*trio).caughtUp, "forgets": (*trio).forgets, "sealed": (*trio).sealed} {
 		for _, notified := range []bool{true, false} {
 			n++
 			db := fmt.Sprintf("db%d", n)
@@ -513,31 +512,30 @@ func (w *trio) busBreaks() {
 	h.Next("rpc.fs.read")
 }
 
-// signed sends signed commands at another server than the machine's. The signature arrives as it
-// was sent, also in a command that waits for the machine.
-func (w *trio) signed() {
+// sealed sends sealed commands at another server than the machine's. They arrive as they were sent,
+// also one that waits for the machine.
+func (w *trio) sealed() {
 	h := w.one.Machine("host_a")
 	h.Begin("run_a")
 	h.Close()
 	a := w.two.App(servertest.Operator, "&follow=none")
-	const seal = `"seal":{"statement":{"v":1,"text":"a <b>"},"sig":"s","salt":"t"}`
-	a.Send(protocol.RunSendInput, "run_a", 0, `{"input_id":"i1","text":"x",`+seal+`}`)
-	h, _ = w.three.Hello("host_a", protocol.HelloData{Account: "a_1"})
-	expect := func(e protocol.Envelope) {
+	data := func(id string) string { return `{"ct":"x","device":"d_a","epoch":7,"id":"` + id + `"}` }
+	send := func(typ, id string) {
+		a.Raw(fmt.Appendf(nil, `{"type":%q,"ts":"2025-01-01T00:00:00Z","run_id":"run_a","id":%q,"enc":{"epoch":7,"v":1},"data":%s}`, typ, id, data(id)))
+	}
+	expect := func(typ, id string) {
 		w.Helper()
-		var want, got struct{ Seal map[string]any }
-		if err := json.Unmarshal([]byte("{"+seal+"}"), &want); err != nil {
-			w.Fatal(err)
-		}
-		if err := json.Unmarshal(e.Data, &got); err != nil || !reflect.DeepEqual(want, got) {
-			w.Errorf("%s = %s, want %s", e.Type, e.Data, seal)
+		if e := h.Next(typ); string(e.Data) != data(id) || e.ID != id || string(e.Enc) != `{"epoch":7,"v":1}` {
+			w.Errorf("%s = %s, want the data %s", typ, e.Append(nil), data(id))
 		}
 	}
-	expect(h.Next(protocol.RunSendInput))
-	a.Send(protocol.RunSendKeys, "run_a", 0, `{"keys":"x",`+seal+`}`)
-	expect(h.Next(protocol.RunSendKeys))
-	a.Send(protocol.RPCGitStatus, "run_a", 0, `{"request_id":"r1","rpc_type":"rpc.git.status",`+seal+`}`)
-	expect(h.Next(protocol.RPCGitStatus))
+	send(protocol.RunSendInput, "i1")
+	h, _ = w.three.Hello("host_a", protocol.HelloData{Account: "a_1"})
+	expect(protocol.RunSendInput, "i1")
+	send(protocol.RunSendKeys, "k1")
+	expect(protocol.RunSendKeys, "k1")
+	send(protocol.RPCSealed, "r1")
+	expect(protocol.RPCSealed, "r1")
 	if _, body := w.two.Do(servertest.Viewer, "GET", "/hosts", nil); !strings.Contains(string(body), `"account":"a_1"`) {
 		w.Errorf("machines at another server = %s", body)
 	}

@@ -237,7 +237,7 @@ func (s *Server) newCall(ctx context.Context, who *auth.Identity, e *protocol.En
 		}
 		return nil, nil, f
 	}
-	c.SHA256 = hashOf([]any{c.Type, c.Run, c.Machine, withoutSeal(e.Data)})
+	c.SHA256 = hashOf([]any{c.Type, c.Run, c.Machine, e.Data})
 	if e.Type == protocol.RPCBash {
 		longer := 120 * time.Second
 		if d, err := protocol.Decode[protocol.Bash](e); err == nil && d.TimeoutS != nil {
@@ -251,7 +251,7 @@ func (s *Server) newCall(ctx context.Context, who *auth.Identity, e *protocol.En
 	if !c.Gated {
 		c.Ends = c.At + protocol.RPCTimeout.Milliseconds()
 	}
-	data, extra := signedBy(e, who.Name)
+	data, extra := withUser(e, who.Name)
 	out := protocol.Envelope{Type: e.Type, TS: s.ts(), MachineID: c.Machine, RunID: c.Run, ID: e.ID, Enc: e.Enc, Data: data, Extra: extra}
 	c.Frame = out.Append(nil)
 	return c, machine, nil

@@ -355,26 +355,16 @@ func sealFailure(err error) *Failure {
 
 const byMember = "by"
 
-// withoutSeal returns the data of a command without the signature. A repeated command may be signed
-// again, because a device does not know whether the first one has arrived. The machine then
-// receives the first signature.
-func withoutSeal(data json.RawMessage) json.RawMessage {
-	if _, rest, f := protocol.SplitSeal(data); f == nil {
-		return rest
-	}
-	return data
-}
-
-// signedBy adds the user's name to a command, and returns its data and its other fields. The data
-// of a signed or sealed command remain as they were sent, because the signature covers them: the
-// name is then in the envelope. A name that the app itself has sent there is removed.
-func signedBy(e *protocol.Envelope, name string) (data json.RawMessage, extra []protocol.Member) {
+// withUser adds the user's name to a command, and returns its data and its other fields. The name
+// is in the data, or in the envelope of a sealed command. One that the app itself has sent there
+// is removed.
+func withUser(e *protocol.Envelope, name string) (data json.RawMessage, extra []protocol.Member) {
 	for _, m := range e.Extra {
 		if m.Name != byMember {
 			extra = append(extra, m)
 		}
 	}
-	if signature, _, f := protocol.SplitSeal(e.Data); e.Enc == nil && (f != nil || signature == nil) {
+	if e.Enc == nil {
 		return withBy(e.Data, name), extra
 	}
 	return e.Data, append(extra, protocol.Member{Name: byMember, Value: mustJSON(name)})

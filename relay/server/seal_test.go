@@ -290,53 +290,36 @@ func TestEnrolmentMessages(t *testing.T) {
 
 const maxMails = 8
 
-// TestSignedCommandsPass sends signed commands. The machine receives their data as they were sent,
-// and the user in the envelope. A repetition with another signature is the same command.
-func TestSignedCommandsPass(t *testing.T) {
+// TestSealedCommandsPass sends sealed commands. The machine receives their data as they were sent,
+// and the user in the envelope. A repetition is the same command, another text is none.
+func TestSealedCommandsPass(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
-	h := r.Machine("host_a")
+	h, _ := r.Hello("host_a", protocol.HelloData{})
 	h.Begin("run_a")
 	h.Send(protocol.RunPermissionRequested, "run_a", 2, asked)
 	h.Acked("run_a", 2)
-	signed := func(data, sig string) map[string]any {
-		var all map[string]any
-		if err := json.Unmarshal([]byte(data), &all); err != nil {
-			t.Fatal(err)
+	a := r.HelloApp(servertest.Operator, "&follow=none")
+	for typ, id := range map[string]string{protocol.RunSendInput: "i1", protocol.RunDecide: "q1", protocol.RunStop: "s1"} {
+		frame := func(ct string) []byte {
+			return fmt.Appendf(nil, `{"type":%q,"ts":"2025-01-01T00:00:00Z","run_id":"run_a","id":%q,"by":"bob","enc":{"epoch":7,"v":1},"data":{"ct":%q,"device":"d_a","epoch":7,"id":%q}}`, typ, id, ct, id)
 		}
-		all["seal"] = map[string]any{"statement": map[string]any{"v": 1}, "sig": sig, "salt": "s"}
-		return all
-	}
-	for _, c := range []struct {
-		path, data, other string
-		typ, want         string
-	}{
-		{"/runs/run_a/input", `{"input_id":"i1","text":"a <b> & ü"}`, `{"input_id":"i1","text":"other"}`, protocol.RunSendInput, `{"input_id":"i1","seal":SEAL,"text":"a <b> & ü"}`},
-		{"/runs/run_a/permissions/q1", `{"decision":"deny","text":"no"}`, `{"decision":"approve"}`, protocol.RunDeny, `{"request_id":"q1","seal":SEAL,"text":"no"}`},
-		{"/runs/run_a/stop", `{"id":"s1","signal":"kill"}`, `{"id":"s1","signal":"term"}`, protocol.RunStop, `{"id":"s1","seal":SEAL,"signal":"kill"}`},
-	} {
-		if status, body := r.Do(servertest.Operator, "POST", c.path, signed(c.data, "first")); status >= 300 {
-			t.Fatalf("%s: %d %s", c.path, status, body)
-		}
-		e := h.Next(c.typ)
-		var got, want any
-		if err := json.Unmarshal(e.Data, &got); err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal([]byte(strings.Replace(c.want, "SEAL", `{"statement":{"v":1},"sig":"first","salt":"s"}`, 1)), &want); err != nil {
-			t.Fatal(err)
-		}
-		if fmt.Sprint(got) != fmt.Sprint(want) {
-			t.Errorf("%s: data = %s, want %s", c.typ, e.Data, c.want)
+		a.Raw(frame("first"))
+		e := h.Next(typ)
+		if want := `{"ct":"first","device":"d_a","epoch":7,"id":"` + id + `"}`; string(e.Data) != want || e.ID != id || string(e.Enc) != `{"epoch":7,"v":1}` {
+			t.Errorf("the machine received %s, want the data %s", e.Append(nil), want)
 		}
 		if len(e.Extra) != 1 || e.Extra[0].Name != "by" || string(e.Extra[0].Value) != `"eve"` {
-			t.Errorf("%s: other fields = %v, want the user", c.typ, e.Extra)
+			t.Errorf("%s: other fields = %v, want the user", typ, e.Extra)
 		}
-		if status, body := r.Do(servertest.Operator, "POST", c.path, signed(c.data, "second")); status >= 300 {
-			t.Errorf("%s repeated with another signature: %d %s", c.path, status, body)
+		a.Raw(frame("second"))
+		if d := a.NextError(); d.Code != protocol.InputConflict && d.Code != protocol.AlreadyDecided || d.Re != id {
+			t.Errorf("%s with another content: %+v", typ, d)
 		}
-		if status, body := r.Do(servertest.Operator, "POST", c.path, signed(c.other, "first")); status != 409 {
-			t.Errorf("%s with another content: %d %s, want 409", c.path, status, body)
-		}
+		a.Raw(frame("first"))
+	}
+	a.Send("run.other", "run_a", 0, `{}`)
+	if d := a.NextError(); d.Code != protocol.UnknownType {
+		t.Errorf("error for a repeated command: %+v", d)
 	}
 }

@@ -86,6 +86,7 @@ func (b *batch) markResolved(run string, e *Event) error {
 	if err != nil || c == nil {
 		return err
 	}
+	isMade := decision == protocol.DecisionApprove || decision == protocol.DecisionDeny || decision == protocol.DecisionAnswer
 	var stored, sha string
 	err = b.tx.QueryRowContext(b.ctx, `SELECT decision, answer_sha256 FROM decisions WHERE run_id = $1 AND request_id = $2`, run, id).Scan(&stored, &sha)
 	switch {
@@ -93,8 +94,8 @@ func (b *batch) markResolved(run string, e *Event) error {
 		return b.s.wrapError("read a decision", err)
 	case stored == protocol.DecisionAnswer && sha != "" && answer != "" && answer != sha:
 		return b.end(c, protocol.OutcomeRejected, protocol.AlreadyDecided)
-	case decision == stored || decision == "" || stored == protocol.DecisionAnswer && (decision == protocol.DecisionApprove || decision == protocol.DecisionDeny):
-		return b.end(c, protocol.OutcomeApplied, "") // older machines report an answer as an approval
+	case decision == stored || decision == "" || isMade && (stored == protocol.DecisionAnswer || stored == protocol.DecisionSealed):
+		return b.end(c, protocol.OutcomeApplied, "") // older machines report an answer as an approval; a sealed decision may be any
 	case e.isUnknown():
 		return b.end(c, protocol.OutcomeUnknown, "")
 	case decision == protocol.DecisionExpired || decision == protocol.DecisionWithdrawn:

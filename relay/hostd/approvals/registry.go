@@ -84,12 +84,10 @@ type Decision struct {
 	Answers    json.RawMessage `json:"-"` // JSON object with the answers by question id
 	Text       string          `json:"-"` // the user's reason
 	Scope      string          `json:"-"` // once, or session for all later calls with the same arguments
-	// Seal is the signature of the device that has decided, which hostd has verified. Local is the
-	// process that has decided on the machine. Both are nil without an account.
-	Seal  *protocol.Seal `json:"-"`
-	Local *Process       `json:"-"`
-	// Signed is what Options.Record has recorded as the signature of the decision.
-	Signed json.RawMessage `json:"seal,omitempty"`
+	// Seal is {sig, statement} of the device that has decided, which hostd has verified, or what
+	// Options.Record has signed for a process on this machine. It is nil without an account.
+	Seal  json.RawMessage `json:"seal,omitempty"`
+	Local *Process        `json:"-"` // the process on this machine that has decided; nil for a device
 	// AnswerSHA256 identifies the answer; "" if it is secret.
 	AnswerSHA256 string `json:"answer_sha256,omitempty"`
 	// Tried is a decision of which it is unknown whether it took effect before the request was

@@ -23,7 +23,7 @@ type hostDecision struct {
 // EncodeAnswer returns the message that sends a decision to the program. Its error contains the
 // name of the invalid field or question.
 func EncodeAnswer(q *protocol.PermissionRequested, d approvals.Decision) (protocol.HostdMessage, error) {
-	m := protocol.HostdMessage{Answer: q.RequestID, By: d.By, Seal: d.Signed}
+	m := protocol.HostdMessage{Answer: q.RequestID, By: d.By, Seal: d.Seal}
 	var err error
 	switch {
 	case q.From != nil && q.From.Kind == protocol.FromApproval:

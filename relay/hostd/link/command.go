@@ -45,7 +45,7 @@ func (l *Link) handleCommand(s *session, e *protocol.Envelope) {
 // contains the command's id, or "" if the envelope contains it.
 type command struct {
 	result, idOf string
-	do           func(l *Link, ctx context.Context, e *protocol.Envelope) (Outcome, error)
+	do           func(l *Link, ctx context.Context, a Admission) (Outcome, error)
 }
 
 var commandsByType = map[string]*command{
@@ -108,7 +108,7 @@ func (l *Link) runCommand(ctx context.Context, e *protocol.Envelope, isLast bool
 	out := a.Outcome
 	if a.Command != nil {
 		var err error
-		if out, err = how.do(l, ctx, a.Command); err != nil {
+		if out, err = how.do(l, ctx, a); err != nil {
 			l.o.Log.Error("could not decode a command", "type", e.Type, "error", err)
 			return true
 		}
@@ -146,42 +146,42 @@ func codeOnly(text string) string {
 	return rest
 }
 
-func (l *Link) handleInput(ctx context.Context, e *protocol.Envelope) (out Outcome, err error) {
-	c, err := protocol.Decode[protocol.SendInput](e)
+func (l *Link) handleInput(ctx context.Context, a Admission) (out Outcome, err error) {
+	c, err := protocol.Decode[protocol.SendInput](a.Command)
 	if err == nil {
-		out = l.o.Commands.Input(ctx, e.RunID, userOf(e), c)
+		out = l.o.Commands.Input(ctx, a.Command.RunID, userOf(a.Command), c)
 	}
 	return out, err
 }
 
-func (l *Link) handleKeys(ctx context.Context, e *protocol.Envelope) (out Outcome, err error) {
-	c, err := protocol.Decode[protocol.SendKeys](e)
+func (l *Link) handleKeys(ctx context.Context, a Admission) (out Outcome, err error) {
+	c, err := protocol.Decode[protocol.SendKeys](a.Command)
 	if err == nil {
-		l.o.Commands.Keys(ctx, e.RunID, c)
+		l.o.Commands.Keys(ctx, a.Command.RunID, c)
 	}
 	return out, err
 }
 
-func (l *Link) handleStop(ctx context.Context, e *protocol.Envelope) (out Outcome, err error) {
-	c, err := protocol.Decode[protocol.Stop](e)
+func (l *Link) handleStop(ctx context.Context, a Admission) (out Outcome, err error) {
+	c, err := protocol.Decode[protocol.Stop](a.Command)
 	if err == nil {
-		out = l.o.Commands.Stop(ctx, e.RunID, c)
+		out = l.o.Commands.Stop(ctx, a.Command.RunID, c)
 	}
 	return out, err
 }
 
-func (l *Link) handleResize(ctx context.Context, e *protocol.Envelope) (out Outcome, err error) {
-	c, err := protocol.Decode[protocol.Resize](e)
+func (l *Link) handleResize(ctx context.Context, a Admission) (out Outcome, err error) {
+	c, err := protocol.Decode[protocol.Resize](a.Command)
 	if err == nil {
-		l.o.Commands.Resize(ctx, e.RunID, c)
+		l.o.Commands.Resize(ctx, a.Command.RunID, c)
 	}
 	return out, err
 }
 
-func (l *Link) handleDecision(ctx context.Context, e *protocol.Envelope) (out Outcome, err error) {
-	c, err := protocol.Decode[protocol.Decide](e)
+func (l *Link) handleDecision(ctx context.Context, a Admission) (out Outcome, err error) {
+	c, err := protocol.Decode[protocol.Decide](a.Command)
 	if err == nil {
-		out = l.o.Commands.Decide(ctx, e.RunID, e.Type == protocol.RunApprove, userOf(e), c)
+		out = l.o.Commands.Decide(ctx, a, userOf(a.Command), c)
 	}
 	return out, err
 }

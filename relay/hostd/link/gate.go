@@ -22,6 +22,9 @@ type Admission struct {
 	// Repeated means that the command was admitted before. It may only be performed if that has no
 	// second effect.
 	Repeated bool
+	// Signed is {sig, statement} of a decision that a device has signed. It is nil for other
+	// commands, and without an account.
+	Signed json.RawMessage
 	// Unsigned means that anyone who knows the server's secrets may have sent the command.
 	Unsigned bool
 	// Done, if not nil, is called with the outcome of the performed command.

@@ -42,7 +42,8 @@ type Commands interface {
 	Keys(ctx context.Context, run string, c protocol.SendKeys)
 	Stop(ctx context.Context, run string, c protocol.Stop) Outcome
 	Resize(ctx context.Context, run string, c protocol.Resize)
-	Decide(ctx context.Context, run string, approve bool, by string, c protocol.Decide) Outcome
+	// Decide approves a request if the command is run.permission.approve, or else denies it.
+	Decide(ctx context.Context, a Admission, by string, c protocol.Decide) Outcome
 	// RPC performs an RPC. It returns the response, and the id of the run for the response's
 	// envelope. It may be called concurrently. ctx is not cancelled when the connection closes.
 	// If repeated is set, it was called before: the RPC must not be performed another time.

@@ -205,8 +205,8 @@ func (x *tools) Stop(_ context.Context, run string, c protocol.Stop) link.Outcom
 func (x *tools) Resize(_ context.Context, run string, c protocol.Resize) {
 	x.did("resize %s %d %d", run, c.Cols, c.Rows)
 }
-func (x *tools) Decide(_ context.Context, run string, approve bool, by string, c protocol.Decide) link.Outcome {
-	return x.did("decide %s %s %v by %s", run, c.RequestID, approve, by)
+func (x *tools) Decide(_ context.Context, a link.Admission, by string, c protocol.Decide) link.Outcome {
+	return x.did("decide %s %s %v by %s", a.Command.RunID, c.RequestID, a.Command.Type == protocol.RunApprove, by)
 }
 func (x *tools) RPC(_ context.Context, a link.Admission) (string, protocol.Response) {
 	e := a.Command

@@ -40,8 +40,7 @@ func kindOf(typ string) string {
 // attempt is a command whose statement is checked.
 type attempt struct {
 	e        *protocol.Envelope
-	seal     *protocol.Seal  // nil if there is none
-	data     json.RawMessage // the data without the signature
+	data     json.RawMessage // of the command, opened
 	command  seal.Command
 	envelope seal.Envelope
 	sum      string // hash of the statement; "" if it has another form
@@ -59,7 +58,7 @@ const rosterTimeout = 5 * time.Second
 // run.
 func (s *Sealer) Admit(ctx context.Context, e *protocol.Envelope, isLast bool) link.Admission {
 	if e.Enc == nil && (s.Account() == "" || unsigned[e.Type]) {
-		return admitUnsigned(e)
+		return link.Admission{Command: e, Unsigned: true}
 	}
 	t, err := s.newAttempt(e)
 	a := s.admitSigned(ctx, t, err, isLast)
@@ -93,17 +92,7 @@ func (s *Sealer) admitSigned(ctx context.Context, t *attempt, err error, isLast 
 	return s.refused(t, err)
 }
 
-// admitUnsigned admits a command without its signature, which is not checked.
-func admitUnsigned(e *protocol.Envelope) link.Admission {
-	if signature, rest, f := protocol.SplitSeal(e.Data); f == nil && signature != nil {
-		plain := *e
-		plain.Data = rest
-		e = &plain
-	}
-	return link.Admission{Command: e, Unsigned: true}
-}
-
-// newAttempt takes a command and its statement apart. The attempt is not nil if it fails.
+// newAttempt opens a command and takes it apart. The attempt is not nil if it fails.
 func (s *Sealer) newAttempt(e *protocol.Envelope) (*attempt, error) {
 	t := &attempt{e: e, envelope: seal.Envelope{Kind: kindOf(e.Type), Run: e.RunID, ID: link.CommandID(e)}}
 	m := protocol.Find(e.Type)
@@ -113,35 +102,10 @@ func (s *Sealer) newAttempt(e *protocol.Envelope) (*attempt, error) {
 	if m == nil || t.envelope.Kind == "" {
 		return t, refuse(seal.Forbidden, "a machine with an account does not support %s", e.Type)
 	}
-	if e.Enc != nil {
-		return t, s.openCommand(t)
+	if e.Enc == nil {
+		return t, refuse(seal.UnknownDevice, "the command is not sealed, and this machine has an account: enrol the device (on this machine: concerto-relay devices add), reload the page, or update the app")
 	}
-	signature, data, f := protocol.SplitSeal(e.Data)
-	switch {
-	case f != nil:
-		return t, refuse(seal.BadMessage, "%s", f.Why)
-	case signature == nil:
-		return t, refuse(seal.UnknownDevice, "the command is not signed, and this machine has an account: enrol the device (on this machine: concerto-relay devices add)")
-	}
-	if t.data = data; s.o.SealEvents {
-		return t, refuse(seal.Code(protocol.SealedRequired), "the command is not sealed, and the server can read it: reload the page, or update the app")
-	}
-	content := append(append([]byte(`{"data":`), data...), `,"salt":`...)
-	content = append(jcs.AppendText(content, signature.Salt), '}')
-	return t, s.setCommand(t, signature, content)
-}
-
-// setCommand sets the signed command of an attempt, and what its machine knows about it.
-func (s *Sealer) setCommand(t *attempt, signature *protocol.Seal, content json.RawMessage) (err error) {
-	t.seal = signature
-	t.command = seal.Command{Signed: seal.Signed{Statement: signature.Statement, Sig: signature.Sig}, Content: content}
-	if text, err := jcs.Canonical(signature.Statement); err == nil {
-		t.sum = hexsum.SHA256(text)
-	}
-	if t.envelope.Kind == seal.KindDecide {
-		t.envelope.Request, err = requestOf(s.o.Request(t.e.RunID, t.envelope.ID))
-	}
-	return err
+	return t, s.openCommand(t)
 }
 
 // openCommand opens a sealed command. The attempt is then that of the command in it, which no
@@ -151,9 +115,9 @@ func (s *Sealer) openCommand(t *attempt) error {
 	if err != nil {
 		return err
 	}
+	t.command = c
 	var content struct {
 		Data json.RawMessage `json:"data"`
-		Salt string          `json:"salt"`
 	}
 	var named struct {
 		RPCType string `json:"rpc_type"`
@@ -185,7 +149,13 @@ func (s *Sealer) openCommand(t *attempt) error {
 		return refuse(seal.WrongRequest, "the id in the data differs from that of the envelope")
 	}
 	t.e, t.data = &plain, content.Data
-	return s.setCommand(t, &protocol.Seal{Statement: c.Statement, Sig: c.Sig, Salt: content.Salt}, c.Content)
+	if text, err := jcs.Canonical(c.Statement); err == nil {
+		t.sum = hexsum.SHA256(text)
+	}
+	if t.envelope.Kind == seal.KindDecide {
+		t.envelope.Request, err = requestOf(s.o.Request(t.e.RunID, t.envelope.ID))
+	}
+	return err
 }
 
 // openSealed opens a command with the keys of its epoch.
@@ -297,15 +267,21 @@ func (t *attempt) checkFrame(ok *seal.Accepted) error {
 // frame is used, because the server can change it.
 func (s *Sealer) admit(t *attempt, by seal.Member, data json.RawMessage) link.Admission {
 	e := &protocol.Envelope{Type: t.e.Type, TS: t.e.TS, MachineID: s.o.MachineID, RunID: t.envelope.Run, ID: t.envelope.ID, Data: data}
+	e.Extra = []protocol.Member{{Name: "by", Value: mustMarshal(by.User)}}
+	a := link.Admission{Command: e, Done: func(out link.Outcome) { s.done(t, out) }}
 	if t.envelope.Kind == seal.KindDecide {
-		e.Data = protocol.AddSeal(data, t.seal) // for the ledger
+		a.Signed = mustMarshal(t.command.Signed)
 	}
-	name, err := json.Marshal(by.User)
+	return a
+}
+
+// mustMarshal encodes a text, or a signed statement, which was decoded before.
+func mustMarshal(v any) json.RawMessage {
+	text, err := json.Marshal(v)
 	if err != nil {
-		panic("sealer: a name is no JSON: " + err.Error()) // cannot happen: it is a string
+		panic("sealer: a part of a command is no JSON: " + err.Error())
 	}
-	e.Extra = []protocol.Member{{Name: "by", Value: name}}
-	return link.Admission{Command: e, Done: func(out link.Outcome) { s.done(t, out) }}
+	return text
 }
 
 // done records the outcome of a performed command. A decision that was not applied is recorded,

@@ -37,8 +37,8 @@ type refusalData struct {
 }
 
 // RecordDecision records a decision before it is applied: that of a device, whose statement was
-// accepted, or that of a process on this machine, which is signed here. It sets dec.Signed. Without
-// an account it does nothing.
+// accepted, or that of a process on this machine, whose signature it sets. Without an account it
+// does nothing.
 func (s *Sealer) RecordDecision(run string, q *protocol.PermissionRequested, dec *approvals.Decision) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,19 +50,19 @@ func (s *Sealer) RecordDecision(run string, q *protocol.PermissionRequested, dec
 	var err error
 	name := "local"
 	switch {
-	case dec.Seal != nil:
-		signed = seal.Signed{Statement: dec.Seal.Statement, Sig: dec.Seal.Sig}
-		name = dec.By
-		err = json.Unmarshal(signed.Statement, &st)
 	case dec.Local != nil:
-		signed, st, err = s.signLocal(run, q, dec)
+		if signed, st, err = s.signLocal(run, q, dec); err == nil {
+			dec.Seal, err = json.Marshal(signed)
+		}
+	case dec.Seal != nil:
+		name = dec.By
+		if err = json.Unmarshal(dec.Seal, &signed); err == nil {
+			err = json.Unmarshal(signed.Statement, &st)
+		}
 	default:
 		return fmt.Errorf("the decision is neither signed nor local")
 	}
 	if err != nil {
-		return err
-	}
-	if dec.Signed, err = json.Marshal(signed); err != nil {
 		return err
 	}
 	data := decisionData{ArgsSHA256: st.ArgsSHA256, Decision: st.Decision, RequestSHA256: st.RequestSHA256, Scope: st.Scope, Seal: signed, Tool: q.OpTool}

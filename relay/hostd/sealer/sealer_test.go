@@ -2,6 +2,7 @@ package sealer_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -50,9 +51,10 @@ func (w *world) expectEffects(want ...string) {
 	}
 }
 
-// TestSigned performs a signed command of each type, and the same commands again: the server has
+// TestSealedCommands performs a command of each type, and the same commands again: the server has
 // not received their results. Each is performed once, also if hostd was restarted in the meantime.
-func TestSigned(t *testing.T) {
+// The responses to RPCs are sealed.
+func TestSealedCommands(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.ask("run_a", "q1")
@@ -71,10 +73,16 @@ func TestSigned(t *testing.T) {
 		w.await(c.effect, func() bool { return len(w.effects) == len(want) })
 	}
 	w.expectEffects(want...)
-	w.await("results", func() bool { return len(w.results) == 4 && len(w.answers) == 2 })
+	w.await("results", func() bool { return len(w.results) == 4 && len(w.secrets) == 2 })
+	for i, answer := range w.secrets {
+		d := w.answerTo(frames[4+i], answer)
+		if !d.OK || d.RequestID != answer.Re || !strings.HasPrefix(d.RPCType, "rpc.") || d.RPCType == protocol.RPCSealed {
+			t.Errorf("answer to %s = %+v", answer.Re, d)
+		}
+	}
 	again := func(stop protocol.InputState) {
 		t.Helper()
-		w.change(func() { w.results = nil; clear(w.answers) })
+		w.change(func() { w.results, w.secrets = nil, nil })
 		for _, f := range frames {
 			w.send(f)
 		}
@@ -82,7 +90,7 @@ func TestSigned(t *testing.T) {
 			return slices.ContainsFunc(w.results, func(r protocol.CommandDone) bool { return r.ID == id && r.State == state })
 		}
 		w.await("results of the repeated commands", func() bool {
-			return len(w.answers) == 2 && has("q1", protocol.InputApplied) && has("q2", protocol.InputApplied) && has("i1", protocol.InputApplied) && has("s1", stop)
+			return len(w.secrets) == 2 && has("q1", protocol.InputApplied) && has("q2", protocol.InputApplied) && has("i1", protocol.InputApplied) && has("s1", stop)
 		})
 	}
 	again(protocol.InputApplied)
@@ -94,8 +102,8 @@ func TestSigned(t *testing.T) {
 	again(protocol.InputIndeterminate)
 	// The program has not stored the input in this test: hostd relies on the id of an input.
 	w.expectEffects(append(want, want[2])...)
-	if n := strings.Count(w.ledger(), `"kind":"decision"`); n != 2 || len(w.refusals) != 0 {
-		t.Errorf("decisions in the ledger = %d, want 2; refusals = %+v:\n%s", n, w.refusals, w.ledger())
+	if n := strings.Count(w.ledger(), `"kind":"decision"`); n != 2 || len(w.refusals)+len(w.answers) != 0 {
+		t.Errorf("decisions in the ledger = %d, want 2; refusals = %+v, plain answers = %+v:\n%s", n, w.refusals, w.answers, w.ledger())
 	}
 }
 
@@ -108,25 +116,29 @@ func TestRefused(t *testing.T) {
 	read := command{typ: protocol.RPCGitStatus, run: "run_a", data: `{"request_id":"r1","rpc_type":"rpc.git.status"}`}
 	with := func(c command, do func(*command)) command { do(&c); return c }
 	signed := func(c command, do func(*seal.Statement)) command { c.change = do; return c }
-	framed := func(c command, do func(*protocol.Envelope, map[string]any)) command { c.changeFrame = do; return c }
+	replaced := func(c command, old, other string) command { c.replace = [2]string{old, other}; return c }
+	framed := func(c command, do func(*protocol.Envelope)) command {
+		c.changeFrame = func(e *protocol.Envelope, _ *seal.SealedCommand) { do(e) }
+		return c
+	}
 	for _, c := range []struct {
 		name string
 		command
 		code protocol.Code
 	}{
-		{"unsigned decision", with(approve, func(c *command) { c.unsigned = true }), protocol.UnknownDevice},
-		{"unsigned input", with(input, func(c *command) { c.unsigned = true }), protocol.UnknownDevice},
-		{"unsigned rpc", with(read, func(c *command) { c.unsigned = true }), protocol.UnknownDevice},
-		{"other request", framed(approve, func(_ *protocol.Envelope, d map[string]any) { d["request_id"] = "q2" }), protocol.BadSignature},
-		{"approve for deny", framed(with(approve, func(c *command) { c.typ = protocol.RunDeny }), func(e *protocol.Envelope, _ map[string]any) { e.Type = protocol.RunApprove }), protocol.WrongRequest},
-		{"deny for approve", framed(approve, func(e *protocol.Envelope, _ map[string]any) { e.Type = protocol.RunDeny }), protocol.WrongRequest},
-		{"another scope", framed(approve, func(_ *protocol.Envelope, d map[string]any) { d["scope"] = "session" }), protocol.BadSignature},
+		{"plain decision", with(approve, func(c *command) { c.plain = true }), protocol.UnknownDevice},
+		{"plain input", with(input, func(c *command) { c.plain = true }), protocol.UnknownDevice},
+		{"plain rpc", with(read, func(c *command) { c.plain = true }), protocol.UnknownDevice},
+		{"other request", replaced(approve, "q1", "q2"), protocol.WrongRequest},
+		{"approve for deny", framed(with(approve, func(c *command) { c.typ = protocol.RunDeny }), func(e *protocol.Envelope) { e.Type = protocol.RunApprove }), protocol.WrongRequest},
+		{"deny for approve", framed(approve, func(e *protocol.Envelope) { e.Type = protocol.RunDeny }), protocol.WrongRequest},
+		{"another scope", replaced(approve, `"q1"`, `"q1","scope":"session"`), protocol.BadSignature},
 		{"a statement for another scope", signed(approve, func(s *seal.Statement) { s.Scope = "session" }), protocol.WrongRequest},
-		{"other run", framed(approve, func(e *protocol.Envelope, _ map[string]any) { e.RunID = "run_b" }), protocol.WrongRequest},
-		{"other run's input", framed(input, func(e *protocol.Envelope, _ map[string]any) { e.RunID = "run_b" }), protocol.WrongRequest},
-		{"changed text", framed(input, func(_ *protocol.Envelope, d map[string]any) { d["text"] = "b" }), protocol.BadSignature},
-		{"changed input id", framed(input, func(_ *protocol.Envelope, d map[string]any) { d["input_id"] = "i2" }), protocol.BadSignature},
-		{"another member", framed(input, func(_ *protocol.Envelope, d map[string]any) { d["host"] = "W" }), protocol.BadSignature},
+		{"other run", framed(approve, func(e *protocol.Envelope) { e.RunID = "run_b" }), protocol.BadSignature},
+		{"other run's input", framed(input, func(e *protocol.Envelope) { e.RunID = "run_b" }), protocol.BadSignature},
+		{"changed text", replaced(input, `"a"`, `"b"`), protocol.BadSignature},
+		{"changed input id", replaced(input, "i1", "i2"), protocol.WrongRequest},
+		{"another member", replaced(input, `"i1"`, `"i1","host":"W"`), protocol.BadSignature},
 		{"changed request", signed(approve, func(s *seal.Statement) { s.RequestSHA256 = strings.Repeat("0", 64) }), protocol.ArgsChanged},
 		{"changed arguments", signed(approve, func(s *seal.Statement) { s.ArgsSHA256 = "" }), protocol.ArgsChanged},
 		{"unknown request", with(approve, func(c *command) { c.data = `{"request_id":"q9"}` }), protocol.UnknownRequest},
@@ -139,9 +151,9 @@ func TestRefused(t *testing.T) {
 		{"other machine", signed(approve, func(s *seal.Statement) { s.Host = "host_b" }), protocol.WrongRequest},
 		{"other line of the roster", signed(approve, func(s *seal.Statement) { s.Roster.Hash = strings.Repeat("0", 64) }), protocol.RosterFork},
 		{"line after the end of the roster", signed(approve, func(s *seal.Statement) { s.Roster.N += 9 }), protocol.RosterFork},
-		{"another rpc", framed(read, func(e *protocol.Envelope, _ map[string]any) { e.Type = protocol.RPCStopRun }), protocol.WrongRequest},
+		{"another rpc", framed(read, func(e *protocol.Envelope) { e.Type = protocol.RPCStopRun }), protocol.WrongRequest},
 		{"rpc without its type", with(read, func(c *command) { c.data = `{"request_id":"r1"}` }), protocol.WrongRequest},
-		{"stop for resize", framed(command{typ: protocol.RunResize, run: "run_a", id: "z1", data: `{"cols":1,"rows":1}`}, func(e *protocol.Envelope, _ map[string]any) { e.Type = protocol.RunStop }), protocol.WrongRequest},
+		{"stop for resize", framed(command{typ: protocol.RunResize, run: "run_a", id: "z1", data: `{"cols":1,"rows":1}`}, func(e *protocol.Envelope) { e.Type = protocol.RunStop }), protocol.BadSignature},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -156,19 +168,31 @@ func TestRefused(t *testing.T) {
 			w.await("refusal", func() bool { return len(w.refusals) == 1 })
 			w.expectEffects("resize run_a 80 24")
 			got := w.refusals[0]
-			if got.Code != c.code || !strings.HasPrefix(got.Reason, string(c.code)+": ") || got.ByRunID != "" || (got.Device == "") != c.unsigned {
+			if got.Code != c.code || !strings.HasPrefix(got.Reason, string(c.code)+": ") || got.ByRunID != "" {
 				t.Errorf("refusal = %+v, want the code %s", got, c.code)
+			}
+			opened := got.Device == w.devices[cmp.Or(c.by, "phone")].id
+			if !opened && (got.Device != "" || got.Code != protocol.UnknownDevice && got.Code != protocol.BadSignature) {
+				t.Errorf("refusal = %+v, want the device", got)
 			}
 			switch e, _ := protocol.Parse(frame); {
 			case strings.HasPrefix(e.Type, "rpc."):
-				w.await("response", func() bool { return len(w.answers) == 1 })
-				if r := w.answers["r1"]; r.OK || r.ErrorCode != protocol.RPCCode(c.code) {
+				w.await("response", func() bool { return len(w.answers)+len(w.secrets) == 1 })
+				r := w.answers["r1"]
+				if opened {
+					r = w.answerTo(frame, w.secrets[0])
+				}
+				if r.OK || r.ErrorCode != protocol.RPCCode(c.code) {
 					t.Errorf("response = %+v, want the code %s", r, c.code)
 				}
 			default:
 				w.await("result", func() bool { return len(w.results) == 1 })
-				if r := w.results[0]; r.State != protocol.InputRejected || r.Error != got.Reason {
-					t.Errorf("result = %+v, want a rejection with the reason %q", r, got.Reason)
+				want := got.Reason
+				if opened { // the server does not learn the reason
+					want = string(c.code) + ": hostd's log has the reason"
+				}
+				if r := w.results[0]; r.State != protocol.InputRejected || r.Error != want {
+					t.Errorf("result = %+v, want a rejection with the reason %q", r, want)
 				}
 			}
 			if all := w.ledger(); strings.Count(all, "\n") != 1 || !strings.Contains(all, `"kind":"refused"`) || !strings.Contains(all, string(c.code)) {
@@ -178,7 +202,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestEveryCommandIsAdmitted sends every command and RPC of the protocol without a signature. Only
+// TestEveryCommandIsAdmitted sends every command and RPC of the protocol in plaintext. Only
 // rpc.host.info is performed. A new type of command must appear in the table of kinds.
 func TestEveryCommandIsAdmitted(t *testing.T) {
 	t.Parallel()
@@ -188,15 +212,9 @@ func TestEveryCommandIsAdmitted(t *testing.T) {
 		if m.Kind != protocol.Command && m.Kind != protocol.RPC || known[m.Type] {
 			continue
 		}
-		for n, signature := range []string{"", `,"seal":{"statement":{"v":1},"sig":"s","salt":"t"}`} {
-			e := &protocol.Envelope{Type: m.Type, RunID: "run_a", ID: "c1", Data: json.RawMessage(fmt.Sprintf(`{"request_id":"r%d_%d","input_id":"i1"%s}`, i, n, signature))}
-			a := w.sealer.Admit(t.Context(), e, true)
-			switch {
-			case (a.Command != nil) != (m.Type == protocol.RPCMachineInfo):
-				t.Errorf("%s without a valid signature: admission = %+v", m.Type, a)
-			case a.Command != nil && strings.Contains(string(a.Command.Data), "seal"):
-				t.Errorf("%s: data = %s", m.Type, a.Command.Data)
-			}
+		e := &protocol.Envelope{Type: m.Type, RunID: "run_a", ID: "c1", Data: json.RawMessage(fmt.Sprintf(`{"request_id":"r%d","input_id":"i1"}`, i))}
+		if a := w.sealer.Admit(t.Context(), e, true); (a.Command != nil) != (m.Type == protocol.RPCMachineInfo) || a.Command == nil && a.Code != protocol.UnknownDevice {
+			t.Errorf("plain %s: admission = %+v", m.Type, a)
 		}
 	}
 	if a := w.sealer.Admit(t.Context(), &protocol.Envelope{Type: "run.new_command", RunID: "run_a", Data: json.RawMessage("{}")}, true); a.Command != nil || a.Code != protocol.Forbidden {
@@ -211,7 +229,7 @@ func TestEveryCommandIsAdmitted(t *testing.T) {
 		w.send(e.Append(nil))
 	}
 	w.send(w.frame(command{typ: protocol.RunResize, run: "run_a", id: "z1", data: `{"cols":80,"rows":24}`}))
-	w.await("the signed command", func() bool { return len(w.effects) > 0 && len(w.answers) == 17 })
+	w.await("the sealed command", func() bool { return len(w.effects) > 0 && len(w.answers) == 17 })
 	w.expectEffects("resize run_a 80 24")
 }
 
@@ -254,7 +272,7 @@ func TestStale(t *testing.T) {
 	for _, f := range frames {
 		w.send(f)
 	}
-	w.await("refusals", func() bool { return len(w.effects)+len(w.refusals) == len(frames)-1 && len(w.answers) == 2 }) // the start of a run has no thread
+	w.await("refusals", func() bool { return len(w.effects)+len(w.refusals) == len(frames)-1 && len(w.secrets) == 2 }) // the start of a run has no thread
 	w.expectEffects("approve run_a q1 session fine by ada", "deny run_a q2   by ada")
 	for _, r := range w.refusals {
 		if r.Code != protocol.Stale && r.Action != seal.KindKeys || r.Action == seal.KindKeys && r.Code != protocol.Reordered {
@@ -263,9 +281,9 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// TestRosterOfServer follows the server's roster: a new device can send commands as soon as it
-// names its line, and a removed one cannot. A server with another or a shorter roster is refused
-// until the user has resolved that.
+// TestRosterOfServer follows the server's roster when a command names its newest line: a new device
+// can then send commands, and a removed one cannot. A server with another or a shorter roster is
+// refused until the user has resolved that.
 func TestRosterOfServer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -282,10 +300,16 @@ func TestRosterOfServer(t *testing.T) {
 		return w.refusals[refusals].Code
 	}
 	w.add("laptop", seal.Operator)
-	if got := resize("laptop"); got != protocol.RosterFork {
+	if got := resize("cli"); got != protocol.RosterFork {
 		t.Errorf("line that the server does not have: code = %q", got)
 	}
+	if got := resize("laptop"); got != protocol.UnknownDevice {
+		t.Errorf("device without keys: code = %q", got)
+	}
 	w.change(func() { w.lines = w.rosterLines() })
+	if got := resize("cli"); got != "" {
+		t.Errorf("new line: code = %q", got)
+	}
 	if got := resize("laptop"); got != "" {
 		t.Errorf("new device: code = %q", got)
 	}
@@ -302,7 +326,7 @@ func TestRosterOfServer(t *testing.T) {
 	}
 	w.change(func() { w.lines = w.lines[:len(w.lines)-1] })
 	w.add("desk", seal.Operator)
-	if got := resize("desk"); got != protocol.RosterFork {
+	if got := resize("phone"); got != protocol.RosterFork {
 		t.Errorf("shorter roster of the server: code = %q", got)
 	}
 	if got := resize("cli"); got != protocol.RosterFork {
@@ -398,7 +422,9 @@ func TestLocalDecision(t *testing.T) {
 	w.ask("run_a", "q2")
 	w.send(w.frame(command{typ: protocol.RunApprove, run: "run_a", data: `{"request_id":"q1"}`}))
 	w.await("approval", func() bool { return len(w.effects) == 1 })
-	if err := w.approvals.Decide(t.Context(), "run_a", "q2", localDecision("deny")); err != nil {
+	local := localDecision("deny")
+	local.Seal = json.RawMessage(`{"sig":"x","statement":{}}`) // only a device has a signature
+	if err := w.approvals.Decide(t.Context(), "run_a", "q2", local); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.approvals.Decide(t.Context(), "run_a", "q2", localDecision("deny")); err != nil {
@@ -444,8 +470,8 @@ func TestNoAccount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &protocol.Envelope{Type: protocol.RunStop, RunID: "run_a", ID: "s1", Data: json.RawMessage(`{"signal":"term","by":"eve"}`)}
-	if a := s.Admit(t.Context(), e, true); a.Command != e || s.Account() != "" || s.Token() != "" {
+	e := &protocol.Envelope{Type: protocol.RunApprove, RunID: "run_a", Data: json.RawMessage(`{"request_id":"q1","by":"eve","seal":{"sig":"x","statement":{}}}`)}
+	if a := s.Admit(t.Context(), e, true); a.Command != e || a.Signed != nil || s.Account() != "" || s.Token() != "" {
 		t.Errorf("without an account: admission = %+v", a)
 	}
 	if err := s.RecordDecision("run_a", &protocol.PermissionRequested{}, nil); err != nil {

@@ -149,14 +149,13 @@ func TestSharesOfOwners(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.stop()
-	w.seals = true
 	w.add("operator", seal.Operator)
 	w.put("roster.ndjson", w.roster.Text())
 	w.lines = w.rosterLines()
 	w.start()
 	for i, typ := range []string{protocol.RPCShareStart, protocol.RPCShareEnd, protocol.RPCShareList} {
 		data := fmt.Sprintf(`{"rpc_type":%q,"request_id":"r%d","host_id":"host_a","share_id":"s_1","key":%q,"runs":["run_a"],"ttl_s":60}`, typ, i, strings.Repeat("A", 43))
-		frame := w.sealed(w.frame(command{typ: "rpc.any", data: data, by: "operator"}), nil)
+		frame := w.frame(command{typ: typ, data: data, by: "operator"})
 		e, _ := protocol.Parse(frame)
 		a := w.sealer.Admit(t.Context(), &e, true)
 		if a.Command != nil || a.Code != protocol.Forbidden {
@@ -166,7 +165,7 @@ func TestSharesOfOwners(t *testing.T) {
 		if a := w.sealer.Admit(t.Context(), &plain, true); a.Command != nil {
 			t.Errorf("%s in plaintext: admission = %+v", typ, a)
 		}
-		frame = w.sealed(w.frame(command{typ: "rpc.any", data: strings.Replace(data, `"request_id":"r`, `"request_id":"o`, 1)}), nil)
+		frame = w.frame(command{typ: typ, data: strings.Replace(data, `"request_id":"r`, `"request_id":"o`, 1)})
 		e, _ = protocol.Parse(frame)
 		if a := w.sealer.Admit(t.Context(), &e, true); a.Command == nil {
 			t.Errorf("%s by an owner: admission = %+v", typ, a)

@@ -1,6 +1,8 @@
 package sealer_test
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -68,7 +70,6 @@ type world struct {
 	lines    [][]byte // the server's roster; nil means that it has none
 	keys     keyServer
 	skew     time.Duration
-	seals    bool            // the machine seals events
 	result   json.RawMessage // of RPCs
 }
 
@@ -141,7 +142,7 @@ func (w *world) start() {
 	if w.spool, err = spool.Open(ctx, filepath.Join(w.state, "spool.db"), spool.Options{}); err != nil {
 		w.t.Fatal(err)
 	}
-	w.sealer, err = sealer.Open(sealer.Options{State: w.state, MachineID: machineID, Server: at(w), SealEvents: w.seals, Log: slog.New(slog.DiscardHandler), Request: w.request, IsLive: func(string) bool { return true }, Refused: w.refused,
+	w.sealer, err = sealer.Open(sealer.Options{State: w.state, MachineID: machineID, Server: at(w), Log: slog.New(slog.DiscardHandler), Request: w.request, IsLive: func(string) bool { return true }, Refused: w.refused,
 		Now: func() time.Time { w.mu.Lock(); defer w.mu.Unlock(); return time.Now().Add(w.skew) }})
 	if err != nil {
 		w.t.Fatal(err)
@@ -257,12 +258,12 @@ func (w *world) Resize(_ context.Context, run string, c protocol.Resize) {
 	w.did("resize %s %d %d", run, c.Cols, c.Rows)
 }
 
-func (w *world) Decide(ctx context.Context, run string, approve bool, by string, c protocol.Decide) link.Outcome {
-	d := approvals.Decision{Decision: approvals.Deny, By: by, ArgsSHA256: c.ArgsSHA256, Answer: c.Answer, Answers: c.Answers, Text: c.Text, Scope: c.Scope, Seal: c.Seal}
-	if approve {
+func (w *world) Decide(ctx context.Context, a link.Admission, by string, c protocol.Decide) link.Outcome {
+	d := approvals.Decision{Decision: approvals.Deny, By: by, ArgsSHA256: c.ArgsSHA256, Answer: c.Answer, Answers: c.Answers, Text: c.Text, Scope: c.Scope, Seal: a.Signed}
+	if a.Command.Type == protocol.RunApprove {
 		d.Decision = approvals.Approve
 	}
-	if err := w.approvals.Decide(ctx, run, c.RequestID, d); err != nil {
+	if err := w.approvals.Decide(ctx, a.Command.RunID, c.RequestID, d); err != nil {
 		return link.Outcome{State: protocol.InputRejected, Error: err.Error()}
 	}
 	return link.Applied
@@ -414,15 +415,17 @@ func (w *world) ask(run, id string) {
 	}
 }
 
-// command is a command before it is signed.
+// command is a command before it is signed and sealed.
 type command struct {
 	typ, run, id string // id is that of the envelope
 	data         string // JSON
 	change       func(s *seal.Statement)
-	// changeFrame changes the frame after the command was signed.
-	changeFrame func(e *protocol.Envelope, data map[string]any)
+	// replace is a text in the content and its replacement after the command was signed.
+	replace [2]string
+	// changeFrame changes the frame after the command was sealed, as a server can.
+	changeFrame func(e *protocol.Envelope, c *seal.SealedCommand)
 	by          string // name of the device; "" means phone
-	unsigned    bool
+	plain       bool   // not signed or sealed
 }
 
 // statement returns the statement that the device signs.
@@ -471,41 +474,50 @@ func (w *world) statement(c *command, d *signer) seal.Statement {
 	return s
 }
 
-// frame returns the frame with a command.
+// frame returns the frame with a command, sealed for the machine's present epoch as a device does.
+// A device without keys of the epoch uses another key.
 func (w *world) frame(c command) []byte {
 	w.t.Helper()
-	d := w.devices[c.by]
-	if d == nil {
-		d = w.devices["phone"]
+	e := protocol.Envelope{Type: c.typ, TS: "2026-01-02T15:04:05.000Z", MachineID: machineID, RunID: c.run, ID: c.id, Data: json.RawMessage(c.data)}
+	if c.plain {
+		return e.Append(nil)
 	}
-	data := map[string]any{}
-	if err := json.Unmarshal([]byte(c.data), &data); err != nil {
-		w.t.Fatal(err)
+	d := w.devices[cmp.Or(c.by, "phone")]
+	s := w.statement(&c, d)
+	if c.change != nil {
+		c.change(&s)
 	}
-	if !c.unsigned {
-		s := w.statement(&c, d)
-		if c.change != nil {
-			c.change(&s)
-		}
-		signed, err := s.Sign(d.keys, json.RawMessage(c.data), time.Now())
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		var content struct{ Salt string }
-		if err := json.Unmarshal(signed.Content, &content); err != nil {
-			w.t.Fatal(err)
-		}
-		data["seal"] = map[string]any{"statement": signed.Statement, "sig": signed.Sig, "salt": content.Salt}
-	}
-	e := protocol.Envelope{Type: c.typ, TS: "2026-01-02T15:04:05.000Z", MachineID: machineID, RunID: c.run, ID: c.id}
-	if c.changeFrame != nil {
-		c.changeFrame(&e, data)
-	}
-	text, err := json.Marshal(data)
+	signed, err := s.Sign(d.keys, e.Data, time.Now())
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	e.Data = text
+	signed.Content = bytes.Replace(signed.Content, []byte(c.replace[0]), []byte(c.replace[1]), 1)
+	present, err := w.sealer.Sealing(1)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	epoch := *present.Epoch
+	if _, ok := epoch.Commands[d.id]; !ok {
+		epoch.Commands = map[string]seal.Key{d.id: {}}
+	}
+	sealed, err := epoch.SealCommand(signed)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	e.ID = sealed.ID
+	switch {
+	case strings.HasPrefix(e.Type, "rpc."):
+		e.Type = protocol.RPCSealed
+	case e.Type == protocol.RunApprove || e.Type == protocol.RunDeny:
+		e.Type = protocol.RunDecide
+	}
+	if c.changeFrame != nil {
+		c.changeFrame(&e, sealed)
+	}
+	e.Enc = seal.EncOf(sealed.Epoch)
+	if e.Data, err = json.Marshal(sealed); err != nil {
+		w.t.Fatal(err)
+	}
 	return e.Append(nil)
 }
 

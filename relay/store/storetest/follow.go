@@ -34,7 +34,7 @@ func settled(t *testing.T, open Opener) {
 	ask := func(seq int64, id string) store.Incoming {
 		return f.event(seq, protocol.RunPermissionRequested, `{"request_id":"`+id+`","reason":"permission","prompt":"?"}`)
 	}
-	f.mustStore(9, ask(3, "q2"), ask(4, "q3"), ask(5, "q4"), ask(6, "q5"), ask(7, "q6"), ask(8, "q7"), ask(9, "q8"))
+	f.mustStore(10, ask(3, "q2"), ask(4, "q3"), ask(5, "q4"), ask(6, "q5"), ask(7, "q6"), ask(8, "q7"), ask(9, "q8"), ask(10, "q10"))
 	accept := func(c store.Command, sent bool) {
 		t.Helper()
 		if _, _, err := f.Accept(ctx, c); err != nil {
@@ -46,8 +46,8 @@ func settled(t *testing.T, open Opener) {
 			}
 		}
 	}
-	for _, id := range []string{"q1", "q2", "q3", "q5"} {
-		accept(decision(id, "approve", "eve"), true)
+	for id, how := range map[string]string{"q1": "approve", "q2": "approve", "q3": "approve", "q5": "approve", "q10": protocol.DecisionSealed} {
+		accept(decision(id, how, "eve"), true)
 	}
 	accept(decision("q4", "approve", "eve"), false)
 	for _, id := range []string{"q6", "q7", "q8"} {
@@ -75,16 +75,17 @@ func settled(t *testing.T, open Opener) {
 			t.Errorf("%s %s: settled commands: %s (prefixes %v, %v)", typ, data, diff, out.Before, out.Prefixes)
 		}
 	}
-	appendWants(10, protocol.RunPermissionResolved, `{"request_id":"q1","decision":"approve"}`, "decision q1 applied ")
-	appendWants(11, protocol.RunPermissionResolved, `{"request_id":"q2","decision":"deny"}`, "decision q2 rejected already_decided")
-	appendWants(12, protocol.RunPermissionResolved, `{"request_id":"q3","decision":"expired"}`, "decision q3 rejected expired")
-	appendWants(13, protocol.RunPermissionResolved, `{"request_id":"q4","decision":"withdrawn"}`, "decision q4 expired expired")
-	appendWants(14, protocol.RunInput, `{"actor":"web","input_id":"i1","text_redacted":"","text_sha256":""}`, "input i1 applied ")
-	appendWants(15, protocol.RunInput, `{"actor":"web","input_id":"q5","text_redacted":"","text_sha256":""}`, "decision q5 applied ")
-	appendWants(16, protocol.RunPermissionResolved, `{"request_id":"q6","decision":"answer","answer":"No","answer_sha256":"aa"}`, "decision q6 applied ")
-	appendWants(17, protocol.RunPermissionResolved, `{"request_id":"q7","decision":"answer","answer":"Yes","answer_sha256":"bb"}`, "decision q7 rejected already_decided")
-	appendWants(18, protocol.RunPermissionResolved, `{"request_id":"q8","decision":"approve"}`, "decision q8 applied ") // from an older machine, which reports an answer as an approval
-	appendWants(19, protocol.RunExited, `{"exit_code":0}`, "input i3 expired run_exited", "stop s1 applied ")
+	appendWants(11, protocol.RunPermissionResolved, `{"request_id":"q1","decision":"approve"}`, "decision q1 applied ")
+	appendWants(12, protocol.RunPermissionResolved, `{"request_id":"q2","decision":"deny"}`, "decision q2 rejected already_decided")
+	appendWants(13, protocol.RunPermissionResolved, `{"request_id":"q3","decision":"expired"}`, "decision q3 rejected expired")
+	appendWants(14, protocol.RunPermissionResolved, `{"request_id":"q4","decision":"withdrawn"}`, "decision q4 expired expired")
+	appendWants(15, protocol.RunInput, `{"actor":"web","input_id":"i1","text_redacted":"","text_sha256":""}`, "input i1 applied ")
+	appendWants(16, protocol.RunInput, `{"actor":"web","input_id":"q5","text_redacted":"","text_sha256":""}`, "decision q5 applied ")
+	appendWants(17, protocol.RunPermissionResolved, `{"request_id":"q6","decision":"answer","answer":"No","answer_sha256":"aa"}`, "decision q6 applied ")
+	appendWants(18, protocol.RunPermissionResolved, `{"request_id":"q7","decision":"answer","answer":"Yes","answer_sha256":"bb"}`, "decision q7 rejected already_decided")
+	appendWants(19, protocol.RunPermissionResolved, `{"request_id":"q8","decision":"approve"}`, "decision q8 applied ") // from an older machine, which reports an answer as an approval
+	appendWants(20, protocol.RunPermissionResolved, `{"request_id":"q10","decision":"deny"}`, "decision q10 applied ")
+	appendWants(21, protocol.RunExited, `{"exit_code":0}`, "input i3 expired run_exited", "stop s1 applied ")
 	if c, err := f.Command(ctx, "run_a", store.InputCommand, "i2"); err != nil || c.State != "sent" {
 		t.Errorf("input i2 = %+v, %v; want sent", c, err) // the machine reports the result later
 	}
