@@ -344,6 +344,7 @@ async function page(events, path) {
   // The first opened event shows whose the run is, and that no event may be plaintext.
   const first = await Promise.all(events.map((s) => s.enc && open(s)));
   const opened = await Promise.all(events.map((s, i) => (first[i]?.tag ? first[i] : open(s)))), [, after] = /after=(\d+)&limit=500$/.exec(path) ?? [];
+  for (const e of opened) if (e.type === "run.input" && e.tag) handleEvent(e);
   if (!after || !events.some(isSealed)) return opened;
   const state = stateOf(events[0].run_id), at = { chain: state.chain };
   let last = state.tags.has(Number(after)) ? Number(after) : undefined;
@@ -353,7 +354,6 @@ async function page(events, path) {
   }
   if (at.chain && !(state.chain?.seq > at.chain.seq)) state.chain = at.chain;
   noteRequests(...opened);
-  for (const e of opened) if (e.type === "run.input" && e.tag) handleEvent(e);
   return opened;
 }
 

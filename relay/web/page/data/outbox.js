@@ -1,6 +1,7 @@
 // Decisions and inputs. Each has an ID and takes effect at most once, so that the page can send it
 // again. The page stores an entry before it sends it. One tab sends all entries in order, and shows
 // their outcome.
+import { api } from "./api.js";
 import { addEntry, dropEntry as deleteEntry, getEntries, putEntry } from "./cache.js";
 import { contentOf, keyOf } from "./derive.js";
 import { drop, explain, seal } from "./devices.js";
@@ -13,6 +14,7 @@ import { alone, broadcast, onTabMessage, tab, whenClosed } from "./tabs.js";
 const oldest = 24 * 3600_000; // in ms; entries older than this are never sent
 const maxDone = 100; // maximum number of finished entries
 const inputFor = 15 * 60_000; // time in ms for which an input waits for the token of its machine
+const lookAfter = 3_000; // delay in ms before the page looks for the event of an input that was applied
 const retryAfter = [500, 1000, 2000, 5000, 10_000]; // delays in ms between attempts while the server cannot accept the entry
 const secrets = new Map(); // by ID: messages with secret answers, which are not stored
 
@@ -225,7 +227,14 @@ export function handleState(d) {
   const state = again ? code : d.state === "applied" && sealed ? "sent" : d.state; // the machine reports the outcome of a sealed entry by an event
   update(entry, { state, error: d.error || undefined, by: d.by, again });
   if (again) changed(run_id);
+  else if (state !== d.state && entry.kind === "input") setTimeout(() => lookFor(entry), lookAfter);
   else if (code) explain(d.error, statement.kind).then((error) => update(entryOf(entry.id), { error }), () => {});
+}
+
+// lookFor loads the inputs of a run whose machine has applied a sealed one, if its event has not
+// arrived: the page may have connected after it.
+function lookFor({ id, run_id }) {
+  if (entryOf(id)) api.get(`/runs/${encodeURIComponent(run_id)}/events?after=0&types=run.input&limit=1000`).catch(() => {}); // the next connection tries again
 }
 
 // refusals contains the state of an entry for each error code of the server.

@@ -518,7 +518,7 @@ func TestInputIsAppliedByItsEvent(t *testing.T) {
 }
 
 // TestDecisionWhileClosed closes the page after a decision and an input. The page shows their
-// outcome when the run is open again.
+// outcome when it is open again.
 func TestDecisionWhileClosed(t *testing.T) {
 	_, a, h, b, run := sealing(t)
 	run.Ask("q1", webtest.Data{"prompt": "May I?"})
@@ -539,7 +539,6 @@ func TestDecisionWhileClosed(t *testing.T) {
 	run.Head()
 	b.Eval("void history.back()")
 	b.Wait("globalThis.ready && data.conn.value.state === 'online'")
-	b.Eval("void watch('run_a')")
 	b.Wait("entry('q1').state === 'applied' && data.outbox.value.length === 1")
 }
 
