@@ -39,10 +39,10 @@ effect(() => {
   mark();
 });
 
-// mark updates which runs of a machine of this browser's accounts are shown as not sealed. The server's word that a run is sealed counts
-// until plaintext of the run was shown.
+// mark updates which runs are shown as not sealed: also those of a machine without an account, because the server may hide that it has one.
+// The server's word that a run is sealed counts until plaintext of the run was shown.
 function mark() {
-  unsealed.value = (run, short) => !!deviceFor(run.host_id) && !sealed.has(run.id) && (!run.sealed || unsure.get(run.id) === true) && `Not sealed${short ? "" : ": the server can read and change this run."}`;
+  unsealed.value = (run, short) => !!devices.value?.length && !sealed.has(run.id) && (!run.sealed || unsure.get(run.id) === true) && `Not sealed${short ? "" : ": the server can read and change this run."}`;
 }
 
 // store changes a value beside the counters of a device, unless the device is temporary or
