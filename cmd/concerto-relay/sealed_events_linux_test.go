@@ -87,17 +87,25 @@ func TestSealedEvents(t *testing.T) {
 
 	r.recovered(run)
 
+	r.serverHasNothing(marker)
+}
+
+// serverHasNothing checks that the server's database does not contain texts.
+func (r *remoteServer) serverHasNothing(texts ...string) {
+	r.t.Helper()
 	files, err := filepath.Glob(filepath.Join(r.dir, "relay.db*"))
 	if err != nil || len(files) == 0 {
-		t.Fatal(files, err)
+		r.t.Fatal(files, err)
 	}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
+		has, err := os.ReadFile(file)
 		if err != nil {
-			t.Fatal(err)
+			r.t.Fatal(err)
 		}
-		if bytes.Contains(text, []byte(marker)) {
-			t.Errorf("%s has a text of the runs", file)
+		for _, text := range texts {
+			if bytes.Contains(has, []byte(text)) {
+				r.t.Errorf("%s has %q", file, text)
+			}
 		}
 	}
 }

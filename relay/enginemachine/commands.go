@@ -41,10 +41,11 @@ func (c commands) Resize(context.Context, string, protocol.Resize) {}
 
 // Stop requests that a run stops.
 func (c commands) Stop(_ context.Context, id string, _ protocol.Stop) link.Outcome {
-	return outcomeOf(c.stop(id))
+	return outcomeOf(c.Source.Stop(id))
 }
 
-func (h *Machine) stop(id string) error {
+// Stop requests that a run stops.
+func (h *Source) Stop(id string) error {
 	r := h.find(id)
 	if r == nil {
 		return approvals.Errorf(protocol.RunHasExited, "run %s has ended", id)
@@ -83,7 +84,7 @@ func (c commands) RPC(_ context.Context, a link.Admission) (string, protocol.Res
 	case protocol.RPCMachineDoctor:
 		result = protocol.MachineDoctor{MachineInfo: c.info(), Deps: []protocol.Dep{c.health()}}
 	case protocol.RPCStopRun:
-		result, err = protocol.StopRunResult{Signal: "term"}, c.stop(e.RunID)
+		result, err = protocol.StopRunResult{Signal: "term"}, c.Source.Stop(e.RunID)
 	default:
 		err = approvals.Errorf(protocol.UnknownType, "an engine does not support %s", e.Type)
 	}
@@ -106,10 +107,8 @@ func (h *Machine) info() protocol.MachineInfo {
 
 // health reports whether the engine can be read.
 func (h *Machine) health() protocol.Dep {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.err != nil {
-		return protocol.Dep{Name: "engine", Detail: h.err.Error()}
+	if err := h.Err(); err != nil {
+		return protocol.Dep{Name: "engine", Detail: err.Error()}
 	}
 	return protocol.Dep{Name: "engine", OK: true, Detail: h.o.Engine.Address()}
 }

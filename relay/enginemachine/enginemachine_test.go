@@ -77,7 +77,7 @@ func TestManyRuns(t *testing.T) {
 	h = open()
 	poll(h)
 	check(h, "after a restart")
-	h.o.Stored = func(context.Context) (int, error) { return protocol.MaxRunsOfMachine - 2, nil }
+	h.Source.o.Stored = func(context.Context) (int, error) { return protocol.MaxRunsOfMachine - 2, nil }
 	pgtest.Do(t, url, `INSERT INTO concerto.runs (id, program, ir, start) SELECT 'more' || i, 'main.conc', repeat('0', 64), '{}' FROM generate_series(1, 5) i`)
 	for _, r := range h.spool.Runs() {
 		h.spool.Ack(r.ID, 1)

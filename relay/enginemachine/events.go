@@ -18,7 +18,7 @@ import (
 
 // runID returns the relay's id of a run: the id in the engine as far as it is valid, and a hash
 // that distinguishes it from the runs of other machines, and from a removed run with the same id.
-func (h *Machine) runID(m postgres.Mark) string {
+func (h *Source) runID(m postgres.Mark) string {
 	const most = 50
 	id := strings.ReplaceAll(m.ID, ".", "_")
 	sum := hexsum.SHA256([]byte(fmt.Sprintf("%s %s %d", h.o.ID, m.ID, m.Created.UnixMicro())))
@@ -34,7 +34,7 @@ func newInstance() string {
 }
 
 // commit commits the events of a run since the last call.
-func (h *Machine) commit(ctx context.Context, r *run, mark postgres.Mark, row *postgres.Row, lines []postgres.OutputLine) error {
+func (h *Source) commit(ctx context.Context, r *run, mark postgres.Mark, row *postgres.Row, lines []postgres.OutputLine) error {
 	c := spool.Change{Run: r.id}
 	if !r.started {
 		c.Events = append(c.Events, spool.Event{Type: protocol.RunStarted, TS: row.Created,
@@ -83,7 +83,7 @@ func (h *Machine) commit(ctx context.Context, r *run, mark postgres.Mark, row *p
 }
 
 // end commits the end of a run.
-func (h *Machine) end(ctx context.Context, r *run, row *postgres.Row) error {
+func (h *Source) end(ctx context.Context, r *run, row *postgres.Row) error {
 	e := protocol.Exited{ExitCode: -1, Reason: protocol.ExitedItself}
 	if row.Exit != nil {
 		e.ExitCode = int64(*row.Exit)
@@ -99,13 +99,13 @@ func (h *Machine) end(ctx context.Context, r *run, row *postgres.Row) error {
 }
 
 // endRemoved commits the end of a run that was removed from the engine.
-func (h *Machine) endRemoved(ctx context.Context, r *run) error {
+func (h *Source) endRemoved(ctx context.Context, r *run) error {
 	return h.commitEnd(ctx, r,
 		spool.Event{Type: protocol.RunMeta, Data: protocol.Meta{Labels: map[string]string{"run": r.Run, "state": "removed"}}},
 		spool.Event{Type: protocol.RunExited, Data: protocol.Exited{ExitCode: -1, Reason: protocol.ExitedLost}})
 }
 
-func (h *Machine) commitEnd(ctx context.Context, r *run, events ...spool.Event) error {
+func (h *Source) commitEnd(ctx context.Context, r *run, events ...spool.Event) error {
 	if err := h.requests.CloseRun(ctx, r.id); err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ const (
 )
 
 // poll reads what has changed in the engine and commits it as events.
-func (h *Machine) poll(ctx context.Context) error {
+func (h *Source) poll(ctx context.Context) error {
 	if h.polls == 0 {
 		var err error
 		if h.endedAfter, err = h.o.Engine.EndOf(ctx, maxEnded); err != nil {
@@ -54,7 +54,7 @@ func (h *Machine) poll(ctx context.Context) error {
 
 // readMarks returns the marks of the runs by the relay's ids. It ends the runs that the engine does
 // not contain any more.
-func (h *Machine) readMarks(ctx context.Context) (map[string]postgres.Mark, time.Time, error) {
+func (h *Source) readMarks(ctx context.Context) (map[string]postgres.Mark, time.Time, error) {
 	all, now, err := h.o.Engine.Marks(ctx, h.endedAfter, nil)
 	if err != nil {
 		return nil, now, err
@@ -89,7 +89,7 @@ func (h *Machine) readMarks(ctx context.Context) (map[string]postgres.Mark, time
 }
 
 // changed returns the marks of the runs whose events must be committed.
-func (h *Machine) changed(ctx context.Context, marks map[string]postgres.Mark) (map[string]postgres.Mark, error) {
+func (h *Source) changed(ctx context.Context, marks map[string]postgres.Mark) (map[string]postgres.Mark, error) {
 	changed := map[string]postgres.Mark{}
 	var added []string
 	for id, m := range marks {
@@ -117,7 +117,7 @@ func (h *Machine) changed(ctx context.Context, marks map[string]postgres.Mark) (
 
 // acceptable returns how many of n further runs the server accepts. It never acknowledges the
 // events of others.
-func (h *Machine) acceptable(ctx context.Context, n int) (int, error) {
+func (h *Source) acceptable(ctx context.Context, n int) (int, error) {
 	if h.o.Stored == nil {
 		return n, nil
 	}
@@ -147,7 +147,7 @@ type batch struct {
 
 // load reads the rows of the runs, and then their output, so that the output is at least that of
 // the rows' states.
-func (b *batch) load(ctx context.Context, h *Machine) error {
+func (b *batch) load(ctx context.Context, h *Source) error {
 	ids, from := []string{}, map[string]int64{}
 	for id, m := range b.marks {
 		ids = append(ids, m.ID)
@@ -178,7 +178,7 @@ func (b *batch) load(ctx context.Context, h *Machine) error {
 }
 
 // commitAll commits the events of runs, those of the oldest first.
-func (h *Machine) commitAll(ctx context.Context, b *batch) error {
+func (h *Source) commitAll(ctx context.Context, b *batch) error {
 	ids := slices.SortedFunc(maps.Keys(b.marks), func(x, y string) int { return b.marks[x].Created.Compare(b.marks[y].Created) })
 	var work sync.WaitGroup
 	var mu sync.Mutex

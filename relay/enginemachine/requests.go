@@ -20,7 +20,7 @@ import (
 
 // updateRequests opens requests for the new questions of a run, and closes those of questions that
 // are not open any more. complete is false if the run has more questions than requests are allowed.
-func (h *Machine) updateRequests(ctx context.Context, r *run, row *postgres.Row) (complete bool, err error) {
+func (h *Source) updateRequests(ctx context.Context, r *run, row *postgres.Row) (complete bool, err error) {
 	asked := map[string]bool{}
 	for i := range row.Questions {
 		asked[row.Questions[i].ID] = true
@@ -83,7 +83,7 @@ func unknownRequest(q *journal.Question) protocol.PermissionRequested {
 
 // request returns how a request is checked and decided. schema is that of the answer, or nil if it
 // is unknown.
-func (h *Machine) request(r *run, q protocol.PermissionRequested, schema json.RawMessage) approvals.Request {
+func (h *Source) request(r *run, q protocol.PermissionRequested, schema json.RawMessage) approvals.Request {
 	return approvals.Request{Data: q, Persistent: true,
 		Check: func(d approvals.Decision) error {
 			_, err := answerOf(&q, schema, d)
@@ -124,7 +124,7 @@ func answerOf(q *protocol.PermissionRequested, schema json.RawMessage, d approva
 }
 
 // answer stores an answer in the engine.
-func (h *Machine) answer(ctx context.Context, run, id string, a journal.Answer) error {
+func (h *Source) answer(ctx context.Context, run, id string, a journal.Answer) error {
 	err := h.o.Engine.AnswerOpen(ctx, run, id, a)
 	var first *journal.AnsweredError
 	switch {
@@ -151,14 +151,14 @@ func (h *Machine) answer(ctx context.Context, run, id string, a journal.Answer) 
 }
 
 // isStored reports whether the engine contains an answer.
-func (h *Machine) isStored(run, id string, a journal.Answer) bool {
+func (h *Source) isStored(run, id string, a journal.Answer) bool {
 	stored, err := h.o.Engine.Run(run).Answer(id)
 	return err == nil && stored != nil && bytes.Equal(stored.Value, a.Value) && (stored.Refuse == nil) == (a.Refuse == nil)
 }
 
 // endOf returns who answered a question that is not open any more, and when, in Unix milliseconds.
 // by is "" if it was closed without an answer.
-func (h *Machine) endOf(run, id string) (by string, at int64, err error) {
+func (h *Source) endOf(run, id string) (by string, at int64, err error) {
 	history, err := h.o.Engine.Run(run).ReadUndamaged()
 	if errors.Is(err, journal.ErrNoRun) {
 		return "", 0, nil
@@ -171,7 +171,7 @@ func (h *Machine) endOf(run, id string) (by string, at int64, err error) {
 }
 
 // closeRequest closes a request whose question is not open any more.
-func (h *Machine) closeRequest(ctx context.Context, r *run, q *protocol.PermissionRequested) error {
+func (h *Source) closeRequest(ctx context.Context, r *run, q *protocol.PermissionRequested) error {
 	by, at, err := h.endOf(r.Run, q.RequestID)
 	if errors.As(h.o.Engine.Explain(err, postgres.Client), new(*postgres.UnreachableError)) {
 		return err

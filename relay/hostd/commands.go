@@ -34,6 +34,9 @@ func (c commands) Input(ctx context.Context, run, by string, in protocol.SendInp
 	if c.d.source.Has(run) {
 		return outcomeOf(c.d.source.Steer(ctx, run, by, in))
 	}
+	if c.d.ofEngine(run) {
+		return outcomeOf(approvals.Errorf(protocol.Forbidden, "a run of an engine has no terminal"))
+	}
 	state, err := c.d.runs.Input(ctx, run, runs.Input{ID: in.InputID, Text: in.Text, Actor: in.Actor})
 	if err == nil && state == string(ptyholder.Indeterminate) {
 		err = approvals.ErrIndeterminate

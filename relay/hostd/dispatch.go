@@ -41,6 +41,9 @@ func (r rpcRuns) Find(id string) (rpc.Run, bool) {
 	if r.d.source.Has(id) {
 		return rpc.Run{Cwd: r.d.source.Dir(id)}, true
 	}
+	if r.d.ofEngine(id) {
+		return rpc.Run{}, true
+	}
 	dir, ended, ok := r.d.runs.Lookup(id)
 	return rpc.Run{Cwd: dir, Ended: ended}, ok
 }
@@ -62,10 +65,16 @@ func (r rpcRuns) Stop(ctx context.Context, id string, q protocol.StopRun) error 
 // List returns all runs.
 func (r rpcRuns) List() []protocol.RunSummary { return append(r.d.runs.List(), r.d.source.List()...) }
 
-// stop stops a run on a terminal or a run of a program.
+// stop stops a run on a terminal, of a program or of the engine.
 func (d *Daemon) stop(ctx context.Context, id string, kill bool, graceS int64) error {
 	if d.source.Has(id) {
 		return d.source.Stop(ctx, id, kill)
 	}
+	if d.ofEngine(id) {
+		return d.engine.Stop(id)
+	}
 	return d.runs.Stop(ctx, id, kill, graceS)
 }
+
+// ofEngine reports whether a run is one of the engine that has not ended.
+func (d *Daemon) ofEngine(run string) bool { return d.engine != nil && d.engine.Has(run) }

@@ -20,6 +20,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/record/journal/postgres"
+	"github.com/concerto-lang/concerto/relay/enginemachine"
 	"github.com/concerto-lang/concerto/relay/hostd/approvals"
 	"github.com/concerto-lang/concerto/relay/hostd/ingest"
 	"github.com/concerto-lang/concerto/relay/hostd/link"
@@ -56,6 +58,9 @@ type Options struct {
 	ApprovalTimeout time.Duration
 	RemoteExec      bool
 	Sealed          string // SealedAuto, SealedOff or SealedRequired; "" means SealedOff
+
+	Engine   *postgres.Engine // its runs are shown as runs of this machine; Close closes it; nil means none
+	EngineID string
 
 	Holder  []string // command line of the program that holds a run's terminal
 	Environ []string
@@ -95,6 +100,7 @@ type Daemon struct {
 	runs      *runs.Manager
 	rpc       *rpc.Dispatcher
 	source    *ingest.Sources
+	engine    *enginemachine.Source // nil if there is no engine
 	redact    *redact.Redactor
 	paired    *pair.Pairing // the pairing with the server; nil if the machine uses a token
 	link      *link.Link
@@ -195,7 +201,10 @@ func (d *Daemon) restore(ctx context.Context, rules prompt.Rules) (err error) {
 	d.source = ingest.New(ingest.Options{Spool: d.spool, Approvals: d.approvals, Redact: d.redact, Log: d.o.Log, Open: d.sealer.OpenEvent, PID: socket.PeerPID,
 		CallerRuns: func(q *http.Request) []string { return d.api.CallerRuns(q) }})
 	d.events.ShowOther = d.source.Show
-	return d.source.Restore(ctx)
+	if d.o.Engine != nil {
+		d.engine, err = enginemachine.NewSource(ctx, enginemachine.SourceOptions{Engine: d.o.Engine, ID: d.o.EngineID, Spool: d.spool, Requests: d.approvals, Redact: d.redact, Log: d.o.Log})
+	}
+	return errors.Join(err, d.source.Restore(ctx))
 }
 
 func (d *Daemon) connect(ctx context.Context) (err error) {
@@ -224,6 +233,9 @@ func (d *Daemon) Run(ctx context.Context) error {
 	if d.link != nil {
 		work.Go(func() { d.link.Run(ctx) })
 		work.Go(func() { d.sealer.Run(ctx) })
+	}
+	if d.engine != nil {
+		work.Go(func() { d.engine.Run(ctx) })
 	}
 	served := make(chan error, 1)
 	go func() { served <- d.api.Serve(d.listen) }()
@@ -267,6 +279,9 @@ func (d *Daemon) Close() {
 			d.o.Log.Error("could not close the spool", "error", err)
 		}
 	}
+	if d.o.Engine != nil {
+		d.o.Engine.Close()
+	}
 }
 
 // health returns the body of GET /health.
@@ -292,6 +307,8 @@ func (d *Daemon) health() any {
 		s.Status, s.Error = "disk", h.WriteErr.Error()
 	} else if h.Full {
 		s.Status = "spool_full"
+	} else if d.engine != nil && d.engine.Err() != nil {
+		s.Status, s.Error = "engine", d.engine.Err().Error()
 	}
 	return s
 }

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/process/userfile"
+	"github.com/concerto-lang/concerto/internal/relaycli/connect"
 	"github.com/concerto-lang/concerto/internal/relaycli/console"
 	"github.com/concerto-lang/concerto/relay/hostd"
 	"github.com/concerto-lang/concerto/relay/hostd/redact"
@@ -33,9 +35,9 @@ func runHostd(a *console.Console, h *HostdSettings, ready string) error {
 		return err
 	}
 	defer closeLog()
-	d, err := hostd.Open(ctx, *o)
+	d, err := OpenHostd(ctx, h, o)
 	if err != nil {
-		return console.Usage("", "could not start hostd: %v", err)
+		return err
 	}
 	defer d.Close()
 	o.Log.Info("hostd serves", "machine", d.MachineID(), "socket", d.Socket(), "server", o.Server)
@@ -43,6 +45,19 @@ func runHostd(a *console.Console, h *HostdSettings, ready string) error {
 		return err
 	}
 	return d.Run(ctx)
+}
+
+// OpenHostd opens hostd, after it has connected to the engine of its settings.
+func OpenHostd(ctx context.Context, h *HostdSettings, o *hostd.Options) (d *hostd.Daemon, err error) {
+	if h.engine != "" {
+		if o.Engine, o.EngineID, err = connect.Engine(ctx, h.engine); err != nil {
+			return nil, err
+		}
+	}
+	if d, err = hostd.Open(ctx, *o); err != nil {
+		return nil, console.Usage("", "could not start hostd: %v", err)
+	}
+	return d, nil
 }
 
 // HostdOptions validates hostd's settings and returns them as options. The error describes the

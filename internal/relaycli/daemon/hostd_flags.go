@@ -18,7 +18,7 @@ type HostdSettings struct {
 	roots                        []string
 	remoteExec, spoolMax         string
 	approvalTimeout              int
-	sealed                       string
+	sealed, engine               string
 }
 
 // hostdPathFlags adds the flags for the server and for hostd's files.
@@ -52,6 +52,7 @@ func HostdFlags(a *console.Console, f *pflag.FlagSet, s *HostdSettings) {
 	f.StringVar(&s.remoteExec, "remote-exec", "on", "let apps start runs, write files and run commands (default on): `on|off`")
 	f.StringVar(&s.spoolMax, "spool-max", "1GiB", "limit the spool to `SIZE` (default 1GiB)")
 	f.StringVar(&s.sealed, "sealed", hostd.SealedAuto, "seal new runs: `MODE` auto, off or required (default auto)")
+	f.StringVar(&s.engine, "engine", "", "also show the runs of the engine at `URL`: postgres://USER@HOST/NAME")
 	f.IntVar(&s.approvalTimeout, "approval-timeout", 600, "wait `SECONDS` for an approval (default 600)")
 }
 

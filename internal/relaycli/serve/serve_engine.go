@@ -9,9 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/concerto-lang/concerto/internal/record/journal/postgres"
+	"github.com/concerto-lang/concerto/internal/relaycli/connect"
 	"github.com/concerto-lang/concerto/internal/relaycli/console"
 	"github.com/concerto-lang/concerto/internal/relaycli/manage"
 	"github.com/concerto-lang/concerto/relay/enginemachine"
@@ -27,35 +27,28 @@ type embeddedEngine struct {
 	ended   chan struct{} // closed when the machine has stopped; nil until start
 }
 
-// engineRetry is how long serve tries to connect to an engine at its start.
-const engineRetry = 10 * time.Second
-
 // openEngine connects to the engine that --engine names, and registers it with the server as an
 // accepted machine. origin is the URL at which the machine reaches the server.
 func openEngine(ctx context.Context, a *console.Console, s *serveFlags, origin string, db *store.Store, users *auth.Auth) (_ *embeddedEngine, err error) {
-	e, err := postgres.Connect(ctx, s.engine, engineRetry)
+	e, id, err := connect.Engine(ctx, s.engine)
 	if err != nil {
-		return nil, engineError(err)
+		return nil, err
 	}
 	defer func() {
 		if err != nil {
 			e.Close()
 		}
 	}()
-	meta, err := e.CheckSchema(ctx)
-	if err != nil {
-		return nil, engineError(e.Explain(err, postgres.Client))
-	}
-	dir := filepath.Join(serverState(a, s.db), "engine-"+meta.ID)
+	dir := filepath.Join(serverState(a, s.db), "engine-"+id)
 	token, err := machineToken(dir)
 	if err != nil {
 		return nil, fmt.Errorf("create the state of the engine's machine: %w", err)
 	}
-	if err := users.Admit(ctx, meta.ID, token); err != nil {
+	if err := users.Admit(ctx, id, token); err != nil {
 		return nil, err
 	}
-	machine, err := enginemachine.Open(ctx, enginemachine.Options{Engine: e, ID: meta.ID, Name: e.Database(), Spool: filepath.Join(dir, "spool.db"), Server: origin, Token: token, Version: a.Release, Log: a.Log(),
-		Stored: func(ctx context.Context) (int, error) { return store.CountRuns(ctx, db, meta.ID) }})
+	machine, err := enginemachine.Open(ctx, enginemachine.Options{Engine: e, ID: id, Name: e.Database(), Spool: filepath.Join(dir, "spool.db"), Server: origin, Token: token, Version: a.Release, Log: a.Log(),
+		Stored: func(ctx context.Context) (int, error) { return store.CountRuns(ctx, db, id) }})
 	if err != nil {
 		return nil, err
 	}
@@ -83,19 +76,6 @@ func machineToken(dir string) (string, error) {
 	}
 	token := rand.Text()
 	return token, os.WriteFile(file, []byte(token+"\n"), 0o600)
-}
-
-// engineError returns the error of an engine for the user. The exit codes are those of the commands
-// of concerto.
-func engineError(err error) error {
-	var unreachable *postgres.UnreachableError
-	switch {
-	case errors.As(err, &unreachable):
-		return &console.UnavailableError{Err: fmt.Errorf("%w; check that the server is running and that --engine is correct", unreachable)}
-	case errors.As(err, new(*postgres.URLError)), errors.As(err, new(*postgres.NoSchemaError)), errors.As(err, new(*postgres.SchemaError)), errors.As(err, new(*postgres.DeniedError)):
-		return console.Usage("", "%v", err)
-	}
-	return err
 }
 
 // start runs the machine until ctx is cancelled or e is closed. It returns a channel that receives

@@ -50,8 +50,8 @@ func openEmbeddedHostd(ctx context.Context, a *console.Console, set *serveConfig
 	if elsewhere != "" {
 		o.Log.Warn("with --with-hostd the machine connects to this server; ignoring another setting", "ignored", a.SourceOf("server"))
 	}
-	if b.daemon, err = hostd.Open(ctx, *o); err != nil {
-		return nil, console.Usage("", "could not start hostd: %v", err)
+	if b.daemon, err = daemon.OpenHostd(ctx, &h, o); err != nil {
+		return nil, err
 	}
 	if b.daemon.Paired() {
 		o.Log.Info("the server knows this machine by its key", "machine", b.daemon.MachineID())

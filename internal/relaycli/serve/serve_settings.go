@@ -87,7 +87,7 @@ func checkAccess(a *console.Console, s *serveFlags, _ *serveConfig) error {
 		return err
 	}
 	if s.engine != "" && s.sealed == sealedRequired {
-		return console.Usage("start the server without --engine, or with --sealed=allowed", "--engine shows the runs of an engine, which the server reads, and --sealed=required forbids that")
+		return console.Usage("start the server with --sealed=allowed, or omit --engine, and show the engine on a trusted machine: `concerto-relay hostd --engine URL`", "--engine shows the runs of an engine, which the server reads, and --sealed=required forbids that")
 	}
 	if err := a.OneOf("url-token", s.urlToken, "on", "off"); err != nil {
 		return err

@@ -31,7 +31,7 @@ type Error = workdirfs.Error
 
 // Run describes a run.
 type Run struct {
-	Cwd   string // absolute path without symbolic links
+	Cwd   string // absolute path without symbolic links; "" if the run has no directory
 	Ended bool
 }
 
@@ -286,6 +286,8 @@ func (d *Dispatcher) resolveRun(c *call, h *handler) (*Run, error) {
 	switch {
 	case !ok:
 		return nil, errorf(protocol.RPCCode(protocol.UnknownRun), "there is no run %s on this machine", c.Run)
+	case run.Cwd == "" && c.Type != protocol.RPCStopRun:
+		return nil, errorf(protocol.RPCCode(protocol.Forbidden), "run %s has no directory", c.Run)
 	case run.Ended && (c.message.Gated || h.needsLiveRun):
 		return nil, errorf(protocol.RPCCode(protocol.RunHasExited), "run %s has ended", c.Run)
 	}

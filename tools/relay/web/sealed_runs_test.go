@@ -88,8 +88,8 @@ func TestSealedRunWithoutKeys(t *testing.T) {
 }
 
 // TestUnsealedRun shows runs in plaintext of a machine that seals, as a server can forge them: they
-// are marked in the list, on their cards and in their headers, and so are those of a machine without
-// an account: the server may hide that it has one.
+// are marked in the list, on their cards and in their headers. Those of a machine without an
+// account are marked, too, because the server may hide that it has one.
 func TestUnsealedRun(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()

@@ -14,7 +14,7 @@ import { alone, broadcast, onTabMessage, tab, whenClosed } from "./tabs.js";
 const oldest = 24 * 3600_000; // in ms; entries older than this are never sent
 const maxDone = 100; // maximum number of finished entries
 const inputFor = 15 * 60_000; // time in ms for which an input waits for the token of its machine
-const lookAfter = 3_000; // delay in ms before the page looks for the event of an input that was applied
+const lookAfter = 3_000; // delay in ms before the page loads the event of an input that was applied
 const retryAfter = [500, 1000, 2000, 5000, 10_000]; // delays in ms between attempts while the server cannot accept the entry
 const secrets = new Map(); // by ID: messages with secret answers, which are not stored
 
