@@ -51,6 +51,7 @@ func TestSealedEvents(t *testing.T) {
 	if out := r.do(4, append([]string{"attach", run}, r.at...)...); !strings.Contains(out, "said y to "+marker) {
 		t.Errorf("output of the run = %q", out)
 	}
+	r.decisions(run)
 	if out := r.do(1, append([]string{"attach", run, "--state", "none"}, r.at...)...); strings.Contains(out, marker) || !strings.Contains(out, "the run is sealed") {
 		t.Errorf("output of the run without keys = %q", out)
 	}
@@ -88,6 +89,22 @@ func TestSealedEvents(t *testing.T) {
 	r.recovered(run)
 
 	r.serverHasNothing(marker)
+}
+
+// decisions lists the decision on a request of a sealed run. Its content is there only for a device
+// of the account, which also selects by it.
+func (r *remoteServer) decisions(run string) {
+	r.t.Helper()
+	list := append([]string{"decisions", "--run", run}, r.at...)
+	for more, want := range map[string]string{
+		"": `(?s)^WHEN.*\n\S+ \S+ +approved +\S+ +` + run + ` +.*` + marker + `, go on\?.*\n$`, "--decision deny": `^no decisions\n$`, "--decision approve --limit 1": marker,
+		"--by someone": `^no decisions\n$`, "--state none": `sealed +- +` + run + ` +\(sealed\)\n`, "--format json": `"title":".*` + marker,
+	} {
+		args := append(list[:len(list):len(list)], strings.Fields(more)...)
+		if out := r.do(0, args...); !regexp.MustCompile(want).MatchString(out) {
+			r.t.Errorf("decisions %s = %s, want %s", more, out, want)
+		}
+	}
 }
 
 // serverHasNothing checks that the server's database does not contain texts.

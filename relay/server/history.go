@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -84,6 +85,8 @@ type HistoryRow struct {
 	Actor     string `json:"actor,omitempty"`
 	Reason    string `json:"reason,omitempty"`
 	Answer    string `json:"answer,omitempty"` // JSON text
+	// Sealed has the events of a sealed run that only a device opens: the request and its decision.
+	Sealed []json.RawMessage `json:"sealed,omitempty"`
 }
 
 // History returns a page of decisions on requests of runs for which sees returns true. It reads as
@@ -100,7 +103,11 @@ func History(ctx context.Context, db *store.Store, q store.HistoryQuery, sees fu
 			if !sees(e.RunID) {
 				continue
 			}
-			page.Decisions = append(page.Decisions, HistoryRow{At: *timeText(e.At), RunID: e.RunID, RunTitle: e.RunTitle, MachineID: e.MachineID, RequestID: e.RequestID, Title: e.Title, Line: e.Line,
+			sealed, err := sealedDecision(ctx, db, e)
+			if err != nil {
+				return nil, err
+			}
+			page.Decisions = append(page.Decisions, HistoryRow{Sealed: sealed, At: *timeText(e.At), RunID: e.RunID, RunTitle: e.RunTitle, MachineID: e.MachineID, RequestID: e.RequestID, Title: e.Title, Line: e.Line,
 				Decision: e.Decision, By: e.By, Actor: e.Actor, Reason: e.Reason, Answer: e.Answer})
 			if len(page.Decisions) == limit {
 				page.Next = fmt.Sprintf("%d-%d", e.At, e.N)
@@ -111,4 +118,17 @@ func History(ctx context.Context, db *store.Store, q store.HistoryQuery, sees fu
 			return page, nil
 		}
 	}
+}
+
+// sealedDecision returns the frames of the events of a sealed decision.
+func sealedDecision(ctx context.Context, db *store.Store, e *store.HistoryEntry) (frames []json.RawMessage, err error) {
+	if e.Seq == 0 {
+		return nil, nil
+	}
+	events, err := store.SealedDecision(ctx, db, e)
+	for _, one := range events {
+		frame := one.Envelope(e.MachineID)
+		frames = append(frames, frame.Append(nil))
+	}
+	return frames, err
 }

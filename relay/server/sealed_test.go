@@ -68,8 +68,14 @@ func TestSealedRun(t *testing.T) {
 	if got := get[row](r, "/runs/run_a"); got.Status != "exited" || len(got.Pending) != 0 {
 		t.Errorf("ended run = %+v", got)
 	}
-	if all := get[struct{ Decisions []any }](r, "/decisions"); len(all.Decisions) != 0 {
-		t.Errorf("history = %v", all)
+	all := get[struct {
+		Decisions []struct {
+			Title, Decision, By string
+			Sealed              []protocol.Envelope
+		}
+	}](r, "/decisions").Decisions
+	if len(all) != 1 || all[0].Title != "" || all[0].Decision != protocol.DecisionSealed || len(all[0].Sealed) != 2 || all[0].Sealed[0].Seq != 3 || all[0].Sealed[1].Seq != 10 || all[0].Sealed[1].Enc == nil {
+		t.Errorf("history = %+v", all)
 	}
 	page := get[struct{ Events []json.RawMessage }](r, "/runs/run_a/events")
 	if len(page.Events) != 8 || !strings.Contains(string(page.Events[3]), `"from":4`) || !strings.Contains(string(page.Events[3]), `"enc":`) {

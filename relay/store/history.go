@@ -22,16 +22,17 @@ type HistoryEntry struct {
 	At        int64  // in Unix ms, by the server's clock
 	Title     string // what was requested, in one line
 	Line      string // first line of the request's body; "" if the title contains everything
-	Decision  string // approve, deny, answer, expired or withdrawn
+	Decision  string // approve, deny, answer, expired, withdrawn or sealed
 	By        string // the user, or the rule or the handler that decided; "" if it is unknown
 	Actor     string // the kind of By, such as web, cli or rule
 	Reason    string
 	Answer    string // in JSON; "" if there is none, or if it is secret
 	RunTitle  string // present title of the run
+	Seq       int64  // of the event that reports a decision of a sealed run; 0 for other runs
 }
 
 // HistoryDecisions lists the values of HistoryEntry.Decision.
-var HistoryDecisions = []string{protocol.DecisionApprove, protocol.DecisionDeny, protocol.DecisionAnswer, protocol.DecisionExpired, protocol.DecisionWithdrawn}
+var HistoryDecisions = []string{protocol.DecisionApprove, protocol.DecisionDeny, protocol.DecisionAnswer, protocol.DecisionExpired, protocol.DecisionWithdrawn, protocol.DecisionSealed}
 
 // HistoryQuery selects decisions. The zero value selects all of them, and Runs those of some runs.
 // Before and BeforeN are the position after which a page begins: the At and the N of the last entry
@@ -43,7 +44,7 @@ type HistoryQuery struct {
 	Limit                 int
 }
 
-const historyColumns = `run_id, request_id, host_id, at, title, line, decision, by_name, actor, reason, answer`
+const historyColumns = `run_id, request_id, host_id, at, title, line, decision, by_name, actor, reason, answer, seq`
 
 // History returns decisions, the newest first.
 func History(ctx context.Context, s *Store, q HistoryQuery) (out []*HistoryEntry, err error) {
@@ -51,7 +52,7 @@ func History(ctx context.Context, s *Store, q HistoryQuery) (out []*HistoryEntry
 	err = s.each(ctx, text, args, func(r row) error {
 		var e HistoryEntry
 		var command, tool string
-		err := r.Scan(&e.N, &e.RunID, &e.RequestID, &e.MachineID, &e.At, &e.Title, &e.Line, &e.Decision, &e.By, &e.Actor, &e.Reason, &e.Answer, &e.RunTitle, &command, &tool)
+		err := r.Scan(&e.N, &e.RunID, &e.RequestID, &e.MachineID, &e.At, &e.Title, &e.Line, &e.Decision, &e.By, &e.Actor, &e.Reason, &e.Answer, &e.Seq, &e.RunTitle, &command, &tool)
 		e.RunTitle = cmp.Or(e.RunTitle, command, tool)
 		out = append(out, &e)
 		return err
@@ -86,6 +87,25 @@ func (q *HistoryQuery) statement() (text string, args []any) {
 		WHERE %s ORDER BY h.at DESC, h.n DESC LIMIT %d`, columns, strings.Join(where, " AND "), q.Limit), args
 }
 
+// outcomeAfter is the number of events after an input that answers a request, up to which the
+// outcome of the request follows.
+const outcomeAfter = 32
+
+// SealedDecision returns the events that only a device can open of an entry of a sealed run: the
+// request, the event that closes it, and its outcome if that is another one.
+func SealedDecision(ctx context.Context, s *Store, e *HistoryEntry) (all []*Event, err error) {
+	err = s.each(ctx, `SELECT `+eventColumns+` FROM events WHERE run_id = $1 AND (seq = $2 OR seq = (SELECT seq FROM requests WHERE run_id = $1 AND request_id = $3)
+		OR seq > $2 AND seq <= $4 AND type = 'run.permission_resolved') ORDER BY seq`,
+		[]any{e.RunID, e.Seq, e.RequestID, e.Seq + outcomeAfter}, func(r row) error {
+			one, err := scanEvent(r)
+			if err == nil && (one.Seq <= e.Seq || one.text("request_id") == e.RequestID) {
+				all = append(all, one)
+			}
+			return err
+		})
+	return all, err
+}
+
 // historyTable writes the history in a transaction.
 type historyTable struct {
 	ctx context.Context
@@ -98,8 +118,8 @@ type historyTable struct {
 func (h historyTable) add(e *HistoryEntry) error {
 	e.clean()
 	if e.RequestID != "" {
-		done, err := h.tx.ExecContext(h.ctx, `UPDATE history SET at = $3, title = $4, line = $5, decision = $6, by_name = $7, actor = $8, reason = $9, answer = $10
-			WHERE run_id = $1 AND request_id = $2 AND decision = 'withdrawn'`, e.RunID, e.RequestID, e.At, e.Title, e.Line, e.Decision, e.By, e.Actor, e.Reason, e.Answer)
+		done, err := h.tx.ExecContext(h.ctx, `UPDATE history SET at = $3, title = $4, line = $5, decision = $6, by_name = $7, actor = $8, reason = $9, answer = $10, seq = $11
+			WHERE run_id = $1 AND request_id = $2 AND decision = 'withdrawn'`, e.RunID, e.RequestID, e.At, e.Title, e.Line, e.Decision, e.By, e.Actor, e.Reason, e.Answer, e.Seq)
 		if err != nil {
 			return h.s.wrapError("store a decision", err)
 		}
@@ -107,8 +127,8 @@ func (h historyTable) add(e *HistoryEntry) error {
 			return h.s.wrapError("store a decision", err)
 		}
 	}
-	_, err := h.tx.ExecContext(h.ctx, `INSERT INTO history (`+historyColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING`,
-		e.RunID, e.RequestID, e.MachineID, e.At, e.Title, e.Line, e.Decision, e.By, e.Actor, e.Reason, e.Answer)
+	_, err := h.tx.ExecContext(h.ctx, `INSERT INTO history (`+historyColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT DO NOTHING`,
+		e.RunID, e.RequestID, e.MachineID, e.At, e.Title, e.Line, e.Decision, e.By, e.Actor, e.Reason, e.Answer, e.Seq)
 	return h.s.wrapError("store a decision", err)
 }
 
@@ -120,6 +140,12 @@ func closed(r *Run, e *Event, q *Request, state string) *HistoryEntry {
 	var asked protocol.PermissionRequested
 	_ = json.Unmarshal(q.Data, &asked) // members of another type stay empty
 	out := &HistoryEntry{RunID: r.ID, RequestID: q.ID, MachineID: r.MachineID, At: e.ReceivedAt, Decision: state}
+	if r.Sealed {
+		if out.Seq = e.Seq; state == string(protocol.RequestResolved) {
+			out.Decision = protocol.DecisionSealed
+		}
+		return out
+	}
 	out.Title, out.Line = asked.Headline()
 	switch e.Type {
 	case protocol.RunPermissionResolved:
@@ -149,9 +175,6 @@ func decided(r *Run, e *Event) *HistoryEntry {
 
 // chronicle stores the decision that an event reports. changes are the requests that it changes.
 func (b *batch) chronicle(r *openRun, e *Event, changes []requestChange) error {
-	if r.Sealed {
-		return nil // the decision and what was decided are sealed
-	}
 	var all []*HistoryEntry
 	for _, c := range changes {
 		if c.data != nil {

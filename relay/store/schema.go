@@ -83,6 +83,8 @@ CREATE TABLE seal_log (account TEXT NOT NULL, n BIGINT NOT NULL, line TEXT NOT N
 ALTER TABLE hosts ADD COLUMN account TEXT NOT NULL DEFAULT ''
 `, `
 ALTER TABLE runs ADD COLUMN sealed BIGINT NOT NULL DEFAULT 0
+`, `
+ALTER TABLE history ADD COLUMN seq BIGINT NOT NULL DEFAULT 0
 `}
 
 // historySchema is the number of the schema with the table history, which the migration fills.
@@ -108,16 +110,17 @@ func (s *Store) migrate(ctx context.Context) error {
 		if has > len(migrations) {
 			return fmt.Errorf("%w: its schema is %d, and this version supports %d: use a newer concerto-relay", ErrNewer, has, len(migrations))
 		}
+		fills := has < historySchema
 		for ; has < len(migrations); has++ {
 			for _, statement := range strings.Split(strings.ReplaceAll(migrations[has], "{serial}", s.dialect.Serial), ";") {
 				if _, err := tx.ExecContext(ctx, statement); err != nil {
 					return s.wrapError(fmt.Sprintf("make schema %d", has+1), err)
 				}
 			}
-			if has+1 == historySchema {
-				if err := (historyTable{ctx, s, tx}).fill(); err != nil {
-					return err
-				}
+		}
+		if fills {
+			if err := (historyTable{ctx, s, tx}).fill(); err != nil { // with the present columns
+				return err
 			}
 		}
 		_, err := tx.ExecContext(ctx, `UPDATE meta SET schema = $1`, has)

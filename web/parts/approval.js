@@ -141,7 +141,7 @@ const risks = { low: "good", medium: "warn", high: "bad" };
 const keystrokes = (text) => html`<code>${plain((text ?? "").replace(/[\r\n]/g, "⏎"))}</code>`;
 
 // headline returns the request in one line: the first line of the prompt, unless it is a question.
-const headline = (q) => (!q.op_tool && q.questions?.length ? "A question" : q.prompt?.split("\n")[0] || "A decision is needed");
+export const headline = (q) => (!q.op_tool && q.questions?.length ? "A question" : q.prompt?.split("\n")[0] || "A decision is needed");
 
 function Who({ q, run, machine, onOpen }) {
   const tool = run?.tool ?? q.tool, name = plain(run?.title || q.title || tool || q.run_id || "a run");

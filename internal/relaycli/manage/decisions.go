@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto/internal/relaycli/console"
+	"github.com/concerto-lang/concerto/internal/relaycli/device"
 	"github.com/concerto-lang/concerto/internal/term/cmdline"
 	"github.com/concerto-lang/concerto/relay/server"
 	"github.com/concerto-lang/concerto/relay/store"
@@ -25,6 +26,7 @@ import (
 type decisionFilter struct {
 	run, machine, decision, by string
 	limit                      int
+	state                      string // directory with the keys that open decisions of sealed runs
 }
 
 // NewDecisions returns the command decisions of a.
@@ -39,7 +41,8 @@ command, and those of rules, of handlers of a program and at its terminal. The s
 until it deletes the events of their run ('concerto-relay serve --retain').
 
 The command uses the server's database directly (--db), also while the server runs. With --server
-URL --token-file FILE it calls the server; a token for some runs lists their decisions alone.`,
+URL --token-file FILE it calls the server; a token for some runs lists their decisions alone.
+Decisions of sealed runs are shown by --server on a device of their account.`,
 		Example: `  concerto-relay decisions
   concerto-relay decisions --decision deny --by ann
   concerto-relay decisions --by '[hosts.Coder.permissions]'    the decisions of rules
@@ -53,6 +56,7 @@ URL --token-file FILE it calls the server; a token for some runs lists their dec
 			case q.decision != "" && !slices.Contains(store.HistoryDecisions, q.decision):
 				return console.Usage("use one of "+strings.Join(store.HistoryDecisions, ", "), "invalid value %q for --decision", q.decision)
 			}
+			q.state = a.Abs(q.state)
 			return withManager(a, w, false, func(ctx context.Context, p manager) error { return listDecisions(ctx, a, p, &q, format.String()) })
 		},
 	}
@@ -64,6 +68,7 @@ URL --token-file FILE it calls the server; a token for some runs lists their dec
 	f.IntVar(&q.limit, "limit", 20, "list the newest `N` decisions; 0 lists all (default 20)")
 	format = cmdline.AddFormat(c, "text", "json", "ndjson")
 	addManagerFlags(a, c, w)
+	device.StateFlag(a, c, &q.state)
 	return c
 }
 
@@ -81,10 +86,23 @@ func (q *decisionFilter) page(before string, n int) url.Values {
 // listDecisions prints the selected decisions.
 func listDecisions(ctx context.Context, a *console.Console, p manager, q *decisionFilter, format string) error {
 	all, before := []server.HistoryRow{}, ""
+	opener, err := newDecisionOpener(p, q)
+	if err != nil {
+		return err
+	}
+	wanted := *q
+	if opener != nil { // the server cannot select by what is sealed
+		q.decision, q.by = "", ""
+	}
 	for left := cmp.Or(q.limit, math.MaxInt); ; {
 		page, err := p.decisions(ctx, q.page(before, min(left, server.MaxHistoryPage)))
 		if err != nil {
 			return err
+		}
+		if opener != nil {
+			if page.Decisions, err = opener.open(ctx, page.Decisions, &wanted); err != nil {
+				return err
+			}
 		}
 		all, before = append(all, page.Decisions...), page.Next
 		if left -= len(page.Decisions); left <= 0 || before == "" {
@@ -125,6 +143,9 @@ func decisionRow(d *server.HistoryRow) []string {
 		when = at.Local().Format("2006-01-02 15:04:05")
 	}
 	what := console.DisplayText(d.Title, MostName)
+	if d.Title == "" && len(d.Sealed) > 0 {
+		what = "(sealed)"
+	}
 	if d.Line != "" {
 		what += ": " + console.DisplayText(d.Line, 80)
 	}

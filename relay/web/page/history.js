@@ -1,7 +1,7 @@
 // The history: who decided what, the newest first, as the server has stored it.
 import { html, plain, useEffect, useState } from "parts/base.js";
-import { granted, outcome } from "parts/approval.js";
-import { api, conn, onEvent } from "./data/index.js";
+import { granted, headline, outcome } from "parts/approval.js";
+import { api, conn, devices, loadSeal, onEvent, runs } from "./data/index.js";
 import { Icon } from "./icons.js";
 import { Loaded, failure, useDo, useLoad } from "./load.js";
 import { go, hrefOf } from "./route.js";
@@ -14,11 +14,35 @@ const decisions = { "": "all decisions", approve: "approved", deny: "denied", an
 // useDecisions loads the newest decisions that a query selects, and again after each decision while
 // live is set.
 export function useDecisions(query, live = true) {
-  const load = useLoad(() => api.get("/decisions?" + query), [query]);
+  const load = useLoad(() => loadDecisions(query), [query]);
   const [tick, setTick] = useState(0);
   useEffect(() => onEvent((e, ended) => (ended || /^run\.(decision|exited)$/.test(e.type)) && setTick((n) => n + 1)), []);
   useEffect(() => { if (live && conn.value.state === "online") load.reload(); }, [tick, conn.value.state]);
   return load;
+}
+
+// loadDecisions loads a page of decisions. A browser with a device opens those of sealed runs, and
+// selects by what only it can read.
+async function loadDecisions(query) {
+  const asked = new URLSearchParams(query), wanted = {};
+  if (!devices.value?.length) return api.get("/decisions?" + asked);
+  for (const name of ["decision", "by"]) {
+    wanted[name] = asked.get(name);
+    asked.delete(name);
+  }
+  const page = await api.get("/decisions?" + asked), all = await Promise.all(page.decisions.map(opened));
+  return { ...page, decisions: all.filter((d) => Object.entries(wanted).every(([name, v]) => !v || d[name] === v)) };
+}
+
+// opened completes a decision of a sealed run.
+async function opened(d) {
+  if (!d.sealed) return d;
+  const { open } = await loadSeal(), events = (await Promise.all(d.sealed.map(open))).filter((e) => !e.enc);
+  const q = events.find((e) => e.type === "run.permission_requested")?.data;
+  const input = events.find((e) => e.type === "run.input")?.data, end = events.find((e) => e.type === "run.permission_resolved")?.data ?? (input && { ...input, decision: "answer" });
+  if (!q) return d;
+  const { op_args: args, questions = [] } = q;
+  return { ...d, title: headline(q), line: questions.length && !q.op_tool ? q.prompt : args?.command ?? args?.cmd, ...(end && { decision: end.decision, by: end.by, actor: end.actor, reason: end.reason, answer: end.answer === undefined ? undefined : JSON.stringify(end.answer) }) };
 }
 
 // filters contains the names of the filters in the address and of the server's parameters.
@@ -32,7 +56,7 @@ export function History({ query }) {
   const first = useDecisions(key, !older.rows.length);
   const next = older.next ?? first.value?.next;
   const [more, busy, failed] = useDo(async () => {
-    const page = await api.get(`/decisions?${key}&before=${next}`);
+    const page = await loadDecisions(`${key}&before=${next}`);
     setLoaded({ key, rows: [...older.rows, ...page.decisions], next: page.next });
   });
   const choose = (name) => (e) => go(hrefOf("history", "", "", Object.fromEntries(Object.entries({ ...set, [name]: e.target.value.trim() }).filter(([, v]) => v))), { replace: true });
@@ -54,7 +78,7 @@ export function Decisions({ rows }) {
 function Row({ d }) {
   const good = granted(d), answer = d.answer ? JSON.parse(d.answer) : undefined;
   return html`<li class="decision" data-testid="settled"><span class=${"tone-" + (good ? "done" : "bad")}><${Icon} name=${good ? "ok" : "bad"} /></span>
-    <span class="what"><b dir="auto">${plain(d.title)}</b>${d.line && html` <code>${plain(d.line)}</code>`}</span>
+    <span class="what"><b dir="auto">${d.title ? plain(d.title) : "Encrypted: this page cannot show it."}</b>${d.line && html` <code>${plain(d.line)}</code>`}</span>
     <span class="how">${outcome({ ...d, answer, by: d.by || d.actor })}${d.reason && html`<span class="quiet">: ${plain(d.reason)}</span>`}</span>
-    <span class="quiet where"><a href=${hrefOf("runs", d.run_id, "", d.request_id && { request: d.request_id })} dir="auto">${plain(d.run_title || d.run_id)}</a> <${When} ts=${d.at} /></span></li>`;
+    <span class="quiet where"><a href=${hrefOf("runs", d.run_id, "", d.request_id && { request: d.request_id })} dir="auto">${plain(d.run_title || runs.value.find((r) => r.id === d.run_id)?.title || d.run_id)}</a> <${When} ts=${d.at} /></span></li>`;
 }

@@ -39,6 +39,10 @@ func TestSealedRunOnPage(t *testing.T) {
 	run.Send(protocol.RunPermissionResolved, webtest.Data{"request_id": "q1", "decision": "approve", "actor": "web", "by": webtest.Operator})
 	run.Head()
 	b.Wait("__see.all('@approval-card').length === 0")
+	b.Eval("location.hash = '#/history'")
+	b.Wait("__see.text('@settled').includes('Run a command') && __see.text('@settled').includes('git push --tags') && __see.text('@settled').includes('approved by "+webtest.Operator+"')")
+	b.Eval("location.hash = '#/history?decision=deny'")
+	b.See("No decisions match the filter.")
 
 	run.Seal(protocol.RunOutput, webtest.Data{"stream": "stdout", "text": "withheld\n"}) // the next event is another one
 	machine.Send(protocol.RunOutput, "run_1", 7, webtest.Data{"stream": "stdout", "text": "a lie\n"})

@@ -246,7 +246,7 @@ const isCalledSealed = (run) => sealed.has(run) || runs.peek().some((r) => r.id 
 
 // open returns the plain event of a sealed one, the event itself with a reason, or a report that
 // the server has changed it.
-async function open(s) {
+export async function open(s) {
   const { ts, run_id, seq, enc } = s;
   if (!isSealed(s)) return notePlain(s);
   if (!enc) return changed(s, firstOf(s));

@@ -20,7 +20,7 @@ export { described, extend, rosters } from "./account.js";
 export { Refusal, bytesOf, canonical, decode64, encode64, isId, isName, parse, refuse } from "./canonical.js";
 export { deriveKey, importHKDF, openJSON, params, place } from "./epochs.js";
 export { curve, deviceId, dropKeys, importKey, inContext, own, putDevice, sign, verify } from "./keys.js";
-export { reopen, restore } from "./opening.js";
+export { open, reopen, restore } from "./opening.js";
 export { refusalOf } from "./refusals.js";
 
 const tokenAge = { keys: 30_000, resize: 30_000 }; // in ms; of the kinds whose statements are valid for a minute
