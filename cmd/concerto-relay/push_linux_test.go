@@ -1,11 +1,15 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/seal"
 	"github.com/concerto-lang/concerto/relay/server/push/pushtest"
 )
 
@@ -53,5 +57,88 @@ func TestPromptReachesBrowser(t *testing.T) {
 	d.stop()
 	if log := d.output(); strings.Contains(log, b.Endpoint) {
 		t.Errorf("the log contains the push endpoint: %s", log)
+	}
+}
+
+// TestSealedPromptReachesBrowser does the same with a run that the machine seals. The browser of a
+// device gets its title and how it ends, and neither the server nor the push service has a text.
+func TestSealedPromptReachesBrowser(t *testing.T) {
+	t.Parallel()
+	service := pushtest.New(t)
+	r := newRemoteOf(t, []string{"--push-insecure"})
+	r.config(r.server.url)
+	r.do(0, "seal", "init", "--user", "ann", "--code-file", "code")
+	token := r.server.login("ann", "correct horse")
+	add, link, _ := r.adds("--yes")
+	p, l := r.server.open(t, link, token)
+	if err := add.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	p.load(l.Account)
+	id := p.keys.Public().DeviceID()
+	var key struct{ Key string }
+	r.server.ask("GET", "/push/key", token, "", &key)
+	b := service.Subscribe("phone", key.Key)
+	if code := r.server.ask("POST", "/push/subscriptions", token, strings.Replace(b.JSON(), "{", `{"devices":["`+id+`"],`, 1), nil); code != 204 {
+		t.Fatalf("subscription: status = %d, want 204", code)
+	}
+	next := func(typ, run string) *seal.Notice {
+		t.Helper()
+		_, m := b.Next()
+		var note struct {
+			RunID     string `json:"run_id"`
+			RequestID string `json:"request_id"`
+			MachineID string `json:"host_id"`
+			Sealed    struct {
+				Type, Device, CT string
+				Epoch            int64
+			}
+		}
+		if err := json.Unmarshal([]byte(m.Text), &note); err != nil || note.Sealed.Type != typ || note.RunID != run || note.MachineID != "desk" || strings.Contains(m.Text, marker) || note.Sealed.Device != id {
+			t.Fatalf("message = %s (%v), want %s for %s", m.Text, err, typ, id)
+		}
+		var known seal.EpochPosition
+		for line := range strings.Lines(r.server.text(t, "/seal/"+l.Account+"/keys?host=desk&after=0", token)) {
+			rec, err := p.roster.VerifyKeyRecord([]byte(strings.TrimSuffix(line, "\n")), "desk", known)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if known = rec.Position(); known.N != note.Sealed.Epoch {
+				continue
+			}
+			e, err := rec.Open(id, p.keys)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n, err := e.OpenPush(&seal.SealedEvent{Type: typ, Run: run, Data: seal.SealedData{RequestID: note.RequestID}}, id, note.Sealed.CT)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		t.Fatalf("the server has no key record of epoch %d", note.Sealed.Epoch)
+		return nil
+	}
+	run := r.waitForRun(strings.TrimSpace(r.do(0, "run", "--detach", "--title", marker, "--", asksMarked)))
+	if n := next(protocol.RunPermissionRequested, run); n.Title != marker || !strings.HasPrefix(n.Summary, "it ") {
+		t.Errorf("notice = %+v, want the title", n)
+	}
+	q := r.request(run, marker+", go on?")
+	r.do(0, "approve", run, q.RequestID)
+	if n := next(protocol.RunPermissionResolved, run); n.Title != marker {
+		t.Errorf("notice of the outcome = %+v", n)
+	}
+	r.until(run, protocol.RunExited, "")
+	files, err := filepath.Glob(filepath.Join(r.dir, "relay.db*"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		if text, err := os.ReadFile(file); err != nil || bytes.Contains(text, []byte(marker)) {
+			t.Errorf("%s has a text of the runs, or cannot be read: %v", file, err)
+		}
+	}
+	if out := r.server.output(); strings.Contains(out, marker) {
+		t.Errorf("the server's log has a text of the runs: %s", out)
 	}
 }

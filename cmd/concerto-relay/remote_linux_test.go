@@ -29,9 +29,15 @@ type remoteServer struct {
 
 func newRemote(t *testing.T, flags ...string) *remoteServer {
 	t.Helper()
+	return newRemoteOf(t, nil, flags...)
+}
+
+// newRemoteOf is newRemote with flags of the server.
+func newRemoteOf(t *testing.T, serve []string, flags ...string) *remoteServer {
+	t.Helper()
 	h := newMachine(t, flags...)
 	hash := run(t, h.dir, "correct horse\n", "token", "hash-password")
-	d := start(t, h.dir, []string{"XDG_CONFIG_HOME=" + h.dir, "ADMIN_USERNAME=ann", "ADMIN_PASSWORD_HASH=" + hash})
+	d := start(t, h.dir, []string{"XDG_CONFIG_HOME=" + h.dir, "ADMIN_USERNAME=ann", "ADMIN_PASSWORD_HASH=" + hash}, serve...)
 	r := &remoteServer{machine: h, server: d, target: strings.TrimPrefix(d.url, "http://")}
 	var err error
 	if r.proxy, err = faultproxy.New(r.target, func(faultproxy.Frame) faultproxy.Fault { return faultproxy.Pass }); err != nil {

@@ -1,5 +1,10 @@
 package protocol
 
+import (
+	"bytes"
+	"encoding/json"
+)
+
 // SealedCommand is the data of a command that only the machine can read, with the member enc in the
 // envelope. The envelope's id is that of the statement (relay/seal).
 type SealedCommand struct {
@@ -18,4 +23,37 @@ type SealedResponse struct {
 type RosterPosition struct {
 	N    int64  `json:"n"`
 	Hash string `json:"hash"`
+}
+
+// maxBody is more than the size of a body for a push message in bytes.
+const maxBody = 1 << 10
+
+const pushMember = "push"
+
+// SplitPush returns the bodies for push messages in the data of a sealed event by device, or nil if
+// there are none, and the data without them.
+func SplitPush(data json.RawMessage) (bodies map[string]string, rest json.RawMessage, why *Refusal) {
+	if !bytes.Contains(data, []byte(`"`+pushMember+`"`)) { // ct is base64url
+		return nil, data, nil
+	}
+	members, text := membersOf(data)
+	if text != "" {
+		return nil, nil, bad("data: %s", text)
+	}
+	rest = []byte{'{'}
+	for _, m := range members {
+		if m.Name != pushMember {
+			rest = append(appendName(rest, m.Name), m.Value...)
+			continue
+		}
+		if json.Unmarshal(m.Value, &bodies) != nil {
+			return nil, nil, bad("data.push must be an object of texts")
+		}
+	}
+	for device, body := range bodies {
+		if !IsID(device) || body == "" || len(body) > maxBody {
+			return nil, nil, bad("data.push must have bodies of at most %d bytes by device", maxBody)
+		}
+	}
+	return bodies, append(rest, '}'), nil
 }

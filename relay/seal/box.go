@@ -81,13 +81,23 @@ func sealText(a cipher.AEAD, place, text []byte) (string, error) {
 	if len(text) > MaxPlaintext {
 		return "", refuse(BadMessage, "the text has %d bytes; the maximum is %d", len(text), MaxPlaintext)
 	}
-	padded := make([]byte, paddedSize(len(text)))
+	return encode64(a.Seal(nil, nil, pad(text, paddedSize(len(text))), place)), nil
+}
+
+// pad returns a text with its padding. size is greater than its length.
+func pad(text []byte, size int) []byte {
+	padded := make([]byte, size)
 	padded[copy(padded, text)] = endOfText
-	return encode64(a.Seal(nil, nil, padded, place)), nil
+	return padded
 }
 
 // openText opens the result of sealText.
 func openText(a cipher.AEAD, place []byte, ct string) ([]byte, error) {
+	return openPadded(a, place, ct, paddedSize)
+}
+
+// openPadded opens a sealed text of n bytes whose padded text has sizeOf(n) bytes.
+func openPadded(a cipher.AEAD, place []byte, ct string, sizeOf func(n int) int) ([]byte, error) {
 	b := decodeSealed(ct)
 	if b == nil {
 		return nil, refuse(BadMessage, "ct has the wrong form")
@@ -100,7 +110,7 @@ func openText(a cipher.AEAD, place []byte, ct string) ([]byte, error) {
 	for n >= 0 && padded[n] == 0 {
 		n--
 	}
-	if n < 0 || padded[n] != endOfText || paddedSize(n) != len(padded) {
+	if n < 0 || padded[n] != endOfText || sizeOf(n) != len(padded) {
 		return nil, refuse(BadMessage, "the padding has the wrong form")
 	}
 	return padded[:n], nil

@@ -75,7 +75,7 @@ type SealedData struct {
 	From      int64           `json:"from,omitempty"` // of a run.gap: first sequence number that it replaces
 	RequestID string          `json:"request_id,omitempty"`
 	InputID   string          `json:"input_id,omitempty"`
-	Push      json.RawMessage `json:"push,omitempty"` // not bound to the event; the server removes it
+	Push      json.RawMessage `json:"push,omitempty"` // of SealPush; the server removes it
 }
 
 var typeForm = newForm(`^[a-z0-9_.]{1,64}$`)

@@ -116,7 +116,7 @@ func TestReferenceSigns(t *testing.T) {
 			t.Errorf("%s: Go has %v %s, Python has %q %s\n%s", c.Name, err, jsonwrite.MustEncode(out), c.Code, jsonwrite.MustEncode(c.Out), jsonwrite.MustEncode(c.In))
 		}
 	}
-	if len(v.Cases) != 12*randomCases() {
+	if len(v.Cases) != 13*randomCases() {
 		t.Errorf("%d cases", len(v.Cases))
 	}
 }
@@ -241,8 +241,13 @@ func (w *world) randomSealed(r *rand.Rand, i int) []vector {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	request := &SealedEvent{Type: "run.permission_requested", Run: "run_1", Data: SealedData{RequestID: "req_1"}}
+	body := w.bodies(e, request, []string{w.ids[name]}, Notice{Summary: randomName(r), Title: randomName(r), TS: formatTime(now)})[w.ids[name]]
 	return []vector{
 		with("share", func(in *inputs) { in.Text, in.Secret = string(flip(r, shared)), &secret }),
+		with("push", func(in *inputs) {
+			in.Kind, in.Run, in.ID, in.CT = request.Type, request.Run, "req_1", string(flip(r, []byte(body)))
+		}),
 		with("key_record", func(in *inputs) { in.Text = string(flip(r, record)) }),
 		with("history", func(in *inputs) { in.Text = string(flip(r, history)) }),
 		with("beat", func(in *inputs) { in.Text = string(flip(r, beat)) }),

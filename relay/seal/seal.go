@@ -169,6 +169,19 @@
 //
 //	["concerto-sealed-v1","command",account,host,run,kind,epoch,id,device]
 //	["concerto-sealed-v1","response",account,host,run,kind,epoch,id,device]
+//
+// # Notices
+//
+// A request, its outcome and the end of a run have bodies for push messages: push: {device: body,
+// …} in the data of their event, for all devices of its epoch with a page other than cli. A body is
+// the sealed text {summary, title, ts}, in which the padded text has 512 bytes, under the key with
+// the info ["concerto-sealed-v1 push"] of the device's command key, with the place
+//
+//	["concerto-sealed-v1","push",account,host,run,epoch,type,request_id,device]
+//
+// ts is that of the event, and request_id is "" for the end. The host shortens the texts to the
+// size. An event without space for the bodies in its frame has none. The server removes push from
+// the event, so that other readers do not receive it, and no hash or tag covers it.
 package seal
 
 import (
@@ -248,6 +261,7 @@ const (
 	contextBeat     = contextPrefix + "beat"
 	contextShare    = contextPrefix + "share"
 	contextRead     = contextPrefix + "read"
+	contextPush     = contextPrefix + "push"
 )
 
 // inContext returns the input of a signature, HMAC or hash.

@@ -24,6 +24,7 @@ func (v *vectors) addSealed(w *world) {
 	v.addSealedCommands(w, []*Epoch{first, second})
 	v.addResponses(w, second)
 	v.addShares(w, []*Epoch{first, second})
+	v.addPushes(w, []*Epoch{first, second})
 }
 
 func (w *world) keyRecord(text []byte) *KeyRecord {
@@ -222,7 +223,7 @@ func (v *vectors) addEvents(w *world, epochs []*Epoch) {
 	data := func(name string, code Code, e vectorEvent, from, to string) {
 		with(name, code, e, func(e *vectorEvent) { e.Data = bytes.Replace(e.Data, []byte(from), []byte(to), 1) })
 	}
-	with("with a push", "", request, func(e *vectorEvent) { e.Data = append([]byte(`{"push":{"s_1":"AAAA"},`), e.Data[1:]...) })
+	with("with a push", "", request, func(e *vectorEvent) { e.Data = append([]byte(`{"push":{"d_1":"AAAA"},`), e.Data[1:]...) })
 	with("another order and spaces", "", output, func(e *vectorEvent) { e.Enc = json.RawMessage(` { "v": 1, "epoch": 2 } `) })
 	with("version 2", Unsupported, output, func(e *vectorEvent) { e.Enc = json.RawMessage(`{"epoch":2,"v":2}`) })
 	with("no enc", BadMessage, output, func(e *vectorEvent) { e.Enc = json.RawMessage(`{}`) })

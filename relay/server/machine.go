@@ -286,15 +286,26 @@ func (h *machine) dispatch(e *protocol.Envelope) {
 	}
 }
 
-// event stores an event, or forwards one without a sequence number.
+// event stores an event, or forwards one without a sequence number. Bodies for push messages are
+// not part of what others receive.
 func (h *machine) event(e *protocol.Envelope) {
-	switch f := h.srv.config.refusePlain(e); {
-	case f != nil:
+	if f := h.srv.config.refusePlain(e); f != nil {
 		h.socket.refuse(e, f)
-	case e.Seq == 0:
+		return
+	}
+	var push map[string]string
+	if e.Enc != nil {
+		bodies, rest, why := protocol.SplitPush(e.Data)
+		if why != nil {
+			h.socket.refuse(e, refuse(why.Code, "%s", why.Why))
+			return
+		}
+		push, e.Data = bodies, rest
+	}
+	if e.Seq == 0 {
 		h.live(e)
-	default:
-		h.storeEvent(e)
+	} else {
+		h.storeEvent(e, push)
 	}
 }
 
@@ -310,14 +321,15 @@ func (h *machine) live(e *protocol.Envelope) {
 	h.srv.peers.live(e.RunID, e.Type, frame)
 }
 
-// storeEvent passes an event to the store's writer. The writer calls handleWritten with the result.
-func (h *machine) storeEvent(e *protocol.Envelope) {
+// storeEvent passes an event, with its bodies for push messages, to the store's writer. The writer
+// calls handleWritten with the result.
+func (h *machine) storeEvent(e *protocol.Envelope, push map[string]string) {
 	h.throttle(e)
 	var compact bytes.Buffer
 	if json.Compact(&compact, e.Data) == nil { // the store expects compact JSON
 		e.Data = compact.Bytes()
 	}
-	in := store.Incoming{MachineID: h.id, Gen: h.life.generation(), Envelope: e, At: h.srv.now(), AnyStart: !h.socket.speaks2()}
+	in := store.Incoming{MachineID: h.id, Gen: h.life.generation(), Envelope: e, Push: push, At: h.srv.now(), AnyStart: !h.socket.speaks2()}
 	h.srv.writer.Write(h.srv.ctx, in, func(w store.Written) { h.handleWritten(e, w) })
 }
 

@@ -18,6 +18,7 @@ type Incoming struct {
 	MachineID string
 	Gen       int64
 	Envelope  *protocol.Envelope // the event, with a run and a sequence number
+	Push      map[string]string  // the bodies for push messages of a sealed event, by device
 	At        int64              // the server's time, in Unix ms
 	// AnyStart is set for a machine that speaks protocol 1. Its runs begin with the sequence number
 	// of their run.started.
@@ -106,7 +107,11 @@ func (b *batch) append(in *Incoming) (Outcome, error) {
 		b.out.Before[r.ID] = r.Prefix
 	}
 	b.out.Prefixes[r.ID] = r.Prefix // the prefix so far; finish updates it
-	return b.insert(r, e)
+	o, err := b.insert(r, e)
+	if err == nil && o == (Outcome{}) && len(in.Push) > 0 {
+		err = b.insertBodies(e, in.Push)
+	}
+	return o, err
 }
 
 // run returns the run of an event. It creates the run if it does not exist.

@@ -16,22 +16,29 @@ type Subscription struct {
 	P256dh   string `json:"p256dh"`
 	Auth     string `json:"auth"`
 	Created  int64  `json:"created"` // in Unix ms
+	// Devices has the browser's devices in accounts (relay/seal). They are a hint of the browser:
+	// only the device with the right keys can open a body.
+	Devices []string `json:"devices,omitempty"`
 }
 
-// AddSubscription stores a subscription or replaces its keys. Requests that were open before the
+// AddSubscription stores a subscription or replaces its keys. If its devices are nil, the stored
+// ones remain. Requests that were open before the
 // first subscription cause no messages. AddSubscription returns ErrTooMany if the user has most
 // subscriptions, and ErrConflict if the endpoint belongs to another user.
 func (s *Store) AddSubscription(ctx context.Context, sub Subscription, most int) error {
-	text, err := json.Marshal(sub)
-	if err != nil {
-		return err
-	}
 	return s.change(ctx, func(tx database) error {
 		if err := s.lockUsers(ctx, tx); err != nil {
 			return err
 		}
+		if err := sub.addDevices(ctx, s, tx); err != nil {
+			return err
+		}
+		text, err := json.Marshal(sub)
+		if err != nil {
+			return err
+		}
 		var all, own int
-		err := tx.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(CASE WHEN user_name = $1 THEN 1 ELSE 0 END), 0) FROM push WHERE endpoint <> $2`, sub.User, sub.Endpoint).Scan(&all, &own)
+		err = tx.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(CASE WHEN user_name = $1 THEN 1 ELSE 0 END), 0) FROM push WHERE endpoint <> $2`, sub.User, sub.Endpoint).Scan(&all, &own)
 		switch {
 		case err != nil:
 			return s.wrapError("count subscriptions", err)
@@ -48,6 +55,24 @@ func (s *Store) AddSubscription(ctx context.Context, sub Subscription, most int)
 		_, err = tx.ExecContext(ctx, `INSERT INTO notices (run_id, request_id, sent) SELECT run_id, request_id, 1 FROM requests WHERE state IN ('open', 'decided') ON CONFLICT DO NOTHING`)
 		return s.wrapError("mark open requests as notified", err)
 	})
+}
+
+// addDevices sets the devices to those of the stored subscription, if they are nil.
+func (sub *Subscription) addDevices(ctx context.Context, s *Store, tx database) error {
+	if sub.Devices != nil {
+		return nil
+	}
+	var text string
+	var was Subscription
+	err := tx.QueryRowContext(ctx, `SELECT data_json FROM push WHERE endpoint = $1 AND user_name = $2`, sub.Endpoint, sub.User).Scan(&text)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &was)
+	}
+	sub.Devices = was.Devices
+	return s.wrapError("read a subscription", err)
 }
 
 // RemoveSubscription removes a subscription of a user. If user is "", it may belong to any user.
@@ -154,4 +179,46 @@ func (s *Store) RunsToNotify(ctx context.Context) (out []string, err error) {
 		return err
 	})
 	return out, err
+}
+
+// PushBodies has the sealed bodies of an event for push messages.
+type PushBodies struct {
+	Epoch  int64             `json:"epoch"`
+	Bodies map[string]string `json:"bodies"` // by device
+}
+
+// insertBodies stores the bodies of an event, if any browser is subscribed.
+func (b *batch) insertBodies(e *Event, bodies map[string]string) error {
+	all := PushBodies{Bodies: bodies}
+	if err := json.Unmarshal(e.enc(), &all); err != nil || all.Epoch == 0 {
+		return nil // no browser has keys of such an event
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		return err
+	}
+	_, err = b.tx.ExecContext(b.ctx, `INSERT INTO push_bodies (run_id, request_id, type, data_json) SELECT $1, $2, $3, $4 WHERE EXISTS (SELECT 1 FROM push) ON CONFLICT DO NOTHING`,
+		e.RunID, e.text("request_id"), e.Type, string(text))
+	return b.s.wrapError("store the bodies of push messages", err)
+}
+
+// ReadPushBodies returns the bodies of a request, its outcome, or the end of a run, for which request
+// is "". It returns nil if there are none.
+func ReadPushBodies(ctx context.Context, s *Store, run, request, typ string) (*PushBodies, error) {
+	var text string
+	err := s.reader().QueryRowContext(ctx, `SELECT data_json FROM push_bodies WHERE run_id = $1 AND request_id = $2 AND type = $3`, run, request, typ).Scan(&text)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, s.wrapError("read the bodies of push messages", err)
+	}
+	out := &PushBodies{}
+	return out, json.Unmarshal([]byte(text), out)
+}
+
+// RemovePushBodies removes the bodies of a request and its outcome.
+func RemovePushBodies(ctx context.Context, s *Store, run, request string) error {
+	_, err := s.changed(ctx, "remove the bodies of push messages", `DELETE FROM push_bodies WHERE run_id = $1 AND request_id = $2`, run, request)
+	return err
 }

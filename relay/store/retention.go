@@ -32,7 +32,7 @@ func (s *Store) Forget(ctx context.Context, run string, before, at int64, record
 		if n, err = done.RowsAffected(); err != nil || n == 0 {
 			return s.wrapError("delete events", err)
 		}
-		for _, table := range []string{"requests", "decisions", "commands", "history"} {
+		for _, table := range []string{"requests", "decisions", "commands", "history", "push_bodies"} {
 			if _, err := tx.ExecContext(ctx, `DELETE FROM `+table+` WHERE run_id = $1`, run); err != nil {
 				return s.wrapError("delete "+table, err)
 			}

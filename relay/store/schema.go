@@ -85,6 +85,8 @@ ALTER TABLE hosts ADD COLUMN account TEXT NOT NULL DEFAULT ''
 ALTER TABLE runs ADD COLUMN sealed BIGINT NOT NULL DEFAULT 0
 `, `
 ALTER TABLE history ADD COLUMN seq BIGINT NOT NULL DEFAULT 0
+`, `
+CREATE TABLE push_bodies (run_id TEXT NOT NULL, request_id TEXT NOT NULL, type TEXT NOT NULL, data_json TEXT NOT NULL, PRIMARY KEY (run_id, request_id, type))
 `}
 
 // historySchema is the number of the schema with the table history, which the migration fills.

@@ -92,7 +92,7 @@ func TestPageIsServed(t *testing.T) {
 // together, except the terminal.
 const (
 	mostScript = 56_000
-	mostSeal   = 13_000
+	mostSeal   = 13_500
 	mostJoin   = 3_000
 	mostLater  = 16_000
 )

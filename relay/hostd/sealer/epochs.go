@@ -162,7 +162,19 @@ func (s *Sealer) Sealing(n int) (*spool.Sealing, error) {
 		s.Follow() // publishes the key record
 	}
 	a.epochs.messages += int64(n)
-	return &spool.Sealing{Epoch: a.epochs.present(), Keys: a.keys, Fresh: a.fresh.Token(s.o.Now()), OldRunsOnly: !s.o.SealEvents}, nil
+	e := a.epochs.present()
+	return &spool.Sealing{Epoch: e, Keys: a.keys, Fresh: a.fresh.Token(s.o.Now()), Browsers: a.browsersOf(e), OldRunsOnly: !s.o.SealEvents}, nil
+}
+
+// browsersOf returns the devices that have keys of an epoch and can receive push messages: those
+// with a page. Only the server knows which of them have a subscription.
+func (a *account) browsersOf(e *seal.Epoch) (ids []string) {
+	for _, m := range a.roster.Members() {
+		if _, ok := e.Commands[m.ID]; ok && m.Page != seal.PageCLI {
+			ids = append(ids, m.ID)
+		}
+	}
+	return ids
 }
 
 // renewEpoch begins an epoch if the present one must end, or there is none. The caller holds mu.

@@ -77,8 +77,8 @@ func (b *batch) storeState(st *state) error {
 		}
 		chain = string(text)
 	}
-	return b.exec(`UPDATE runs SET last = ?, acked = ?, off = ?, ended = ?, adopted = ?, chain = ?, covered = ?, acked_tag = ? WHERE n = ?`,
-		st.last, st.acked, st.off, st.ended, st.adopted, chain, st.covered, st.ackedTag, st.n)
+	return b.exec(`UPDATE runs SET last = ?, acked = ?, off = ?, ended = ?, adopted = ?, chain = ?, covered = ?, acked_tag = ?, title = ? WHERE n = ?`,
+		st.last, st.acked, st.off, st.ended, st.adopted, chain, st.covered, st.ackedTag, st.title, st.n)
 }
 
 // addHeads adds the heads whose time has come.

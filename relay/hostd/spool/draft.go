@@ -111,6 +111,9 @@ func (d *draft) seal(r *row) error {
 		return refuseEvent(d.id, r, err)
 	}
 	d.st.chain = after
+	if err := d.addNotice(keys, e, r); err != nil {
+		return refuseEvent(d.id, r, err)
+	}
 	return r.putSealed(e, after)
 }
 

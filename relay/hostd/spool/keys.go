@@ -26,6 +26,8 @@ type Sealing struct {
 	Epoch *seal.Epoch
 	Keys  *seal.Keys // of the host
 	Fresh string     // token for a head
+	// Browsers has the devices of the epoch that can receive push messages.
+	Browsers []string
 	// OldRunsOnly means that runs that begin now are not sealed.
 	OldRunsOnly bool
 }

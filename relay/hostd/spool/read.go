@@ -24,7 +24,7 @@ func (s *Spool) load(ctx context.Context) error {
 	if err := s.readDB.QueryRowContext(ctx, `SELECT COALESCE(SUM(size), 0) FROM events`).Scan(&s.fill.used); err != nil {
 		return err
 	}
-	rows, err := s.readDB.QueryContext(ctx, `SELECT n, id, last, acked, off, ended, adopted, account, chain, covered, acked_tag FROM runs`)
+	rows, err := s.readDB.QueryContext(ctx, `SELECT n, id, last, acked, off, ended, adopted, account, chain, covered, acked_tag, title FROM runs`)
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func (s *Spool) load(ctx context.Context) error {
 	for rows.Next() {
 		r := &run{}
 		var id, chain string
-		err := rows.Scan(&r.n, &id, &r.last, &r.acked, &r.off, &r.ended, &r.adopted, &r.account, &chain, &r.covered, &r.ackedTag)
+		err := rows.Scan(&r.n, &id, &r.last, &r.acked, &r.off, &r.ended, &r.adopted, &r.account, &chain, &r.covered, &r.ackedTag, &r.title)
 		if err == nil {
 			r.chain, err = parseChain(chain)
 		}

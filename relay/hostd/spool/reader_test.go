@@ -20,9 +20,10 @@ type account struct {
 
 	mu       sync.Mutex
 	epochs   []*seal.Epoch
-	isAbsent bool  // the machine has left the account
-	oldOnly  bool  // new runs are not sealed
-	err      error // the error of Sealing
+	browsers []string // devices of the next epochs
+	isAbsent bool     // the machine has left the account
+	oldOnly  bool     // new runs are not sealed
+	err      error    // the error of Sealing
 	calls    int
 	messages int
 }
@@ -39,6 +40,10 @@ func (a *account) rotate() {
 	defer a.mu.Unlock()
 	e := &seal.Epoch{Account: a.name, Host: "host_a", N: int64(len(a.epochs)) + 1}
 	_, _ = rand.Read(e.Secret[:]) // it never fails
+	e.Commands = map[string]seal.Key{}
+	for i, id := range a.browsers {
+		e.Commands[id] = seal.Key{byte(i), byte(e.N)}
+	}
 	a.epochs = append(a.epochs, e)
 }
 
@@ -64,7 +69,7 @@ func (a *account) Sealing(n int) (*spool.Sealing, error) {
 		return nil, a.err
 	}
 	e := *a.epochs[len(a.epochs)-1] // another pointer each time
-	return &spool.Sealing{Epoch: &e, Keys: a.keys, Fresh: a.fresh.Token(time.Now()), OldRunsOnly: a.oldOnly}, nil
+	return &spool.Sealing{Epoch: &e, Keys: a.keys, Fresh: a.fresh.Token(time.Now()), Browsers: a.browsers, OldRunsOnly: a.oldOnly}, nil
 }
 
 // parse returns the sealed form of an event.

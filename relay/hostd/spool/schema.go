@@ -16,7 +16,7 @@ import (
 )
 
 // schema is the version of the database schema.
-const schema = 2
+const schema = 3
 
 // versions has the statements that change each version of the schema, from 0, to the next one.
 //
@@ -26,7 +26,8 @@ const schema = 2
 // In the row of a sealed event, type is that which the server sees, data is JSON of
 // seal.SealedData, epoch is not 0, chain is JSON of the seal.Chain with the event, and reason is
 // that of a gap. A sealed run has its account, the chain at its end, the last sequence number that
-// needs no further head, and the tag of the last event that was acknowledged and deleted.
+// needs no further head, the tag of the last event that was acknowledged and deleted, and until its
+// end the title for notices.
 var versions = [schema]string{`
 CREATE TABLE runs (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, last INTEGER NOT NULL, acked INTEGER NOT NULL, off INTEGER NOT NULL, ended INTEGER NOT NULL,
 	adopted INTEGER NOT NULL);
@@ -41,7 +42,8 @@ ALTER TABLE runs ADD COLUMN covered INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE runs ADD COLUMN acked_tag TEXT NOT NULL DEFAULT '';
 ALTER TABLE events ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE events ADD COLUMN chain TEXT NOT NULL DEFAULT '';
-ALTER TABLE events ADD COLUMN reason TEXT NOT NULL DEFAULT ''`}
+ALTER TABLE events ADD COLUMN reason TEXT NOT NULL DEFAULT ''`, `
+ALTER TABLE runs ADD COLUMN title TEXT NOT NULL DEFAULT ''`}
 
 const insertEvent = `INSERT INTO events (run, seq, from_seq, ts, type, data, size, epoch, chain, reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 

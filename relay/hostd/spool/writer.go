@@ -46,6 +46,7 @@ type state struct {
 	covered  int64      // the events up to this sequence number need no further head
 	headAt   time.Time  // time of the next head; zero if the run needs none
 	ackedTag string     // tag of the last event that was deleted after its acknowledgement
+	title    string     // the run's title for notices; "" if it has none, or has ended
 }
 
 // tail is the last event of a run if it is output.

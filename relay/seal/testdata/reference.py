@@ -691,9 +691,9 @@ def place(*parts):
     return canonical([PREFIX.strip(), *parts])
 
 
-def seal(key, place, text):
+def seal(key, place, text, size=padme):
     nonce = random.randbytes(12)
-    padded = (text + b"\x80").ljust(padme(len(text)), b"\0")
+    padded = (text + b"\x80").ljust(size(len(text)), b"\0")
     return b64(nonce + AESGCM(key).encrypt(nonce, padded, place))
 
 
@@ -703,7 +703,7 @@ def sealed(ct):
     return data if data is not None and len(data) >= 12 + 256 + 16 else None
 
 
-def open_sealed(key, place, ct):
+def open_sealed(key, place, ct, size=padme):
     data = sealed(ct)
     require(data is not None)
     try:
@@ -711,7 +711,7 @@ def open_sealed(key, place, ct):
     except InvalidTag:
         raise Refusal("bad_signature") from None
     text = padded.rstrip(b"\0")
-    require(text.endswith(b"\x80") and padme(len(text) - 1) == len(padded))
+    require(text.endswith(b"\x80") and size(len(text) - 1) == len(padded))
     return text[:-1]
 
 
@@ -1010,6 +1010,27 @@ def open_share(c):
     return {"account": s["account"], "host": s["host"], "shared": p}
 
 
+# Notices.
+
+of_push = lambda n: 512
+
+
+def push_key(epoch, c):
+    key = unb64(epoch["commands"].get(c["to"]))
+    require(key is not None, "unknown_device")
+    parts = (epoch["account"], epoch["host"], c["run"], epoch["epoch"], c["kind"], c.get("id", ""), c["to"])
+    return derive(key, "push"), place("push", *parts)
+
+
+def open_push(c):
+    key, at = push_key(c["epochs"][0], c)
+    notice = plain(open_sealed(key, at, c["ct"], of_push), 4096)
+    require(isinstance(notice, dict))
+    members(notice, {"summary": str, "title": str, "ts": str})
+    milliseconds(notice["ts"])
+    return {"notice": form(notice)}
+
+
 # Commands of this program.
 
 verified = functools.lru_cache(Roster)
@@ -1042,7 +1063,7 @@ def run(format, c, rosters):
     return {
         "link": lambda c: read_link(c["text"]), "reply": check_reply, "digits": check_digits,
         "event": lambda c: open_event(c["events"][0], c["epochs"]) | {"data": form(open_event(c["events"][0], c["epochs"])["data"])},
-        "sealed_command": open_command, "response": open_response, "share": open_share,
+        "sealed_command": open_command, "response": open_response, "share": open_share, "push": open_push,
     }[format](c)
 
 
@@ -1226,6 +1247,14 @@ def make_share(w, roster, i):
     return {"roster": "main", "secret": b64(secret), "text": form(s)}
 
 
+def make_push(w, roster, i):
+    epoch = make_epoch(w, roster)
+    to = random.choice(list(epoch["commands"]))
+    c = {"roster": "main", "epochs": [epoch], "kind": "run.permission_resolved", "run": "run_1", "id": "req_%d" % i, "to": to}
+    notice = {"summary": random_text(), "title": random_text(), "ts": time_text(w["now"])}
+    return c | {"ct": seal(*push_key(epoch, c), canonical(notice), of_push)}
+
+
 def make_sealed(w, roster, i):
     epoch, events = make_events(w, roster)
     command, response = make_sealed_command(w, roster, i)
@@ -1233,7 +1262,7 @@ def make_sealed(w, roster, i):
     return (
         ("key_record", make_key_record(w, roster, i)), ("history", make_history(w, roster)),
         ("event", chain | {"events": events[:1]}), ("chain", chain), ("beat", make_beat(w, roster)),
-        ("sealed_command", command), ("response", response), ("share", make_share(w, roster, i)),
+        ("sealed_command", command), ("response", response), ("share", make_share(w, roster, i)), ("push", make_push(w, roster, i)),
     )
 
 

@@ -17,6 +17,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -106,9 +107,10 @@ func (p *Push) key(w http.ResponseWriter, _ *http.Request, _ *auth.Identity) {
 	httpguard.Answer(w, http.StatusOK, map[string]string{"key": p.id.public})
 }
 
-// subscription is a browser's PushSubscription in JSON.
+// subscription is a browser's PushSubscription in JSON, with its devices in accounts.
 type subscription struct {
-	Endpoint string `json:"endpoint"`
+	Devices  []string `json:"devices"` // if it is missing, the stored ones remain
+	Endpoint string   `json:"endpoint"`
 	Keys     struct {
 		P256dh string `json:"p256dh"`
 		Auth   string `json:"auth"`
@@ -122,7 +124,7 @@ func (p *Push) subscribe(w http.ResponseWriter, r *http.Request, id *auth.Identi
 		err = p.check(&in)
 	}
 	if err == nil {
-		sub := store.Subscription{Endpoint: in.Endpoint, User: id.Name, Token: id.ID, P256dh: in.Keys.P256dh, Auth: in.Keys.Auth, Created: p.c.Now().UnixMilli()}
+		sub := store.Subscription{Endpoint: in.Endpoint, User: id.Name, Token: id.ID, P256dh: in.Keys.P256dh, Auth: in.Keys.Auth, Created: p.c.Now().UnixMilli(), Devices: in.Devices}
 		err = p.c.Store.AddSubscription(r.Context(), sub, protocol.MaxSubscriptions)
 	}
 	switch {
@@ -138,7 +140,13 @@ func (p *Push) subscribe(w http.ResponseWriter, r *http.Request, id *auth.Identi
 	w.WriteHeader(http.StatusNoContent)
 }
 
+// maxDevices is the maximum number of devices of a subscription: one for each account.
+const maxDevices = 16
+
 func (p *Push) check(in *subscription) error {
+	if len(in.Devices) > maxDevices || slices.ContainsFunc(in.Devices, func(id string) bool { return !protocol.IsID(id) }) {
+		return httpguard.Refused(protocol.BadMessage, "devices must be at most %d ids of devices", maxDevices)
+	}
 	_, err := endpointOf(in.Endpoint, p.c.Insecure)
 	if err == nil {
 		_, err = parseReceiver(in.Keys.P256dh, in.Keys.Auth)

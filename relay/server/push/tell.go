@@ -5,15 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/term/terminal"
 	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/protocol/notice"
 	"github.com/concerto-lang/concerto/relay/server/auth"
 	"github.com/concerto-lang/concerto/relay/store"
 )
@@ -98,7 +96,10 @@ func (p *Push) notifyRun(ctx context.Context, id string, first bool) error {
 	if err != nil {
 		return err
 	}
-	return p.notifyEnd(ctx, run, user, subs)
+	if err := p.notifyEnd(ctx, run, user, subs); err != nil || !run.Sealed {
+		return err
+	}
+	return store.RemovePushBodies(ctx, p.c.Store, id, "")
 }
 
 func (p *Push) notifyRequests(ctx context.Context, run *store.Run, first bool) error {
@@ -142,6 +143,12 @@ func (p *Push) notifyRequests(ctx context.Context, run *store.Run, first bool) e
 		if is[n.RequestID] {
 			continue
 		}
+		if wait, err := p.awaitsOutcome(ctx, run, n.RequestID); err != nil || wait {
+			if err != nil {
+				return err
+			}
+			continue
+		}
 		if removed, err := p.c.Store.RemoveNotice(ctx, run.ID, n.RequestID); err != nil || !removed {
 			if err != nil {
 				return err
@@ -151,8 +158,28 @@ func (p *Push) notifyRequests(ctx context.Context, run *store.Run, first bool) e
 		if err := p.withdraw(ctx, run, n.RequestID, subs); err != nil {
 			return err
 		}
+		if run.Sealed {
+			if err := store.RemovePushBodies(ctx, p.c.Store, run.ID, n.RequestID); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
+}
+
+// awaitsOutcome reports whether the outcome of a closed request follows, with its bodies: an input
+// closes a request before the machine reports the outcome. Browsers do not close a notification
+// that a machine has sealed without a body of the outcome.
+func (p *Push) awaitsOutcome(ctx context.Context, run *store.Run, request string) (bool, error) {
+	if !run.Sealed || run.Status == protocol.StatusExited {
+		return false, nil
+	}
+	asked, err := store.ReadPushBodies(ctx, p.c.Store, run.ID, request, protocol.RunPermissionRequested)
+	if err != nil || asked == nil {
+		return false, err
+	}
+	outcome, err := store.ReadPushBodies(ctx, p.c.Store, run.ID, request, protocol.RunPermissionResolved)
+	return outcome == nil, err
 }
 
 // note is the content of a message. The browser's service worker displays it.
@@ -163,7 +190,32 @@ type note struct {
 	Summary   string `json:"summary"`
 	// Withdrawn reports that the request is closed. The service worker then closes the
 	// notification.
-	Withdrawn bool `json:"withdrawn,omitempty"`
+	Withdrawn bool   `json:"withdrawn,omitempty"`
+	MachineID string `json:"host_id"`
+	Sealed    *body  `json:"sealed,omitempty"`
+}
+
+// body is the sealed text of a message, which only the browser can read.
+type body struct {
+	Type   string `json:"type"` // of the event
+	Epoch  int64  `json:"epoch"`
+	Device string `json:"device"`
+	CT     string `json:"ct"`
+}
+
+// sealedFor returns the note for a subscription. bodies are those of an event of the given type, or
+// nil.
+func (n note) sealedFor(sub *store.Subscription, typ string, bodies *store.PushBodies) note {
+	if bodies == nil {
+		return n
+	}
+	for _, device := range sub.Devices {
+		if ct, ok := bodies.Bodies[device]; ok {
+			n.Title, n.Summary, n.Sealed = "", "", &body{typ, bodies.Epoch, device, ct}
+			break
+		}
+	}
+	return n
 }
 
 // maxDelay is how long a push service stores a message about a request without an expiry.
@@ -174,8 +226,8 @@ func (p *Push) announce(ctx context.Context, run *store.Run, q *store.Request, s
 	if at, err := time.Parse(time.RFC3339, store.Text(q.Data, "expires_at")); err == nil && at.Before(ends) {
 		ends = at
 	}
-	n := note{Title: title(run), RunID: run.ID, RequestID: q.ID, Summary: summary(q)}
-	return p.sendEach(ctx, run, subs, n, "high", ends, mayDecide, func() {
+	n := note{Title: titleOf(run), RunID: run.ID, RequestID: q.ID, Summary: notice.Request(q.Data)}
+	return p.sendEach(ctx, run, subs, n, protocol.RunPermissionRequested, "high", ends, mayDecide, func() {
 		if err := p.c.Store.MarkNoticeSent(ctx, run.ID, q.ID); err != nil && ctx.Err() == nil {
 			p.c.Log.Error("could not store which push messages were sent", "run", run.ID, "error", err)
 		}
@@ -183,27 +235,37 @@ func (p *Push) announce(ctx context.Context, run *store.Run, q *store.Request, s
 }
 
 func (p *Push) withdraw(ctx context.Context, run *store.Run, request string, subs []*store.Subscription) error {
-	n := note{Title: title(run), RunID: run.ID, RequestID: request, Summary: "it is decided, or was withdrawn", Withdrawn: true}
-	return p.sendEach(ctx, run, subs, n, "normal", p.c.Now().Add(maxDelay), mayDecide, nil)
+	n := note{Title: titleOf(run), RunID: run.ID, RequestID: request, Summary: notice.Closed, Withdrawn: true}
+	return p.sendEach(ctx, run, subs, n, protocol.RunPermissionResolved, "normal", p.c.Now().Add(maxDelay), mayDecide, nil)
 }
 
 func (p *Push) notifyEnd(ctx context.Context, run *store.Run, user string, subs []*store.Subscription) error {
-	how := "it has ended"
-	if run.ExitCode != nil {
-		how = fmt.Sprintf("it has ended: exit code %d", *run.ExitCode)
-	}
-	n := note{Title: title(run), RunID: run.ID, Summary: how}
-	return p.sendEach(ctx, run, subs, n, "normal", p.c.Now().Add(maxDelay), func(id *auth.Identity) bool { return id.Name == user }, nil)
+	n := note{Title: titleOf(run), RunID: run.ID, Summary: notice.End(exitCode(run))}
+	return p.sendEach(ctx, run, subs, n, protocol.RunExited, "normal", p.c.Now().Add(maxDelay), func(id *auth.Identity) bool { return id.Name == user }, nil)
 }
+
+// exitCode returns the exit code of a run, or nil if the server does not know it.
+func exitCode(run *store.Run) *int64 {
+	if run.Sealed {
+		return nil
+	}
+	return run.ExitCode
+}
+
+func titleOf(run *store.Run) string { return notice.Title(run.Title, run.Tool, run.ID) }
 
 func mayDecide(id *auth.Identity) bool { return id.May(auth.Decide) }
 
-// sendEach sends a note to the subscribers that have the right to receive it and may see the run.
-// It calls done after all attempts have ended.
-func (p *Push) sendEach(ctx context.Context, run *store.Run, subs []*store.Subscription, n note, urgency string, ends time.Time, may func(*auth.Identity) bool, done func()) error {
-	text, err := json.Marshal(n)
-	if err != nil {
-		return err
+// sendEach sends a note about an event of type typ to the subscribers that have the right to
+// receive it and may see the run. It calls done after all attempts have ended.
+func (p *Push) sendEach(ctx context.Context, run *store.Run, subs []*store.Subscription, n note, typ, urgency string, ends time.Time, may func(*auth.Identity) bool, done func()) error {
+	n.MachineID = run.MachineID
+	var bodies *store.PushBodies
+	if run.Sealed {
+		var err error
+		if bodies, err = store.ReadPushBodies(ctx, p.c.Store, run.ID, n.RequestID, typ); err != nil {
+			return err
+		}
 	}
 	var left atomic.Int64
 	left.Add(1)
@@ -223,6 +285,10 @@ func (p *Push) sendEach(ctx context.Context, run *store.Run, subs []*store.Subsc
 		case !may(id) || !id.Sees(run.ID):
 			continue
 		}
+		text, err := json.Marshal(n.sealedFor(sub, typ, bodies))
+		if err != nil {
+			return err
+		}
 		left.Add(1)
 		p.send.put(&message{to: sub, topic: topic(run.ID, n.RequestID), text: text, urgency: urgency, ends: ends, done: one})
 	}
@@ -235,52 +301,4 @@ func (p *Push) sendEach(ctx context.Context, run *store.Run, subs []*store.Subsc
 func topic(run, request string) string {
 	sum := sha256.Sum256([]byte(run + "/" + request))
 	return raw.EncodeToString(sum[:])[:32] // 32 is the maximum length of a topic
-}
-
-const (
-	maxTitle   = 80 // in characters
-	maxSummary = 160
-)
-
-func title(run *store.Run) string {
-	for _, text := range []string{run.Title, run.Tool} {
-		if text = oneLine(text, maxTitle); text != "" {
-			return text
-		}
-	}
-	return run.ID
-}
-
-// summary describes a request. It omits the arguments, because a notification may be visible on a
-// locked screen, but includes the prompt of a question that a program asks.
-func summary(q *store.Request) string {
-	var d protocol.PermissionRequested
-	if json.Unmarshal(q.Data, &d) != nil {
-		return "it has a request" // the request is encrypted
-	}
-	if d.From != nil && d.From.WantsValue() && d.OpTool == "" {
-		text := terminal.Brief(strings.TrimSpace(d.Prompt), maxSummary)
-		if d.Redacted {
-			text += protocol.RedactedNote
-		}
-		return text
-	}
-	what := map[string]string{"permission": "it requests a permission", "choice": "it requests a choice", "prompt": "it requests an input"}[d.Reason]
-	if what == "" {
-		what = "it has a request"
-	}
-	if d.OpTool != "" {
-		what += ": " + oneLine(d.OpTool, maxTitle)
-	}
-	return what
-}
-
-// oneLine returns a text as one line of at most most characters. It escapes invisible characters,
-// for example as `\u{200b}`, and marks a shortened text with an ellipsis.
-func oneLine(text string, most int) string {
-	text = terminal.OneLine(strings.Join(strings.Fields(text), " "))
-	if all := []rune(text); len(all) > most {
-		text = string(all[:most-1]) + "…"
-	}
-	return text
 }

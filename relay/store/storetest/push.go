@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 	"testing"
@@ -31,7 +32,7 @@ func subscriptions(t *testing.T, open Opener) {
 		}
 	}
 	all, err := f.Subscriptions(ctx)
-	if err != nil || len(all) != 3 || *all[0] != (store.Subscription{Endpoint: "https://a", User: "ann", Token: "t_ann", P256dh: "p", Auth: "a", Created: 1}) || all[2].User != "bob" {
+	if err != nil || len(all) != 3 || !reflect.DeepEqual(*all[0], store.Subscription{Endpoint: "https://a", User: "ann", Token: "t_ann", P256dh: "p", Auth: "a", Created: 1}) || all[2].User != "bob" {
 		t.Errorf("subscriptions = %+v, %v", all, err)
 	}
 	if err := f.RemoveSubscription(ctx, "bob", "https://a"); !errors.Is(err, store.ErrUnknown) {

@@ -57,9 +57,14 @@ async function asset(request) {
   return answer;
 }
 
-// A push message is {title, run_id, request_id, summary}. In a message about the end of a run,
-// request_id is "". A message with withdrawn: true closes the notification with the same run_id and
-// request_id. Package relay/server/push sends the messages.
+/*script notice=page/data/notice.js*/
+const { textOf } = notice;
+
+// A push message is {title, run_id, request_id, summary, host_id}. In a message about the end of a
+// run, request_id is "". A message with withdrawn: true closes the notification with the same run_id
+// and request_id. Package relay/server/push sends the messages. In a message about a run of an
+// account, sealed: {type, epoch, device, ct} has the texts, which only a device of the account can
+// read (package relay/seal).
 self.addEventListener("push", (e) => {
   let note;
   try { note = e.data.json(); } catch { return; } // the server sends only JSON
@@ -67,15 +72,23 @@ self.addEventListener("push", (e) => {
 });
 
 const tagOf = (note) => `${note.run_id}/${note.request_id || ""}`;
+const shownFor = (note) => self.registration.getNotifications({ tag: tagOf(note) });
 
-function show(note) {
-  return self.registration.showNotification(note.title || "Concerto", {
-    body: note.summary || "", tag: tagOf(note), icon: "/icon-192.png", badge: "/icon-192.png", data: { run_id: note.run_id, request_id: note.request_id },
+// isKept reports whether a message may not replace or close a notification, because the machine has
+// sealed that and not the message.
+const isKept = ({ data }, note, text) => !!data?.host_id && (!text.mine || data.host_id !== note.host_id);
+
+async function show(note) {
+  const text = await textOf(note), { run_id, request_id, host_id } = note;
+  if ((await shownFor(note)).some((n) => isKept(n, note, text))) return;
+  await self.registration.showNotification(text.title || "Concerto", {
+    body: text.summary || "", tag: tagOf(note), icon: "/icon-192.png", badge: "/icon-192.png", data: { run_id, request_id, host_id: text.mine && host_id },
   });
 }
 
 async function close(note) {
-  for (const n of await self.registration.getNotifications({ tag: tagOf(note) })) n.close();
+  const text = await textOf(note);
+  for (const n of await shownFor(note)) if (!isKept(n, note, text)) n.close();
 }
 
 self.addEventListener("notificationclick", (e) => {

@@ -3,7 +3,9 @@ package webtest
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -216,6 +218,9 @@ type SealedRun struct {
 	account *Account
 	machine *servertest.Peer
 	chain   seal.Chain
+	// Notice returns the text for the devices that the host adds to an event; nil means that the
+	// host adds none.
+	Notice func(typ string) *seal.Notice
 }
 
 // BeginSealed starts a sealed run and waits until the server has stored it.
@@ -250,7 +255,24 @@ func (r *SealedRun) Seal(typ string, data Data) protocol.Envelope {
 		r.account.T.Fatal(err)
 	}
 	r.chain = chain
+	if r.Notice != nil {
+		if n := r.Notice(typ); n != nil {
+			s.Data.Push = r.push(s, *n)
+		}
+	}
 	return r.frame(s)
+}
+
+// push returns the bodies with a notice for all devices of the newest epoch.
+func (r *SealedRun) push(s *seal.SealedEvent, n seal.Notice) json.RawMessage {
+	r.account.T.Helper()
+	n.TS = s.TS
+	e := r.account.sealed.epochs[len(r.account.sealed.epochs)-1]
+	bodies, err := e.SealPush(s, slices.Sorted(maps.Keys(e.Commands)), n)
+	if err != nil {
+		r.account.T.Fatal(err)
+	}
+	return bodies
 }
 
 func (r *SealedRun) frame(s *seal.SealedEvent) protocol.Envelope {

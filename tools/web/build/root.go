@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/evanw/esbuild/pkg/api"
 )
 
 // needed matches the comment in an HTML file that Page replaces.
@@ -26,4 +28,28 @@ func (o Output) Page(html string) (string, error) {
 		return strings.Join(links, "\n")
 	})
 	return out, err
+}
+
+// included matches the comment in a script that Script replaces.
+var included = regexp.MustCompile(`/\*script ([a-z]+)=([^ ]+)\*/`)
+
+// Script replaces each `/*script NAME=MODULE*/` in a script that is no module by the module and all
+// that it imports. The script then has the exports of the module as NAME.
+func (in Input) Script(text string) (string, error) {
+	b := &builder{in: in, bare: map[string]string{}}
+	if err := b.names(); err != nil {
+		return "", err
+	}
+	var failed error
+	return included.ReplaceAllStringFunc(text, func(found string) string {
+		m := included.FindStringSubmatch(found)
+		o := b.options([]string{m[2]})
+		o.Splitting, o.Format, o.GlobalName = false, api.FormatIIFE, m[1]
+		built := api.Build(o)
+		if len(built.Errors) > 0 {
+			failed = joinErrors(built.Errors)
+			return found
+		}
+		return strings.TrimSuffix(string(built.OutputFiles[0].Contents), "\n")
+	}), failed
 }

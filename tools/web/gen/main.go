@@ -82,7 +82,7 @@ func generate(dir string, in build.Input, roots []string) error {
 		}
 	}
 	for _, root := range roots {
-		if err := copyRoot(dir, root, built, written); err != nil {
+		if err := copyRoot(dir, root, in, built, written); err != nil {
 			return err
 		}
 	}
@@ -148,7 +148,7 @@ func put(name string, data []byte) error {
 }
 
 // copyRoot copies a file, or all files of a directory, without changing their names.
-func copyRoot(dir, root string, built build.Output, written map[string]bool) error {
+func copyRoot(dir, root string, in build.Input, built build.Output, written map[string]bool) error {
 	files := []string{root}
 	if entries, err := os.ReadDir(root); err == nil {
 		files = nil
@@ -161,16 +161,19 @@ func copyRoot(dir, root string, built build.Output, written map[string]bool) err
 		if err != nil {
 			return err
 		}
-		if filepath.Ext(name) == ".html" {
-			page, err := built.Page(string(data))
-			if err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
-			data = []byte(page)
+		text := string(data)
+		switch filepath.Ext(name) {
+		case ".html":
+			text, err = built.Page(text)
+		case ".js":
+			text, err = in.Script(text)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
 		}
 		file := path.Join(web.Root, filepath.Base(name))
 		written[file] = true
-		if err := put(filepath.Join(dir, filepath.FromSlash(file)), data); err != nil {
+		if err := put(filepath.Join(dir, filepath.FromSlash(file)), []byte(text)); err != nil {
 			return err
 		}
 	}

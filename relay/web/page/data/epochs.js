@@ -77,11 +77,11 @@ export async function sealText(key, additionalData, text) {
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-// openText opens a sealed text.
-export async function openText(key, at, ct) {
+// openText opens a sealed text of n bytes whose padded text has sizeOf(n) bytes.
+export async function openText(key, at, ct, sizeOf = paddedSize) {
   const bytes = decodeSealed(ct), padded = await decrypt(key, bytes.subarray(0, 12), at, bytes.subarray(12));
   const n = padded.findLastIndex((b) => b);
-  if (padded[n] !== 0x80 || paddedSize(n) !== padded.length) refuse("bad_message");
+  if (padded[n] !== 0x80 || sizeOf(n) !== padded.length) refuse("bad_message");
   try { return utf8.decode(padded.subarray(0, n)); } catch { return refuse("bad_message"); }
 }
 

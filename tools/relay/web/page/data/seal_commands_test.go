@@ -23,6 +23,14 @@ const (
 	openVectorResponse = `async ({ statement, sealed, key, ct }) => {
 		try { return { out: forms.canonical(await forms.openResponse(await forms.importCommand(forms.decode64(key, 32)), statement, sealed, ct)) }; } catch (err) { return { code: err.code ?? String(err.stack) }; }
 	}`
+	openVectorPush = `async ({ at, key, ct }) => {
+		try {
+			const { derive } = await forms.importCommand(forms.decode64(key, 32));
+			const text = await forms.openText(await forms.deriveKey(derive, "push"), forms.place(...at), ct, () => 512);
+			const { ts } = forms.parse(text, { summary: "string", title: "string", ts: "string" });
+			return forms.isTime(ts) ? { out: text } : { code: "bad_message" };
+		} catch (err) { return { code: err.code ?? String(err.stack) }; }
+	}`
 	sealVectorCommands = `async ({ commands, key, epoch }) => {
 		const k = await forms.importCommand(forms.decode64(key, 32)), done = [];
 		for (const c of commands) done.push(await forms.sealCommand(k, epoch, c));
@@ -571,5 +579,42 @@ func TestKeysKeepTheirOrder(t *testing.T) {
 	b.Eval("void (async () => { data.sendKeys('run_a', 'long' + 'x'.repeat(60000)); await new Promise((r) => setTimeout(r, 12)); data.sendKeys('run_a', 'short'); })()")
 	if first, last := next(), next(); !strings.HasPrefix(first, "long") || last != "short" {
 		t.Errorf("keys = %.10s, then %.10s", first, last)
+	}
+}
+
+// TestPushVectors checks the vectors of the texts of push messages with the modules that the
+// service worker uses.
+func TestPushVectors(t *testing.T) {
+	b := start(t).tab("")
+	_, cases := readVectors(t)
+	n := 0
+	for _, c := range cases {
+		if c.Format != "push" {
+			continue
+		}
+		var in struct {
+			Kind, Run, ID, To, CT string
+			Epochs                []*seal.Epoch
+		}
+		if err := json.Unmarshal(c.In, &in); err != nil {
+			t.Fatal(err)
+		}
+		e := in.Epochs[0]
+		key := keyOf(t, in.Epochs, e.N, in.To)
+		if key == "" {
+			continue // of a device that has no keys
+		}
+		wanted := map[string]any{"code": c.Code}
+		if c.Code == "" {
+			wanted = map[string]any{"out": c.Out["notice"]}
+		}
+		arg := map[string]any{"at": []any{"push", e.Account, e.Host, in.Run, e.N, in.Kind, in.ID, in.To}, "key": key, "ct": in.CT}
+		if got := evalJSON(t, b, openVectorPush, arg); text(t, got) != text(t, wanted) {
+			t.Errorf("%s: the page has %s, want %s", c.Name, text(t, got), text(t, wanted))
+		}
+		n++
+	}
+	if n < 18 {
+		t.Errorf("only %d vectors", n)
 	}
 }
