@@ -141,7 +141,7 @@ func randomValue(r *rand.Rand, depth int) any {
 	case n == 2:
 		return r.Int64() - r.Int64()
 	case n == 3:
-		return json.Number(fmt.Sprintf("%ve%d", r.NormFloat64(), r.IntN(60)-30))
+		return json.Number(fmt.Sprintf("%.9fe%d", r.NormFloat64(), r.IntN(60)-30)) // %v may have an exponent
 	case n < 6 || depth == 0:
 		return randomName(r)
 	case n == 6:

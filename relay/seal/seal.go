@@ -182,6 +182,14 @@
 // ts is that of the event, and request_id is "" for the end. The host shortens the texts to the
 // size. An event without space for the bodies in its frame has none. The server removes push from
 // the event, so that other readers do not receive it, and no hash or tag covers it.
+//
+// # Passkeys
+//
+// Only the page uses these. A passkey of a device is {account, credential, ct, device, v: 1}. ct is
+// the sealed text {name, private, seal_key, sign_key}, in which name is that of the device and
+// private has its private keys, as they are stored. Its key has the info ["concerto-sealed-v1
+// passkey"] of the output of the PRF extension of WebAuthn for the credential and the input
+// "concerto-sealed-v1 passkey". Its place is ["concerto-sealed-v1","passkey",account,device].
 package seal
 
 import (

@@ -59,6 +59,13 @@ func follow(c Chain, events []vectorEvent, epochs []*Epoch, host PublicKeys) (Ch
 
 // runSealed evaluates the vectors of sealed formats.
 func (v *vectors) runSealed(in *inputs, format string) (map[string]any, error) {
+	if format == "passkey" {
+		k, name, err := openPasskey(in.Text, in.Account, Key(decode64(in.FreshKey, 32)))
+		if err != nil {
+			return nil, err
+		}
+		return map[string]any{"keys": string(k.Marshal()), "name": name}, nil
+	}
 	r, err := ParseRoster([]byte(v.Rosters[in.Roster]), "", Position{})
 	if err != nil {
 		return nil, err

@@ -25,6 +25,7 @@ func (v *vectors) addSealed(w *world) {
 	v.addResponses(w, second)
 	v.addShares(w, []*Epoch{first, second})
 	v.addPushes(w, []*Epoch{first, second})
+	v.addPasskeys(w)
 }
 
 func (w *world) keyRecord(text []byte) *KeyRecord {

@@ -250,7 +250,7 @@ func TestVectors(t *testing.T) {
 			t.Errorf("%s: got %s, expected %s", c.Name, jsonwrite.MustEncode(out), jsonwrite.MustEncode(c.Out))
 		}
 	}
-	if len(formats) != 19 || invalid < 240 {
+	if len(formats) != 20 || invalid < 240 {
 		t.Errorf("the vectors have %d formats and %d invalid cases", len(formats), invalid)
 	}
 }

@@ -43,9 +43,10 @@ type sealHandler func(s sealAPI, w http.ResponseWriter, r *http.Request, who *au
 
 // sealParts are the parts of an account.
 var sealParts = map[string]struct{ get, post sealHandler }{
-	"roster":  {sealAPI.getRoster, sealAPI.postRoster},
-	"keys":    {sealAPI.getKeys, sealAPI.postKeys},
-	"history": {sealAPI.getHistory, sealAPI.postHistory},
+	"roster":   {sealAPI.getRoster, sealAPI.postRoster},
+	"keys":     {sealAPI.getKeys, sealAPI.postKeys},
+	"history":  {sealAPI.getHistory, sealAPI.postHistory},
+	"passkeys": {sealAPI.getPasskeys, sealAPI.postPasskey},
 }
 
 // sealRoutes returns the routes for accounts and for the enrolment of devices.

@@ -150,8 +150,10 @@ func (s *Store) RemoveUser(ctx context.Context, name string, at int64, records .
 		if err := s.requireChange(done, err, "remove a user", "user "+name); err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, `DELETE FROM tokens WHERE user_name = $1`, name); err != nil {
-			return s.wrapError("remove tokens", err)
+		for _, table := range []string{"tokens", "passkeys"} {
+			if _, err := tx.ExecContext(ctx, `DELETE FROM `+table+` WHERE user_name = $1`, name); err != nil {
+				return s.wrapError("remove "+table, err)
+			}
 		}
 		return s.usersChanged(ctx, tx, at, records)
 	})

@@ -202,8 +202,8 @@ func (b *batch) insertBodies(e *Event, bodies map[string]string) error {
 	return b.s.wrapError("store the bodies of push messages", err)
 }
 
-// ReadPushBodies returns the bodies of a request, its outcome, or the end of a run, for which request
-// is "". It returns nil if there are none.
+// ReadPushBodies returns the bodies of a request, its outcome, or the end of a run, for which the
+// request is "". It returns nil if there are none.
 func ReadPushBodies(ctx context.Context, s *Store, run, request, typ string) (*PushBodies, error) {
 	var text string
 	err := s.reader().QueryRowContext(ctx, `SELECT data_json FROM push_bodies WHERE run_id = $1 AND request_id = $2 AND type = $3`, run, request, typ).Scan(&text)

@@ -88,13 +88,15 @@ func TestPageIsServed(t *testing.T) {
 
 // Maximum sizes in bytes of the scripts, compressed with brotli: those that the page loads at its
 // start, those that it loads when a machine has an account, for what is signed and sealed, those
-// that only the screen of an enrolment needs beside them, and those of all other screens and views
-// together, except the terminal.
+// that only the screen of an enrolment needs beside them, those of passkeys, and those of all other
+// screens and views together, except the terminal.
 const (
-	mostScript = 56_000
-	mostSeal   = 13_500
-	mostJoin   = 3_000
-	mostLater  = 16_000
+	mostScript  = 56_000
+	mostSeal    = 13_500
+	mostJoin    = 3_000
+	mostPasskey = 3_000
+	mostLater   = 16_000
+	mostWorker  = 20_000 // of the service worker, not compressed
 )
 
 // TestScriptSize measures the scripts that the page loads at its start and later, except the script
@@ -103,7 +105,7 @@ func TestScriptSize(t *testing.T) {
 	r := webtest.Empty(t)
 	_, page := get(t, "GET", r.URL+"/")
 	_, worker := get(t, "GET", r.URL+"/sw.js")
-	first, atStart, sealed, join, later := map[string]bool{}, 0, 0, 0, 0
+	first, atStart, sealed, join, passkey, later := map[string]bool{}, 0, 0, 0, 0, 0
 	for _, part := range strings.Split(page, `"`) {
 		first[part] = strings.HasSuffix(part, "js")
 	}
@@ -113,8 +115,8 @@ func TestScriptSize(t *testing.T) {
 		}
 		isTerminal := strings.HasSuffix(name, "/joined/xterm.js") || strings.HasSuffix(name, "/joined/tab_terminal.js")
 		isSeal := strings.HasSuffix(name, "/joined/seal.js") || strings.HasSuffix(name, "/joined/sealed.js")
-		isJoin := strings.HasSuffix(name, "/joined/join.js")
-		if (isTerminal || isSeal || isJoin) && first[name] {
+		isJoin, isPasskey := strings.HasSuffix(name, "/joined/join.js"), strings.HasSuffix(name, "/joined/passkey.js")
+		if (isTerminal || isSeal || isJoin || isPasskey) && first[name] {
 			t.Errorf("the page loads %s at its start, want it loaded later", name)
 		}
 		if isTerminal {
@@ -127,6 +129,8 @@ func TestScriptSize(t *testing.T) {
 			sealed += n
 		case isJoin:
 			join += n
+		case isPasskey:
+			passkey += n
 		case first[name]:
 			atStart += n
 		default:
@@ -141,6 +145,12 @@ func TestScriptSize(t *testing.T) {
 	}
 	if sealed > mostSeal || sealed < mostSeal/4 {
 		t.Errorf("size of the scripts for what is signed and sealed = %d bytes, want at most %d", sealed, mostSeal)
+	}
+	if passkey > mostPasskey || passkey < mostPasskey/2 {
+		t.Errorf("size of the scripts of passkeys = %d bytes, want at most %d", passkey, mostPasskey)
+	}
+	if n := len(worker); n > mostWorker || n < mostWorker/2 {
+		t.Errorf("size of the service worker = %d bytes, want at most %d", n, mostWorker)
 	}
 	if join > mostJoin || join < mostJoin/2 {
 		t.Errorf("size of the scripts for an enrolment = %d bytes, want at most %d", join, mostJoin)

@@ -11,6 +11,7 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/cdproto/serviceworker"
+	"github.com/chromedp/cdproto/webauthn"
 	"github.com/chromedp/chromedp"
 )
 
@@ -19,6 +20,14 @@ func (b *Tab) Allow(origin, what string) {
 	b.t.Helper()
 	c := chromedp.FromContext(b.ctx)
 	call(b, browser.SetPermission, browser.SetPermissionParams{Permission: &browser.PermissionDescriptor{Name: what}, Setting: browser.PermissionSettingGranted, Origin: origin, BrowserContextID: c.BrowserContextID})
+}
+
+// Passkeys adds an authenticator to the tab that has the PRF extension and verifies its user.
+func (b *Tab) Passkeys() {
+	b.t.Helper()
+	call(b, webauthn.Enable, webauthn.EnableParams{})
+	call(b, webauthn.AddVirtualAuthenticator, webauthn.AddVirtualAuthenticatorParams{Options: &webauthn.VirtualAuthenticatorOptions{
+		Protocol: "ctap2", Ctap2version: "ctap2_1", Transport: "internal", HasResidentKey: true, HasUserVerification: true, IsUserVerified: true, HasPrf: true, HasHmacSecret: true, AutomaticPresenceSimulation: true}})
 }
 
 // Push delivers a push message, already decrypted, to the service worker of an origin. It returns

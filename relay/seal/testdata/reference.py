@@ -1031,6 +1031,25 @@ def open_push(c):
     return {"notice": form(notice)}
 
 
+# Passkeys.
+
+
+def open_passkey(c):
+    p = read(c["text"], {"v": int, "account": str, "device": str, "credential": str, "ct": str})
+    require(p["v"] == 1, "unsupported")
+    require(p["account"] == c["account"], "wrong_request")
+    key = derive(unb64(c["fresh_key"]), "passkey")
+    data = open_sealed(key, place("passkey", p["account"], p["device"]), p["ct"])
+    content = plain(data, 4096)
+    require(isinstance(content, dict))
+    members(content, {"name": str, "private": dict, "sign_key": str, "seal_key": str})
+    keys = form(content["private"])
+    sign_key, seal_key = map(public, read_keys(keys))
+    require((sign_key, seal_key) == (content["sign_key"], content["seal_key"]) and device_id(sign_key) == p["device"])
+    check_text(content["name"])
+    return {"keys": keys, "name": content["name"]}
+
+
 # Commands of this program.
 
 verified = functools.lru_cache(Roster)
@@ -1063,7 +1082,7 @@ def run(format, c, rosters):
     return {
         "link": lambda c: read_link(c["text"]), "reply": check_reply, "digits": check_digits,
         "event": lambda c: open_event(c["events"][0], c["epochs"]) | {"data": form(open_event(c["events"][0], c["epochs"])["data"])},
-        "sealed_command": open_command, "response": open_response, "share": open_share, "push": open_push,
+        "sealed_command": open_command, "response": open_response, "share": open_share, "push": open_push, "passkey": open_passkey,
     }[format](c)
 
 

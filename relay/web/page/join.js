@@ -4,10 +4,12 @@ import { html, plain, useEffect, useRef, useState } from "parts/base.js";
 import { checkLink, join, parseLink } from "./data/enrol.js";
 import { devices, session } from "./data/index.js";
 import { Icon } from "./icons.js";
+import { lazy } from "./lazy.js";
 import { failure, useDo } from "./load.js";
 import { hrefOf, joinLink } from "./route.js";
 import { Head } from "./shell.js";
 
+const Choice = lazy(() => import("./passkey.js"), "Choice");
 const again = "Run concerto-relay devices add on the machine again, and open the new link.";
 
 // failures contains a sentence with the next step for each code of an enrolment that failed.
@@ -48,10 +50,10 @@ export function Join() {
 }
 
 function Form({ link, onDone }) {
-  const name = useRef(), [waiting, setWaiting] = useState(null);
+  const name = useRef(), make = useRef(), [waiting, setWaiting] = useState(null);
   const [enrol, busy, failed] = useDo(async () => {
     try {
-      onDone(await join(link, name.current.value.trim(), setWaiting));
+      onDone(await join(link, name.current.value.trim(), setWaiting, make.current));
     } catch (err) {
       setWaiting(null);
       throw new Error(failureOf(err, link));
@@ -65,7 +67,7 @@ function Form({ link, onDone }) {
   return html`<form class="panel narrow" onSubmit=${(e) => (e.preventDefault(), enrol())}>
     <p>An enrolled device signs your decisions and input. The account’s machines then execute only what enrolled devices have signed.</p>
     <dl class="facts"><div><dt>account</dt><dd class="mono wrap" data-testid="join-account">${link.account}</dd></div><div><dt>server</dt><dd class="wrap">${plain(link.server)}</dd></div><div><dt>user</dt><dd>${plain(session.value.user)}</dd></div></dl>
-    <label class="field">Name of this device<input ref=${name} data-testid="join-name" maxlength="100" required autocomplete="off" defaultValue=${proposedName()} /></label>
+    <label class="field">Name of this device<input ref=${name} data-testid="join-name" maxlength="100" required autocomplete="off" defaultValue=${proposedName()} /></label><${Choice} make=${make} />
     ${failure(failed)}
     <button class="primary" data-testid="join" aria-disabled=${busy}>${busy ? "Enrolling …" : "Enrol this device"}</button>
   </form>`;

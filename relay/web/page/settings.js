@@ -1,21 +1,28 @@
 // Settings: this device, users, tokens and links.
 import { html, plain, useEffect, useRef, useState } from "parts/base.js";
 import { moment } from "parts/format.js";
-import { api, can, devices, logout, push, pushOff, pushOn, rpc, runs, sentence, session } from "./data/index.js";
+import { api, can, devices, loadMachines, logout, machines, push, pushOff, pushOn, rpc, runs, sentence, session } from "./data/index.js";
 import { lazy } from "./lazy.js";
 import { failure, Loaded, useDo, useLoad } from "./load.js";
 import { Head } from "./shell.js";
 import { When } from "./when.js";
 import { nameOf } from "./words.js";
 
+const Restore = lazy(() => import("./passkey.js"), "Restore");
 const Enrolled = lazy(() => import("./sealed.js"), "Enrolled");
 
 export function Settings() {
   const all = (devices.value ?? []).filter((d) => !d.shared);
   return html`<${Head} title="Settings" />
-    <${Me} />${all.length > 0 && html`<${Enrolled} all=${all} />`}${can("push") && html`<${Push} />`}<${Look} />
+    <${Me} />${all.length > 0 && html`<${Enrolled} all=${all} />`}${useAbsent() && html`<${Restore} />`}${can("push") && html`<${Push} />`}<${Look} />
     ${can("users") && html`<${Users} />`}
     ${can("tokens") && html`<${Links} /><${Tokens} />`}`;
+}
+
+// useAbsent reports whether a machine has an account in which this browser is no device.
+function useAbsent() {
+  useEffect(() => { loadMachines().catch(() => {}); }, []);
+  return crypto.subtle && machines.value.some((m) => m.account && !devices.value?.some((d) => d.account === m.account && !d.problem));
 }
 
 function Me() {

@@ -266,6 +266,8 @@ func (a *Account) Wrap(next http.Handler) http.Handler {
 			a.serveKeys(w, r)
 		case r.PathValue("second") == "history":
 			a.serveHistory(w, r)
+		case r.PathValue("second") == "passkeys":
+			next.ServeHTTP(w, r)
 		case r.PathValue("first") != "join":
 			a.serveRoster(w, r)
 		case r.Method == http.MethodPost:

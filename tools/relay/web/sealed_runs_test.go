@@ -78,7 +78,7 @@ func TestSealedRunWithoutKeys(t *testing.T) {
 	b := enter(t, r, webtest.Operator, "#/runs/run_1")
 	b.Expect("404")
 	b.See("Encrypted: this page cannot show it.")
-	b.See("This browser is not enrolled. Run concerto-relay devices add on the machine.")
+	b.See("This browser is not enrolled. Run concerto-relay devices add on the machine, or use your passkey in the settings.")
 	picture(t, b, "sealed-not-enrolled")
 	id := enrol(t, r, a, b)
 	machine.Close()

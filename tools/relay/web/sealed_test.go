@@ -143,7 +143,7 @@ func TestJoin(t *testing.T) {
 func TestNotEnrolled(t *testing.T) {
 	r, a, _, _, _ := sealedRelay(t)
 	b := enter(t, r, webtest.Owner, "#/inbox")
-	const why = "This browser is not enrolled. Run concerto-relay devices add on the machine."
+	const why = "This browser is not enrolled. Run concerto-relay devices add on the machine, or use your passkey in the settings."
 	b.See(why)
 	picture(t, b, "not-enrolled")
 	b.Eval("__see.all('@approve')[0].click(); __see.all('@deny')[0].click()")

@@ -158,3 +158,15 @@ func TestVendoredModulesAreRead(t *testing.T) {
 		}
 	}
 }
+
+// TestScript includes a module, and what it imports, in a script that is no module.
+func TestScript(t *testing.T) {
+	in := Input{Tree: map[string]fs.FS{"": tree("parts/base.js", "export const one = 1;\n"), "page": tree("more.js", "// why\nimport { one } from \"parts/base.js\";\nexport const two = () => one + 1;\n", "bad.js", "import './missing.js';")}}
+	got, err := in.Script("const a = 1;\n/*script some=page/more.js*/\nsome.two(); /*no script*/")
+	if err != nil || !strings.HasPrefix(got, "const a = 1;\nvar some=(()=>{") || !strings.HasSuffix(got, "\nsome.two(); /*no script*/") || strings.Contains(got, "import") || strings.Contains(got, "export ") || strings.Contains(got, "why") {
+		t.Errorf("script = %q, %v", got, err)
+	}
+	if _, err := in.Script("/*script some=page/bad.js*/"); err == nil || !strings.Contains(err.Error(), "missing.js") {
+		t.Errorf("error = %v, want the missing module", err)
+	}
+}

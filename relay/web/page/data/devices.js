@@ -21,6 +21,20 @@ export async function loadDevices() {
   if (devices.value.length) await load().then((s) => s.restore(), () => {});
 }
 
+// readBack reads a stored device and uses its keys once, because some browsers store a key and
+// return none. It reports whether the keys can be used after a reload.
+export async function readBack({ account }) {
+  try {
+    const { sign, seal } = await within(["devices"], "readonly", (done, all) => { all.get(account).onsuccess = (e) => done(e.target.result); });
+    const other = await crypto.subtle.generateKey({ name: "ECDH", namedCurve: "P-256" }, false, ["deriveBits"]);
+    await crypto.subtle.deriveBits({ name: "ECDH", public: other.publicKey }, seal, 256);
+    await crypto.subtle.sign({ name: "ECDSA", hash: "SHA-256" }, sign, new Uint8Array(1));
+    return true;
+  } catch {
+    return false; // then the device is temporary
+  }
+}
+
 export const deviceOf = (account) => devices.value?.find((d) => d.account === account);
 
 // setDevice replaces a device, or removes it if device is null.
@@ -41,7 +55,7 @@ export function lockOf(host) {
   const account = accountOf(host), device = account && deviceOf(account);
   if (!account || !devices.value) return "";
   if (!globalThis.crypto.subtle) return "This page cannot sign commands over plain http. Open it over https.";
-  return device ? locks[device.problem] ?? "" : "This browser is not enrolled. Run concerto-relay devices add on the machine.";
+  return device ? locks[device.problem] ?? "" : "This browser is not enrolled. Run concerto-relay devices add on the machine, or use your passkey in the settings.";
 }
 
 export const load = () => import("./seal.js");

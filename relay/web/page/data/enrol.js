@@ -1,10 +1,9 @@
 // The enrolment of this browser. The page loads this module with the screen of an enrolment.
 import { api } from "./api.js";
-import { within } from "./cache.js";
 import { now } from "./clock.js";
-import { load, setDevice } from "./devices.js";
+import { load, readBack, setDevice } from "./devices.js";
 
-const { Refusal, canonical, curve, decode64, described, deviceId, dropKeys, encode64, extend, inContext, isId, isName, own, putDevice, refuse, reopen, rosters, sign, verify } = await load();
+const { Refusal, canonical, curve, decode64, described, deviceId, dropKeys, encode64, extend, inContext, isId, isName, own, putDevice, refuse, reopen, rosters, sign } = await load();
 
 const hmac = { name: "HMAC", hash: "SHA-256" };
 const poll = 2_000; // in ms, while an enrolment waits
@@ -24,20 +23,6 @@ const pointOf = async (key) => encode64(new Uint8Array(await crypto.subtle.expor
 async function mac(secret, context, v) {
   const key = await crypto.subtle.importKey("raw", secret, hmac, false, ["sign"]);
   return encode64(new Uint8Array(await crypto.subtle.sign(hmac, key, inContext(context, canonical(v)))));
-}
-
-// storeKeys stores a device, reads it back and uses its keys once, because some browsers store a
-// key and return none. It reports whether the keys can be used after a reload.
-async function storeKeys(device) {
-  try {
-    await putDevice(device);
-    const { sign: key, seal } = await within(["devices"], "readonly", (done, all) => { all.get(device.account).onsuccess = (e) => done(e.target.result); });
-    const other = await crypto.subtle.generateKey({ name: "ECDH", ...curve }, false, ["deriveBits"]);
-    await crypto.subtle.deriveBits({ name: "ECDH", public: other.publicKey }, seal, 256);
-    if (await verify(device.sign_key, "member", "test", await sign(key, "member", "test"))) return true;
-  } catch { /* then the device is temporary */ }
-  await dropKeys(device.account).catch(() => {});
-  return false;
 }
 
 const originOf = (url) => (URL.canParse(url) ? new URL(url).origin : null);
@@ -66,17 +51,21 @@ export async function reply({ account, session, secret }, keys, name) {
 }
 
 // join enrols this browser: it creates keys, sends the reply, and waits until an owner has added
-// the device to the roster. waits(device) is called when the reply is sent. It rejects with an
-// error that has a code.
-export async function join(link, name, waits) {
+// the device to the roster. waits(device) is called when the reply is sent. make creates the keys with
+// a passkey, if the user has chosen that. It rejects with an error that has a code.
+export async function join(link, name, waits, make) {
   checkLink(link);
   if (!isName(name)) refuse("bad_name", "the name must have 1 to 200 bytes");
-  const { account } = link, keys = await createKeys(), { id, text } = await reply(link, keys, name);
+  const { account } = link, passkey = await make?.(account, name), keys = passkey?.keys ?? (await createKeys()), { id, text } = await reply(link, keys, name);
   const mailbox = `/seal/join/${link.session}`;
   let device = { account, id, name, created: Date.now(), n: 0, ...keys };
-  if (!(await storeKeys(device))) device = { ...device, temporary: true };
-  else navigator.storage?.persist?.().catch(() => {});
+  await putDevice(device).catch(() => {});
+  if (!(await readBack(device))) {
+    device = { ...device, temporary: true };
+    await dropKeys(account).catch(() => {});
+  } else navigator.storage?.persist?.().catch(() => {});
   try {
+    await passkey?.store();
     await api.post(mailbox, { side: "join", text });
     waits(device);
     const roster = await added(link, id);
@@ -89,6 +78,7 @@ export async function join(link, name, waits) {
     reopen();
     return device;
   } catch (err) {
+    passkey?.remove().catch(() => {});
     await dropKeys(account).catch(() => {});
     throw err;
   }

@@ -53,7 +53,7 @@ const temporary = new Map(); // counters of temporary devices
 async function change(device, host, fn) {
   const key = [device.account, host];
   const apply = (was) => {
-    const state = was ?? { last: 0, runs: new Map() };
+    const state = was ?? { last: device.counter ?? 0, runs: new Map() };
     return [state, fn(state)];
   };
   if (device.temporary) {

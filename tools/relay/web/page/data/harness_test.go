@@ -71,7 +71,8 @@ func start(t *testing.T) *relay {
 func page(t *testing.T, more string) fs.FS {
 	t.Helper()
 	tree := map[string]fs.FS{"": os.DirFS("../../../../../web"), "page": os.DirFS("../../../../../relay/web/page"), "test": os.DirFS("testdata")}
-	built, err := build.Build(build.Input{Tree: tree, Entries: []string{"test/main.js"}})
+	in := build.Input{Tree: tree, Entries: []string{"test/main.js"}}
+	built, err := build.Build(in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,13 +94,15 @@ func page(t *testing.T, more string) fs.FS {
 		if err != nil {
 			t.Fatal(err)
 		}
-		html := string(text)
+		replace := in.Script
 		if strings.HasSuffix(name, ".html") {
-			if html, err = built.Page(html); err != nil {
-				t.Fatal(err)
-			}
+			replace = built.Page
 		}
-		out["root/"+filepath.Base(name)] = &fstest.MapFile{Data: []byte(html)}
+		whole, err := replace(string(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out["root/"+filepath.Base(name)] = &fstest.MapFile{Data: []byte(whole)}
 	}
 	for _, name := range []string{"manifest.webmanifest", "icon.svg", "icon-192.png"} {
 		out["root/"+name] = &fstest.MapFile{Data: []byte("{}")}

@@ -31,6 +31,14 @@ const (
 			return forms.isTime(ts) ? { out: text } : { code: "bad_message" };
 		} catch (err) { return { code: err.code ?? String(err.stack) }; }
 	}`
+	openVectorPasskey = `async ({ text, account, output }) => {
+		const passkeys = await globalThis.passkeys();
+		try {
+			const key = await crypto.subtle.importKey("raw", forms.decode64(output, 32), "HKDF", false, ["deriveKey"]);
+			const { name, sign, seal } = await passkeys.open(passkeys.read(text, account), key);
+			return { out: [name, sign.extractable || seal.extractable] };
+		} catch (err) { return { code: err.code ?? String(err.stack) }; }
+	}`
 	sealVectorCommands = `async ({ commands, key, epoch }) => {
 		const k = await forms.importCommand(forms.decode64(key, 32)), done = [];
 		for (const c of commands) done.push(await forms.sealCommand(k, epoch, c));
@@ -615,6 +623,37 @@ func TestPushVectors(t *testing.T) {
 		n++
 	}
 	if n < 18 {
+		t.Errorf("only %d vectors", n)
+	}
+}
+
+// TestPasskeyVectors checks the vectors of passkeys. The page opens a passkey as Go does, and its
+// scripts cannot read the keys then.
+func TestPasskeyVectors(t *testing.T) {
+	b := start(t).tab("")
+	_, cases := readVectors(t)
+	n := 0
+	for _, c := range cases {
+		if c.Format != "passkey" {
+			continue
+		}
+		var in struct {
+			Text, Account string
+			Output        string `json:"fresh_key"`
+		}
+		if err := json.Unmarshal(c.In, &in); err != nil {
+			t.Fatal(err)
+		}
+		wanted := map[string]any{"code": c.Code}
+		if c.Code == "" {
+			wanted = map[string]any{"out": []any{c.Out["name"], false}}
+		}
+		if got := evalJSON(t, b, openVectorPasskey, map[string]any{"text": in.Text, "account": in.Account, "output": in.Output}); text(t, got) != text(t, wanted) {
+			t.Errorf("%s: the page has %s, want %s", c.Name, text(t, got), text(t, wanted))
+		}
+		n++
+	}
+	if n < 13 {
 		t.Errorf("only %d vectors", n)
 	}
 }

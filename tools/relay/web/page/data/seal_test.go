@@ -243,7 +243,7 @@ func TestSignedCommands(t *testing.T) {
 	b := r.tab("olga")
 	b.Wait("data.requests.value.length === 2")
 	b.Eval("data.loadMachines()")
-	same(t, b, "data.lockOf('mbp')", "This browser is not enrolled. Run concerto-relay devices add on the machine.")
+	same(t, b, "data.lockOf('mbp')", "This browser is not enrolled. Run concerto-relay devices add on the machine, or use your passkey in the settings.")
 	id := enrol(t, r, a, b)
 	same(t, b, "data.lockOf('mbp')", "")
 
