@@ -50,6 +50,7 @@ var encodings = []struct{ name, end string }{{"br", ".br"}, {"gzip", ".gz"}, {""
 // file is a served file: its bytes by encoding.
 type file struct {
 	kind    string // media type
+	policy  string // content security policy of an HTML file with an import map; "" for that of the server
 	etag    string // ETag without quotes and without the suffix for the encoding
 	fixed   bool   // the name contains no hash, so browsers must revalidate the file
 	content map[string][]byte
@@ -58,6 +59,7 @@ type file struct {
 // Dist is a built page. It is safe for concurrent use.
 type Dist struct {
 	build  string
+	server string           // origin of the server, if the page has another one; else ""
 	files  map[string]*file // keys are URL paths
 	assets []string
 }
@@ -65,8 +67,13 @@ type Dist struct {
 // Open reads a page that tools/web/gen wrote. The directory contains each file in its plain form or
 // in one or more encodings, marked by the extension. Open unpacks files that have no plain form. It
 // fails if a file is damaged or has an unknown type.
-func Open(dist fs.FS) (*Dist, error) {
-	d := &Dist{files: map[string]*file{}}
+func Open(dist fs.FS) (*Dist, error) { return OpenApart(dist, "") }
+
+// OpenApart is Open for a page that is served from another origin than its server. The page sends
+// its requests to the server's origin, and its paths are relative, so that it can be in any
+// directory of a site.
+func OpenApart(dist fs.FS, server string) (*Dist, error) {
+	d := &Dist{server: server, files: map[string]*file{}}
 	assets, err := read(dist, Assets)
 	if err != nil {
 		return nil, err
@@ -83,6 +90,11 @@ func Open(dist fs.FS) (*Dist, error) {
 		return nil, err
 	}
 	for name, f := range roots {
+		if path.Ext(name) == ".html" {
+			if err := d.secure(f); err != nil {
+				return nil, fmt.Errorf("open %s: %w", name, err)
+			}
+		}
 		if err := d.fill(f); err != nil {
 			return nil, fmt.Errorf("open %s: %w", name, err)
 		}
@@ -179,6 +191,9 @@ func (d *Dist) fill(f *file) error {
 	text := f.content[""]
 	text = bytes.ReplaceAll(text, []byte(assetsList), list)
 	text = bytes.ReplaceAll(text, []byte(buildPath), []byte("/assets/"+d.build+"/"))
+	if strings.HasPrefix(f.kind, "text/html") {
+		text = d.relative(text)
+	}
 	f.fixed = true
 	f.etag = fmt.Sprintf("%x", sha256.Sum256(text))[:16]
 	var packed bytes.Buffer

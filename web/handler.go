@@ -35,6 +35,10 @@ func (f *file) serve(w http.ResponseWriter, r *http.Request) {
 	encoding := f.choose(r.Header.Get("Accept-Encoding"))
 	content := f.content[encoding]
 	h := w.Header()
+	if f.policy != "" {
+		h.Set("Content-Security-Policy", f.policy)
+		h.Set("Integrity-Policy", IntegrityPolicy)
+	}
 	h.Set("Content-Type", f.kind)
 	h.Set("Vary", "Accept-Encoding")
 	h.Set("Cache-Control", "public, max-age=31536000, immutable")

@@ -34,6 +34,10 @@ func Built() fs.FS {
 	return built
 }
 
+// Apart returns the page for an origin that is not that of its server: of a browser whose decisions
+// do not depend on what the server serves. server is the origin of the server.
+func Apart(server string) (*web.Dist, error) { return web.OpenApart(Built(), server) }
+
 // RoutesOf returns the routes of another build of the page.
 func RoutesOf(built fs.FS) []auth.Route {
 	page, err := web.Open(built)

@@ -75,7 +75,8 @@ func allowOrigin(h http.Header, origin string) {
 	h.Add("Vary", "Origin")
 	h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
 	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Last-Event-ID, X-Concerto")
-	h.Set("Access-Control-Expose-Headers", "Retry-After")
+	h.Set("Access-Control-Expose-Headers", "Date, Retry-After")
+	h.Set("Access-Control-Max-Age", "600")
 }
 
 func (g *Guard) check(r *http.Request) error {

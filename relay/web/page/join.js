@@ -2,7 +2,7 @@
 // only it needs, when a link of an enrolment is opened.
 import { html, plain, useEffect, useRef, useState } from "parts/base.js";
 import { checkLink, join, parseLink } from "./data/enrol.js";
-import { devices, session } from "./data/index.js";
+import { devices, home, isApart, session } from "./data/index.js";
 import { Icon } from "./icons.js";
 import { lazy } from "./lazy.js";
 import { failure, useDo } from "./load.js";
@@ -20,7 +20,7 @@ const failures = {
   expired: () => `The link has expired. ${again}`,
   refused: () => `The owner did not confirm this device. ${again}`,
   insecure: () => "Over plain http this page can show runs, but it cannot create keys. Open the relay over https, and then the link again.",
-  wrong_server: (link) => `The link is for ${link.server}. Open it there, or add --page ${location.origin} to concerto-relay devices add.`,
+  wrong_server: (link) => (isApart ? `The link is for ${link.server}, and this page for ${home}. Start concerto-relay page --server ${link.server}, and open the link again.` : `The link is for ${link.server}. Open it there, or add --page ${location.origin} to concerto-relay devices add.`),
   unknown_account: () => "The server does not know the account yet. Run concerto-relay doctor on the machine to check that hostd is connected.",
 };
 const untrusted = "The server’s list of devices is not that of the link’s account, so nothing was stored. Ask the owner whether the link is for this relay.";

@@ -1,6 +1,6 @@
 // The machines with their diagnostics and logs, and the pairing of a new one.
 import { html, plain, useRef, useState } from "parts/base.js";
-import { api, can, machines, loadMachines, rpc } from "./data/index.js";
+import { api, can, home, machines, loadMachines, rpc } from "./data/index.js";
 import { Icon } from "./icons.js";
 import { failure, Loaded, useDo, useLoad } from "./load.js";
 import { Pair } from "./pair.js";
@@ -23,7 +23,7 @@ export function Machines({ id, query }) {
 
 function Empty() {
   return html`<div class="empty"><p>No machines yet. On the machine where agents run, run:</p>
-    <pre>concerto-relay pair --server ${location.origin}</pre>
+    <pre>concerto-relay pair --server ${home}</pre>
     <p>It prints a code of eight letters. Enter the code under “Pair a machine”.</p></div>`;
 }
 

@@ -1,7 +1,7 @@
 // Pairing. The owner enters the code that a machine shows, compares the fingerprint of the machine's key,
 // and confirms.
 import { html, plain, useEffect, useRef, useState } from "parts/base.js";
-import { api, loadMachines } from "./data/index.js";
+import { api, home, loadMachines } from "./data/index.js";
 import { failure, useDo } from "./load.js";
 import { hrefOf } from "./route.js";
 import { Head } from "./shell.js";
@@ -24,7 +24,7 @@ export function Pair({ code: initialCode }) {
   }
   return html`<${Head} title="Pair a machine" back=${hrefOf("hosts")} />
     ${machine ? html`<${Confirm} code=${code} machine=${machine} onMade=${setMade} onBack=${() => setMachine(null)} />` : html`<form class="panel narrow" onSubmit=${(e) => (e.preventDefault(), look())}>
-      <p>On the machine where agents run, run:</p><pre>concerto-relay pair --server ${location.origin}</pre>
+      <p>On the machine where agents run, run:</p><pre>concerto-relay pair --server ${home}</pre>
       <p>It prints a code of eight letters.</p>
       <label class="field">Code<input class="pair-code" data-testid="pair-code" value=${code} onInput=${(e) => setCode((e.target.value = letters(e.target.value)))} placeholder="ABCD-EFGH" autocapitalize="characters" autocomplete="off" spellcheck=${false} maxlength="9" aria-describedby="pair-failed" /></label>
       <p id="pair-failed" class="failed" role="alert">${failed}</p>

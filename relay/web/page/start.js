@@ -1,6 +1,6 @@
 // The form that starts a run on a machine.
 import { html, plain, useRef, useState } from "parts/base.js";
-import { lockOf, machines, rpc, runs, startRun } from "./data/index.js";
+import { home, lockOf, machines, rpc, runs, startRun } from "./data/index.js";
 import { failure, Loaded, useDo, useLoad } from "./load.js";
 import { go, hrefOf } from "./route.js";
 import { Head } from "./shell.js";
@@ -11,7 +11,7 @@ export function Start({ query }) {
   const was = runs.value.find((r) => r.id === query.get("again"));
   const machine = online.find((h) => h.id === (chosen || was?.host_id))?.id ?? online[0]?.id ?? "";
   return html`<${Head} title="Start a run" />
-    ${!machine && html`<div class="empty"><p>No machine is connected. Start hostd on one:</p><pre>concerto-relay hostd --server ${location.origin}</pre></div>`}
+    ${!machine && html`<div class="empty"><p>No machine is connected. Start hostd on one:</p><pre>concerto-relay hostd --server ${home}</pre></div>`}
     ${machine && html`<${What} key=${machine} machine=${machine} online=${online} was=${was} cmd=${query.get("cmd")} onMachine=${setChosen} />`}`;
 }
 

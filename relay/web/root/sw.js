@@ -4,10 +4,12 @@
 // The worker caches either all files of a build or none. The server writes the list of the files
 // into this script, so each build has a worker of its own. A new worker replaces the old one when
 // no tab shows the old build, or when the user accepts the new version.
-const build = "/assets/BUILD/";
+const root = new URL(".", self.location).pathname;
+const at = (path) => root + path.slice(1);
+const build = at("/assets/BUILD/");
 const name = "concerto-page " + build;
-const files = /*assets*/[];
-const fixed = ["/", "/manifest.webmanifest", "/icon.svg", "/icon-192.png"];
+const files = /*assets*/[].map(at);
+const fixed = ["/", "/manifest.webmanifest", "/icon.svg", "/icon-192.png"].map(at);
 // late reports whether a file is cached when the page first loads it, and not at installation.
 const late = (path) => path === build + "joined/xterm.js" || path.endsWith("/LICENSE");
 
@@ -82,7 +84,7 @@ async function show(note) {
   const text = await textOf(note), { run_id, request_id, host_id } = note;
   if ((await shownFor(note)).some((n) => isKept(n, note, text))) return;
   await self.registration.showNotification(text.title || "Concerto", {
-    body: text.summary || "", tag: tagOf(note), icon: "/icon-192.png", badge: "/icon-192.png", data: { run_id, request_id, host_id: text.mine && host_id },
+    body: text.summary || "", tag: tagOf(note), icon: at("/icon-192.png"), badge: at("/icon-192.png"), data: { run_id, request_id, host_id: text.mine && host_id },
   });
 }
 
@@ -100,7 +102,7 @@ self.addEventListener("notificationclick", (e) => {
 async function openRun(note) {
   const tabs = await self.clients.matchAll({ type: "window", includeUncontrolled: true });
   const tab = tabs.find((t) => t.visibilityState === "visible") || tabs[0];
-  if (!tab) return self.clients.openWindow("/#/runs/" + encodeURIComponent(note.run_id) + (note.request_id ? "?request=" + encodeURIComponent(note.request_id) : ""));
+  if (!tab) return self.clients.openWindow(root + "#/runs/" + encodeURIComponent(note.run_id) + (note.request_id ? "?request=" + encodeURIComponent(note.request_id) : ""));
   await tab.focus().catch(() => {}); // some browsers do not permit focus
   tab.postMessage({ kind: "open", run_id: note.run_id, request_id: note.request_id });
 }

@@ -10,25 +10,39 @@ const requestTimeout = 40_000; // ms; the server answers every request sooner
 // opening.js replaces them by functions that open sealed events.
 export const incoming = { frame: (e, pass) => pass(e), body: (x) => x, earlier() {} };
 
+// home is the origin of the server: that of the page, unless the page names another one. isApart
+// reports whether it does. Such a page sends no cookies: it logs in by a token.
+export const home = globalThis.document?.querySelector("meta[name=concerto-relay]")?.content || location.origin;
+export const isApart = home !== location.origin;
+
 let bearer = null;
 let unauthorized = () => {};
 
 // onUnauthorized sets the function to call when the server rejects the credentials.
 export function onUnauthorized(fn) { unauthorized = fn; }
 
-// token returns the token that this tab uses instead of the cookie, or null if it uses the cookie.
-export function token() {
+// ownToken returns the token that only this tab uses, or null.
+export function ownToken() {
   if (bearer === null) bearer = storage()?.getItem(tokenKey) || "";
   return bearer || null;
 }
 
+// token returns the token that this tab uses instead of the cookie, or null if it uses the cookie.
+export function token() { return ownToken() || (isApart && localStorage.getItem(tokenKey)) || null; }
+
 // byLink reports whether a link with a token opened this tab. Such a tab does not use the browser's
 // session.
-export function byLink() { return !!token() && !!storage()?.getItem(linkKey); }
+export function byLink() { return !!ownToken() && !!storage()?.getItem(linkKey); }
 
 // setToken stores a token until this tab is closed. null deletes the token. The page uses a token
-// if a link opened it, or if the browser stores no cookie (plain http to another machine).
-export function setToken(t, link = false) {
+// if a link opened it, or if the browser stores no cookie: over plain http to another machine. A
+// page with another origin than the server stores the token of a login for all its tabs.
+export function setToken(t, link = byLink()) {
+  if (isApart && !link) {
+    if (t) localStorage.setItem(tokenKey, t);
+    else localStorage.removeItem(tokenKey);
+    return;
+  }
   bearer = t || "";
   const all = storage();
   if (t) all?.setItem(tokenKey, t);
@@ -61,14 +75,14 @@ async function exchange(method, path, body, signal, alone) {
   const ended = () => stop.abort();
   signal?.addEventListener("abort", ended);
   try {
-    const answer = await fetch(path, {
-      mode: "same-origin", method, headers: headers(body), credentials: alone ? "omit" : "same-origin", cache: "no-store", redirect: "error",
+    const answer = await fetch(home + path, {
+      mode: isApart ? "cors" : "same-origin", method, headers: headers(body), credentials: alone ? "omit" : "same-origin", cache: "no-store", redirect: "error",
       body: body === undefined ? undefined : JSON.stringify(body), signal: stop.signal,
     });
     return { answer, text: await answer.text() };
   } catch (err) {
     if (signal?.aborted) throw err;
-    throw new ApiError({ code: "unreachable" });
+    throw new ApiError({ code: "unreachable", message: isApart ? `${home} is not reachable, or does not accept this page. It must be started with --allow-origin ${location.origin}` : "" });
   } finally {
     clearTimeout(timer);
     signal?.removeEventListener("abort", ended);

@@ -1,5 +1,5 @@
 // The enrolment of this browser. The page loads this module with the screen of an enrolment.
-import { api } from "./api.js";
+import { api, home } from "./api.js";
 import { now } from "./clock.js";
 import { load, readBack, setDevice } from "./devices.js";
 
@@ -39,7 +39,7 @@ export function parseLink(text) {
 // checkLink refuses a link that this page cannot use.
 export function checkLink({ server, expires_ms }) {
   if (!crypto.subtle) refuse("insecure", "over plain http this page can show runs, but not sign commands");
-  if (originOf(server) !== location.origin) refuse("wrong_server", "the link is for another server");
+  if (originOf(server) !== home) refuse("wrong_server", "the link is for another server");
   if (expires_ms <= now()) refuse("expired", "the link has expired");
 }
 

@@ -3,7 +3,7 @@ import { cardOf, lastFor } from "./card.js";
 import { conn } from "./main.js";
 import { settled } from "./store.js";
 
-export { api } from "./api.js";
+export { api, home, isApart } from "./api.js";
 export { outboxText } from "./card.js";
 export { machineClock, now } from "./clock.js";
 export { resize, sendKeys, startRun, stopRun } from "./commands.js";

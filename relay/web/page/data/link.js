@@ -1,6 +1,6 @@
 // A connection to the server: GET /ws/app. It sends hello, reconnects after a loss, and probes the
 // connection, because a page does not see the pings that its browser answers.
-import { api, incoming, token } from "./api.js";
+import { api, home, incoming, token } from "./api.js";
 import { recordServerTime } from "./clock.js";
 import { ApiError, sentence } from "./errors.js";
 import { backoff, uuid } from "./ids.js";
@@ -117,7 +117,7 @@ export class Link {
   }
 
   async #address() {
-    const url = new URL("/ws/app?follow=none", location.href);
+    const url = new URL("/ws/app?follow=none", home);
     url.protocol = url.protocol.replace("http", "ws");
     if (token()) url.searchParams.set("ticket", (await api.post("/auth/ticket")).ticket);
     return url;

@@ -1,6 +1,6 @@
 // The complete data layer: the session, the connection of the overview, and the modules that depend
 // on both.
-import { api, byLink, call, onUnauthorized, setToken, token } from "./api.js";
+import { api, byLink, call, isApart, onUnauthorized, ownToken, setToken, token } from "./api.js";
 import { disableCache, getMeta, putMeta, trimRuns, wipe } from "./cache.js";
 import { clockDiffers, clockMs } from "./clock.js";
 import * as commands from "./commands.js";
@@ -184,13 +184,14 @@ async function enter(path, credentials) {
 }
 
 // fetchUser returns the user who has just logged in: by the cookie, or, if the browser stores no
-// cookie (plain http to another machine), by a token of this tab.
+// cookie (plain http to another machine, or a page with another origin), by a token.
 async function fetchUser(secret) {
+  if (isApart) setToken(secret);
   try {
     return await api.get("/auth/me", { quiet: true });
   } catch (err) {
-    if (err.status !== 401) throw err;
-    setToken(secret);
+    if (err.status !== 401 || isApart) throw err;
+    setToken(secret, false);
     return api.get("/auth/me", { quiet: true });
   }
 }
@@ -199,7 +200,7 @@ async function fetchUser(secret) {
 // opens sealed runs, if it has one. The session is not in a cookie, and is
 // stored only in this tab. If it rejects with ApiError, the tab retains its earlier session.
 export async function useToken(secret, share) {
-  setToken(null);
+  setToken(null, true);
   const { access_token } = await call("POST", "/auth/exchange", { token: secret }, { quiet: true, alone: true });
   setToken(access_token, true);
   try {
@@ -208,7 +209,7 @@ export async function useToken(secret, share) {
     if (share) await (await import("./share.js")).openShare(share);
     await begin(me);
   } catch (err) {
-    setToken(null);
+    setToken(null, true);
     throw err;
   }
 }
@@ -222,7 +223,7 @@ async function begin(me) {
 // handleTabMessage handles messages of other tabs, which share the session unless this tab has a
 // token.
 function handleTabMessage(m) {
-  if (token()) return;
+  if (ownToken()) return;
   if (m.kind === "devices") loadDevices();
   if (m.kind === "logout") clearAll();
   const { state, user } = session.peek();
@@ -234,14 +235,14 @@ function handleTabMessage(m) {
 // logout ends the session and deletes its data in this browser, in all tabs. Without a connection,
 // the server is notified later: the promise rejects, although all data is deleted.
 export async function logout() {
-  const mine = byLink();
+  const mine = byLink(), had = token();
   if (!mine) await forgetPush().catch(() => {});
   const failed = await sendLogout();
-  if (failed && !token()) localStorage.setItem(logoutKey, "1");
-  if (!token()) broadcast({ kind: "logout" });
+  if (failed && !had) localStorage.setItem(logoutKey, "1");
+  if (!ownToken()) broadcast({ kind: "logout" });
   await clearAll();
   if (!mine) await forgetWorker().catch(() => {});
-  if (failed) throw new ApiError({ code: failed.code, message: "This browser’s data is deleted. The server is not reachable; the page logs out there when it is." });
+  if (failed) throw new ApiError({ code: failed.code, message: `This browser’s data is deleted. The server is not reachable; ${had ? "the session there ends when it expires" : "the page logs out there when it is"}.` });
 }
 
 // sendLogout returns the reason why the server could not be notified, or null.

@@ -8,7 +8,7 @@ import { effect, signal } from "./signals.js";
 // them in the browser), "off", "on" or "busy".
 export const push = signal({ state: "unsupported" });
 
-const ready = async () => (await navigator.serviceWorker.getRegistration("/")) && navigator.serviceWorker.ready;
+const ready = async () => (await navigator.serviceWorker.getRegistration()) && navigator.serviceWorker.ready;
 const supported = () => !!(globalThis.PushManager && navigator.serviceWorker && globalThis.Notification);
 
 // ids returns the devices of which this browser stores the keys. Machines seal texts for them, which

@@ -23,10 +23,10 @@ export function onOpen(fn) {
 // connection (plain http to another machine) that is not possible, and nothing is cached.
 export async function register() {
   const all = workers();
-  if (!all) return;
+  if (!all || globalThis.concertoModules) return; // a page in one file has no worker
   listen(all);
   try {
-    const registration = await all.register("/sw.js");
+    const registration = await all.register("sw.js");
     watch(registration);
     clearInterval(timer);
     timer = setInterval(() => registration.update().catch(() => {}), lookEach);
@@ -63,7 +63,7 @@ export function applyUpdate() {
 // forgetWorker removes the service worker and the cached page from the browser.
 export async function forgetWorker() {
   clearInterval(timer);
-  const registration = await workers()?.getRegistration("/");
+  const registration = await workers()?.getRegistration();
   for (const n of (await registration?.getNotifications?.()) || []) n.close();
   for (const key of (await globalThis.caches?.keys()) || []) if (key.startsWith("concerto-page ")) await caches.delete(key);
   await registration?.unregister();
