@@ -3,14 +3,13 @@ package web
 import (
 	"bytes"
 	"crypto/sha256"
-	"crypto/sha512"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"html"
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // The placeholders in HTML files of Root. OpenApart replaces them.
@@ -23,7 +22,9 @@ const (
 const IntegrityPolicy = "blocked-destinations=(script)"
 
 // loaded matches the attribute by which an HTML file loads a script or a style.
-var loaded = regexp.MustCompile(`(?:href|src)="/assets/BUILD/([^"]+\.(?:js|css))"`)
+var loaded = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?:href|src)="/assets/BUILD/([^"]+\.(?:js|css))"`)
+})
 
 // secure adds the hash of each script and style to an HTML file: for those that it loads itself as
 // an attribute, and for all modules as an import map, which browsers also apply to modules that are
@@ -34,8 +35,8 @@ func (d *Dist) secure(f *file) error {
 		return nil
 	}
 	var failed error
-	text = loaded.ReplaceAllFunc(text, func(found []byte) []byte {
-		name := string(loaded.FindSubmatch(found)[1])
+	text = loaded().ReplaceAllFunc(text, func(found []byte) []byte {
+		name := string(loaded().FindSubmatch(found)[1])
 		asset := d.files[d.Asset(name)]
 		if asset == nil {
 			failed = fmt.Errorf("it loads %s, which is not built", name)
@@ -102,13 +103,12 @@ func (d *Dist) serverTags(policy string) []byte {
 		return nil
 	}
 	policy, _, _ = strings.Cut(policy, "; frame-ancestors") // browsers ignore it in an element
-	return fmt.Appendf(nil, "<meta http-equiv=\"Content-Security-Policy\" content=%q>\n<meta name=\"concerto-relay\" content=%q>", policy, html.EscapeString(d.server))
+	return fmt.Appendf(nil, "<meta http-equiv=\"Content-Security-Policy\" content=%q>\n<meta name=\"concerto-relay\" content=%q>", policy, d.server)
 }
 
 // integrity returns the hash of a file in the form of the attribute integrity.
 func (f *file) integrity() string {
-	sum := sha512.Sum384(f.content[""])
-	return "sha384-" + base64.StdEncoding.EncodeToString(sum[:])
+	return strings.Trim(hashSource(f.content[""]), "'")
 }
 
 // Files returns the files of the page by URL path, uncompressed.

@@ -17,7 +17,7 @@ import (
 )
 
 // first lists the commands in the order of the help.
-var first = []string{"serve", "hostd", "pair", "doctor", "run", "runs", "attach", "approve", "deny", "decisions", "seal", "devices", "share", "user", "token", "audit"}
+var first = []string{"serve", "hostd", "pair", "doctor", "run", "runs", "attach", "approve", "deny", "decisions", "seal", "devices", "share", "page", "user", "token", "audit"}
 
 // root returns the root command with all subcommands. Each subcommand is in a file of its own.
 func root(a *console.Console) *cobra.Command {
@@ -39,7 +39,7 @@ func root(a *console.Console) *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.Flags().BoolVarP(&asked, "version", "v", false, "print the version")
 	root.PersistentFlags().StringVar(&a.Config, "config", "", "read settings from `FILE` instead of relay.toml")
-	root.AddCommand(serve.NewServe(a), daemon.NewHostd(a), runs.NewRun(a), runs.NewRuns(a), runs.NewAttach(a), runs.NewApprove(a), runs.NewDeny(a), manage.NewDecisions(a), enrol.NewSeal(a), enrol.NewDevices(a), runs.NewShare(a), daemon.NewShim(a), runs.NewAgent(a), daemon.NewDoctor(a), daemon.NewPair(a, enrol.OfferAccount(a)), manage.NewToken(a), manage.NewUser(a), manage.NewAudit(a))
+	root.AddCommand(serve.NewServe(a), daemon.NewHostd(a), runs.NewRun(a), runs.NewRuns(a), runs.NewAttach(a), runs.NewApprove(a), runs.NewDeny(a), manage.NewDecisions(a), enrol.NewSeal(a), enrol.NewDevices(a), runs.NewShare(a), serve.NewPage(a), daemon.NewShim(a), runs.NewAgent(a), daemon.NewDoctor(a), daemon.NewPair(a, enrol.OfferAccount(a)), manage.NewToken(a), manage.NewUser(a), manage.NewAudit(a))
 	cmdline.AddAliases(root)
 	cmdline.SetHelp(root, first, topics, console.Usage)
 	return root
@@ -70,7 +70,7 @@ concerto-relay runs serve or hostd.
   1     the command failed
   2     the command was misused, or a setting is invalid
   69    serve: the server of the engine does not respond
-  76    an audit log was changed
+  76    an audit log was changed, or a page differs
 
 run and attach exit with the exit code of the run.
 `},

@@ -1,15 +1,19 @@
 package release
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/concerto-lang/concerto/web"
 )
 
 // List is the content of release.json.
@@ -23,7 +27,7 @@ type List struct {
 // File is a file of a release.
 type File struct {
 	Name   string `json:"name"` // path with /
-	Kind   string `json:"kind"` // archive, sbom, installer, npm, container or checksums
+	Kind   string `json:"kind"` // archive, sbom, installer, npm, container, page or checksums
 	OS     string `json:"os"`   // as in GOOS; "" for any
 	Arch   string `json:"arch"` // as in GOARCH; "" for any
 	Size   int64  `json:"size"`
@@ -49,6 +53,24 @@ func (r *release) writeChecksums(_ *parts, file string) error {
 	return create(file, func(w io.Writer) error {
 		for _, f := range r.list {
 			if _, err := fmt.Fprintf(w, "%s  %s\n", f.SHA256, f.Name); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// writePageHashes writes the hashes of the files that the relay's server serves as its page, by
+// their paths without the leading slash. `concerto-relay page --verify` compares the files.
+func (r *release) writePageHashes(_ *parts, file string) error {
+	page, err := web.Open(os.DirFS(filepath.Join(r.source, "relay", "web", "dist")))
+	if err != nil {
+		return err
+	}
+	files := page.Files()
+	return create(file, func(w io.Writer) error {
+		for _, name := range slices.Sorted(maps.Keys(files)) {
+			if _, err := fmt.Fprintf(w, "%x  %s\n", sha256.Sum256(files[name]), strings.TrimPrefix(name, "/")); err != nil {
 				return err
 			}
 		}

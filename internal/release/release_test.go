@@ -234,7 +234,7 @@ func TestLists(t *testing.T) {
 	if !slices.Equal(onDisk, listed) {
 		t.Errorf("release.json lists %q, and the release has %q", listed, onDisk)
 	}
-	if want := map[string]int{"archive": 1, "sbom": 1, "npm": 2, "installer": 2, "container": 1, "checksums": 2}; !maps.Equal(kinds, want) {
+	if want := map[string]int{"archive": 1, "sbom": 1, "npm": 2, "installer": 2, "container": 1, "page": 1, "checksums": 2}; !maps.Equal(kinds, want) {
 		t.Errorf("kinds of files = %v, want %v", kinds, want)
 	}
 	head, err := exec.Command("git", "show", "--no-patch", "--format=%H %cI", "HEAD").Output()

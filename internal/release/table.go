@@ -61,6 +61,7 @@ var formats = []format{
 	{kind: "installer", name: fixed("install.sh"), write: (*release).writeInstallSh, once: true},
 	{kind: "installer", name: fixed("install.ps1"), write: (*release).writeInstallPs1, once: true, os: "windows"},
 	{kind: "container", name: fixed("Containerfile"), write: (*release).writeContainerfile, once: true, os: "linux"},
+	{kind: "page", name: fixed("PAGE_SHA256SUMS"), write: (*release).writePageHashes, once: true},
 	{kind: checksumsKind, name: fixed(checksumsFile), write: (*release).writeChecksums, once: true},
 }
 

@@ -105,37 +105,6 @@ func (m *Member) check(account string) error {
 	return nil
 }
 
-// Policy restricts the pages of devices that decide requests, by the risk of the request. A request
-// without a risk counts as one of high risk.
-type Policy struct {
-	Decide PolicyLevels `json:"decide"`
-}
-
-// PolicyLevels has for each risk "any", "pinned" (every page but the relay's), or "" for any.
-type PolicyLevels struct {
-	Low    string `json:"low,omitempty"`
-	Medium string `json:"medium,omitempty"`
-	High   string `json:"high,omitempty"`
-}
-
-// Levels of a policy.
-const (
-	levelAny    = "any"
-	levelPinned = "pinned"
-)
-
-// allows reports whether a device with the given page may decide a request with the given risk.
-func (p Policy) allows(page, risk string) bool {
-	level := p.Decide.High
-	switch risk {
-	case "low":
-		level = p.Decide.Low
-	case "medium":
-		level = p.Decide.Medium
-	}
-	return level != levelPinned || page != PageServer
-}
-
 // line is a line of a roster.
 type line struct {
 	V       int64           `json:"v"`
@@ -258,6 +227,9 @@ func (r *Roster) memberAt(id string, n int64) (Member, bool) {
 	}
 	return Member{}, false
 }
+
+// Policy returns the account's policy.
+func (r *Roster) Policy() Policy { return r.policy }
 
 // HostKeys returns the public keys of a host, which may have been removed: those of its runs' heads
 // and beats.
@@ -406,10 +378,8 @@ func (r *Roster) apply(l *line) error {
 		if err := decode(l.Body, &p); err != nil {
 			return err
 		}
-		for _, level := range []string{p.Decide.Low, p.Decide.Medium, p.Decide.High} {
-			if level != "" && level != levelAny && level != levelPinned {
-				return refuse(BadMessage, "%q is no level of a policy; levels are any and pinned", level)
-			}
+		if err := p.check(); err != nil {
+			return err
 		}
 		r.policy = p
 		return nil

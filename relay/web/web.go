@@ -35,15 +35,21 @@ func Built() fs.FS {
 }
 
 // Apart returns the page for an origin that is not that of its server: of a browser whose decisions
-// do not depend on what the server serves. server is the origin of the server.
-func Apart(server string) (*web.Dist, error) { return web.OpenApart(Built(), server) }
+// do not depend on what the server serves. server is the origin of the server. Apart panics if the
+// embedded page is damaged, which is a bug.
+func Apart(server string) *web.Dist { return open(Built(), server) }
 
-// RoutesOf returns the routes of another build of the page.
-func RoutesOf(built fs.FS) []auth.Route {
-	page, err := web.Open(built)
+func open(built fs.FS, server string) *web.Dist {
+	page, err := web.OpenApart(built, server)
 	if err != nil {
 		panic(err)
 	}
+	return page
+}
+
+// RoutesOf returns the routes of another build of the page.
+func RoutesOf(built fs.FS) []auth.Route {
+	page := open(built, "")
 	serve := func(w http.ResponseWriter, r *http.Request, _ *auth.Identity) { page.ServeHTTP(w, r) }
 	rows := []auth.Route{
 		{Method: "GET", Path: "/{$}", Right: auth.Open, Handle: serve},

@@ -16,7 +16,7 @@ const (
 	ExitFailed      = 1
 	ExitRefused     = 2  // the command was misused, or its settings are invalid
 	ExitUnavailable = 69 // the server of an engine does not respond
-	ExitBroken      = 76 // an audit log was changed
+	ExitBroken      = 76 // an audit log or a page was changed
 )
 
 // Console holds the state that all commands share.

@@ -44,6 +44,7 @@ func runHostd(a *console.Console, h *HostdSettings, ready string) error {
 	if err := a.WriteReadyFile(ready, d.Socket()); err != nil {
 		return err
 	}
+	go watchPage(ctx, h.state, h.Server, o.Log) // ends with ctx
 	return d.Run(ctx)
 }
 

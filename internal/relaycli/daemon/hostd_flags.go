@@ -30,6 +30,15 @@ func hostdPathFlags(a *console.Console, f *pflag.FlagSet, s *HostdSettings) {
 	console.FromEnv(f, "log", "HOSTD_LOG_PATH")
 }
 
+// ServerFlags adds the flags of commands that only need the server of this machine. They have the
+// values of hostd's settings.
+func ServerFlags(a *console.Console, f *pflag.FlagSet, s *HostdSettings) {
+	f.StringVar(&s.Server, "server", "", "use the server at `URL` (default: that of this machine)")
+	console.FromEnv(f, "server", "SERVER_BASE_URL")
+	f.StringVar(&s.state, "state", console.DefaultState(a), "find the files of hostd in `DIR` (default: ~/.local/state/concerto/hostd)")
+	f.VisitAll(func(one *pflag.Flag) { console.FromTable(f, one.Name, "hostd") })
+}
+
 // machineFlags adds the flags for the server, for the state and for the socket.
 func machineFlags(a *console.Console, f *pflag.FlagSet, s *HostdSettings) {
 	f.StringVar(&s.Server, "server", "", "connect to the server at `URL`")

@@ -33,7 +33,7 @@ The commands use the settings of hostd. Their files are in STATE/seal: of hostd'
 		Example: `  concerto-relay pair --server https://relay.example
   concerto-relay seal init                   create the account, and note the recovery code
   concerto-relay devices add                 enrol your phone by a QR code`,
-	}, initCommand(a, &s), statusCommand(a, &s), rotateCommand(a, &s), recoverCommand(a, &s), leaveCommand(a, &s))
+	}, initCommand(a, &s), statusCommand(a, &s), policyCommand(a, &s), rotateCommand(a, &s), recoverCommand(a, &s), leaveCommand(a, &s))
 	daemon.IdentityFlags(a, c.PersistentFlags(), &s)
 	return c
 }

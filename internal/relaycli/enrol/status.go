@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -59,6 +60,7 @@ type state struct {
 	Device  string         `json:"device,omitempty"` // id of this command line, if it is a device of the account
 	Role    string         `json:"role,omitempty"`   // of this command line
 	Roster  *seal.Position `json:"roster,omitempty"`
+	Policy  *seal.Policy   `json:"policy,omitempty"`
 	Epoch   int64          `json:"epoch,omitempty"` // of the keys of this machine; 0 if hostd is not running
 	Fork    string         `json:"fork,omitempty"`
 	Do      string         `json:"do,omitempty"` // the next step
@@ -79,7 +81,8 @@ func (p *party) status(ctx context.Context, asJSON bool) error {
 	}
 	r = p.roster()
 	head := r.Head()
-	st.Roster = &head
+	policy := r.Policy()
+	st.Roster, st.Policy = &head, &policy
 	if p.hasHost() {
 		st.Host = p.id.MachineID
 		var now sealer.Status
@@ -131,6 +134,11 @@ func (p *party) printState(st *state, all []member) error {
 		fmt.Fprintln(p.Stdout, "device   this command line is none")
 	}
 	fmt.Fprintf(p.Stdout, "members  line %d, sha256 %s\n", st.Roster.N, st.Roster.Hash)
+	var levels []string
+	for _, l := range st.Policy.Levels() {
+		levels = append(levels, l.Risk+" "+l.Pages)
+	}
+	fmt.Fprintf(p.Stdout, "policy   decide: %s\n", strings.Join(levels, ", "))
 	if st.Epoch > 0 {
 		fmt.Fprintf(p.Stdout, "epoch    %d of the keys of this machine\n", st.Epoch)
 	}

@@ -127,10 +127,13 @@ func parsePublicURL(a *console.Console, s *serveFlags, out *serveConfig) error {
 	return nil
 }
 
+// fileOrigin is the origin of pages that a browser has opened from a file.
+const fileOrigin = "null"
+
 func checkOrigins(a *console.Console, s *serveFlags, out *serveConfig) error {
 	for _, o := range s.origins {
 		u, ok := connect.WebURL(o)
-		if !ok || httpguard.Origin(u) != o {
+		if o != fileOrigin && (!ok || httpguard.Origin(u) != o) {
 			return a.InvalidSetting("allow-origin", "write an origin as browsers send it, such as https://app.example", "invalid value %q", o)
 		}
 	}

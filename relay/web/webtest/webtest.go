@@ -41,7 +41,8 @@ type Relay struct {
 	Store  *store.Store
 	Server *server.Server
 	Auth   *auth.Auth
-	page   fs.FS // the built files of the page
+	Allow  []string // other origins whose pages may call the server, after the next Restart
+	page   fs.FS    // the built files of the page
 	wrap   func(http.Handler) http.Handler
 	passed atomic.Int64
 	dir    string
@@ -114,7 +115,7 @@ func (r *Relay) open(address string) {
 	if err != nil {
 		r.T.Fatal(err)
 	}
-	g := httpguard.New(httpguard.Config{Loopback: true})
+	g := httpguard.New(httpguard.Config{Loopback: true, Allow: r.Allow})
 	a := auth.New(auth.Config{Store: db, Guard: g, TOFU: auth.TOFULoopback, URLToken: true})
 	p := accounts.New(accounts.Config{Store: db, Auth: a, Guard: g, MachineRemoved: func(id string) { r.Server.CloseMachine(id, "the machine was removed") }})
 	pairs := pair.New(pair.Config{Store: db, Auth: a, Guard: g, Now: r.now, Paired: func(id string) { r.Server.CloseMachine(id, "the machine was paired") }})

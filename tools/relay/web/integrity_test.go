@@ -7,9 +7,9 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// TestChangedModule loads the page from a server that serves another module than the page names: one
-// that the page loads on first use, and one that it loads at its start. The browser must not run
-// either of them.
+// TestChangedModule loads the page from a server that serves another module than the page names:
+// one that the page loads on first use, and one that it loads at its start. The browser must not
+// run either of them.
 func TestChangedModule(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()

@@ -121,7 +121,13 @@ func (m *sealedMachine) do(method, path, body string, out any) {
 // enrol enrols the browser by a link, as the owner does on the machine.
 func (m *sealedMachine) enrol(b *browser.Tab) {
 	m.Helper()
-	link := seal.NewLink(m.relay.URL+"/", m.roster.Account(), m.relay.URL, time.Now().Add(time.Minute))
+	m.enrolAt(b, m.relay.URL+"/")
+}
+
+// enrolAt enrols the browser by a link to a page.
+func (m *sealedMachine) enrolAt(b *browser.Tab, page string) {
+	m.Helper()
+	link := seal.NewLink(page, m.roster.Account(), m.relay.URL, time.Now().Add(time.Minute))
 	openLink(b, link.String())
 	b.Click("@join")
 	b.See("Waiting for the owner")

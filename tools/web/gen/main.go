@@ -71,7 +71,7 @@ func generate(dir string, in build.Input, roots []string) error {
 	written := map[string]bool{}
 	for name, data := range built.Files {
 		for _, p := range packers {
-			if p.most > 0 && len(data) > p.most {
+			if p.most > 0 && (len(data) > p.most || path.Base(name) == "LICENSE") { // browsers load no licence
 				continue
 			}
 			file := path.Join(web.Assets, name+p.end)
