@@ -99,7 +99,7 @@ func pageServer(ctx context.Context, a *console.Console, s *pageFlags) (string, 
 		text = "http" + rest
 	}
 	u, ok := connect.WebURL(text)
-	if !ok {
+	if !ok || strings.ContainsAny(u.Host, "'\"<>;,*") { // the host is part of a policy
 		return "", a.InvalidSetting("server", "write a URL without a path, such as https://relay.example", "the page cannot use %q", httpguard.Clean(id.Server))
 	}
 	return httpguard.Origin(u), nil

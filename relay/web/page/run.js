@@ -2,7 +2,7 @@
 import { html, plain, useEffect, useMemo, useState } from "parts/base.js";
 import { moment } from "parts/format.js";
 import { Tabs, tabId } from "parts/tabs.js";
-import { can, conn, machines, openRun, stopRun } from "./data/index.js";
+import { can, conn, devices, machines, openRun, stopRun } from "./data/index.js";
 import { Icon } from "./icons.js";
 import { lazy } from "./lazy.js";
 import { failure, useDo } from "./load.js";
@@ -12,6 +12,8 @@ import { Head } from "./shell.js";
 import { useKeys } from "./keymap.js";
 import { When } from "./when.js";
 import { Status, Unsealed, costOf, nameOf, onTerminal } from "./words.js";
+
+const Confirmed = lazy(() => import("./beat.js"), "Confirmed");
 
 // tabs contains the views of a run. needs is the required right. of reports whether a run has the
 // view.
@@ -53,6 +55,7 @@ function Opened({ id, tab, query, view }) {
   return html`<div class="run">
     <${Head} title=${plain(nameOf(run ?? { id }))} back=${hrefOf("runs")}>${run && html`<${Status} run=${run} />`}${run && can("stop") && html`<${Stop} run=${run} />`}${run?.ended_at && can("start") && html`<${Again} run=${run} meta=${meta} />`}</${Head}>
     ${run && html`<${Unsealed} run=${run} /><${About} run=${run} meta=${meta} />`}
+    ${run?.sealed && devices.value?.length > 0 && can("ask-machine") && html`<${Confirmed} run=${run} view=${view} />`}
     ${meta.labels?.why && html`<p class="quiet" data-testid="why">${plain(meta.labels.why)}</p>`}
     ${conn.value.state !== "offline" && failure(state.error)}
     <div class="tabs-row"><${Tabs} label="Views of the run" panel="view" selected=${current.name} onSelect=${(name) => go(hrefOf("runs", id, name))} tabs=${shown.map((t) => ({ ...t, href: hrefOf("runs", id, t.name) }))} />

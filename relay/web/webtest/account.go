@@ -45,7 +45,7 @@ func NewAccount(t testing.TB, host string) *Account {
 	t.Helper()
 	a := &Account{T: t, Host: host, Fresh: seal.NewFreshKey(), Got: make(chan protocol.Envelope, 100), owner: seal.NewKeys(), machine: seal.NewKeys(),
 		devices: map[string]seal.DeviceState{}, boxes: map[string]map[string][]string{}, posted: make(chan string, 10),
-		sealed: sealedRuns{history: map[string]string{}, requests: map[string]map[string]protocol.Envelope{}}}
+		sealed: sealedRuns{history: map[string]string{}, ends: map[string]seal.End{}, requests: map[string]map[string]protocol.Envelope{}}}
 	roster, recovery := seal.NewAccount(seal.NewRecoveryCode(), time.Now().Add(-time.Hour))
 	a.roster, a.ID = roster, roster.Account()
 	cli := seal.NewMember(a.owner, a.ID, seal.Device, "")
@@ -175,9 +175,13 @@ func (a *Account) Play(machine *servertest.Peer) {
 			return
 		}
 		a.mu.Lock()
-		head := a.roster.Head()
+		head, fresh := a.roster.Head(), a.Token()
+		beat, err := seal.NewBeat(a.machine, a.ID, a.Host, a.sealed.ends, fresh)
 		a.mu.Unlock()
-		result, err := json.Marshal(Data{"host_id": a.Host, "pid": 1, "os": "linux", "arch": "amd64", "version": "1", "tools": health.Tools, "account": a.ID, "fresh": a.Token(), "roster": head})
+		if err != nil {
+			panic(err)
+		}
+		result, err := json.Marshal(Data{"host_id": a.Host, "pid": 1, "os": "linux", "arch": "amd64", "version": "1", "tools": health.Tools, "account": a.ID, "fresh": fresh, "roster": head, "beat": json.RawMessage(beat)})
 		if err != nil {
 			panic(err)
 		}

@@ -22,6 +22,7 @@ type sealedRuns struct {
 	records  []string                                // key records, in the order of their epochs
 	hidden   int                                     // the number of the newest records that the server lacks
 	history  map[string]string                       // by device
+	ends     map[string]seal.End                     // of the runs, for beats
 	requests map[string]map[string]protocol.Envelope // frames of requests, by run and id
 	denied   bool                                    // the server denies that runs are sealed
 	fails    bool                                    // the server does not return key records
@@ -347,6 +348,14 @@ func (r *SealedRun) SealRequest(id string, data Data) {
 	r.account.T.Helper()
 	data["request_id"], data["reason"], data["fresh"] = id, "permission", r.account.Token()
 	r.Seal(protocol.RunPermissionRequested, data)
+}
+
+// Confirm makes the host report the last event that it has sealed as the run's end, also if it was
+// not sent.
+func (r *SealedRun) Confirm() {
+	r.account.mu.Lock()
+	defer r.account.mu.Unlock()
+	r.account.sealed.ends[r.ID] = seal.End{Seq: r.chain.Seq, Tag: r.chain.Tag}
 }
 
 // Stored waits until the server has stored all events of the run.

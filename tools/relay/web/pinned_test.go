@@ -4,9 +4,7 @@ import (
 	"bufio"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -52,15 +50,15 @@ func servePage(t *testing.T, r *webtest.Relay) string {
 }
 
 // TestPinnedPage enrols a browser at a page on the loopback interface, and another at the page of
-// the server, for a machine whose policy requires a pinned page for requests of medium and high
-// risk. The machine must refuse the decision of the second, which must show why and what to do, and
-// accept that of the first. The first stays logged in after a reload.
+// the server, for a machine whose policy requires a pinned page for requests of high risk. The
+// machine must refuse the decision of the second, which must show why and what to do, and perform
+// that of the first. The first stays logged in after a reload.
 func TestPinnedPage(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
 	m := startSealedMachine(t)
 	origin := servePage(t, m.relay)
-	line := m.append(m.roster.SetPolicy(m.id, m.owner, seal.Policy{Decide: seal.PolicyLevels{Low: "any", Medium: "pinned", High: "pinned"}}, time.Now()))
+	line := m.append(m.roster.SetPolicy(m.id, m.owner, seal.Policy{Decide: seal.PolicyLevels{Low: "any", High: "pinned"}}, time.Now()))
 	m.do("POST", "/seal/"+m.roster.Account()+"/roster", string(m.roster.Text()), nil)
 	if len(line) == 0 {
 		t.Fatal("no line of the policy")
@@ -86,32 +84,23 @@ func TestPinnedPage(t *testing.T) {
 	pinned.Wait("document.querySelector('[data-testid=start-tool]')")
 	pinned.Eval("void (document.querySelector('[data-testid=start-tool]').value = '')")
 	pinned.Click("@start-cmd")
-	pinned.Type("cat")
+	pinned.Type("printf 'Go on? [y/N] '; read x; echo \"said $x\"; sleep 60") // a request without a risk
 	pinned.Click("@start-run")
 	pinned.Wait("/^#.runs.run_/.test(location.hash)")
 	run := pinned.Eval("location.hash.slice(2).split('/')[1]").(string)
-	pinned.Eval("location.hash = '#/runs/" + run + "/files?file=notes.txt'")
-	pinned.Click("=Edit")
-	pinned.Eval("void document.querySelector('[data-testid=editor]').select()")
-	pinned.Click("@editor")
-	pinned.Type("second")
-	pinned.Click("@save")
 	pinned.Wait("__see.all('@approve').length > 0")
 
 	weak.Eval("location.hash = '#/runs/" + run + "'")
 	decide(weak, "@approve")
 	weak.See("Refused: decision from this page")
 	weak.See("allows no decision of this risk to devices that use the relay’s own page")
-	if text, err := os.ReadFile(filepath.Join(m.dir, "work", "notes.txt")); err != nil || string(text) != "first\n" {
-		t.Errorf("file after the refused decision = %q (%v)", text, err)
-	}
 	picture(t, weak, "page-not-trusted")
+	if done := weak.Eval("document.body.innerText.includes('said y')"); done != false {
+		t.Error("the machine performed the refused decision")
+	}
 
 	decide(pinned, "@approve")
-	pinned.Wait("!document.querySelector('[data-testid=editor]')")
-	if text, err := os.ReadFile(filepath.Join(m.dir, "work", "notes.txt")); err != nil || !strings.Contains(string(text), "second") {
-		t.Errorf("file after the approved write = %q (%v)", text, err)
-	}
+	pinned.See("said y")
 	picture(t, pinned, "pinned")
 }
 

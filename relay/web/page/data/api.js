@@ -75,7 +75,7 @@ async function exchange(method, path, body, signal, alone) {
   const ended = () => stop.abort();
   signal?.addEventListener("abort", ended);
   try {
-    const answer = await fetch(home + path, {
+    const answer = await fetch(isApart ? home + path : path, {
       mode: isApart ? "cors" : "same-origin", method, headers: headers(body), credentials: alone ? "omit" : "same-origin", cache: "no-store", redirect: "error",
       body: body === undefined ? undefined : JSON.stringify(body), signal: stop.signal,
     });

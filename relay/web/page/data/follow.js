@@ -57,7 +57,7 @@ export function openRun(id) {
 function handle(v) {
   let open = true;
   return {
-    id: v.id, state: v.state, items: v.items, earlier: v.earlier, row: v.row, meta: v.meta, size: v.size, last: v.last,
+    id: v.id, state: v.state, items: v.items, earlier: v.earlier, row: v.row, meta: v.meta, size: v.size, last: v.last, end: v.end,
     loadEarlier: () => v.loadEarlier(), output: (fn) => v.output(fn), onReset: (fn) => v.onReset(fn),
     close() {
       if (!open) return;

@@ -19,7 +19,7 @@ import { alone } from "./tabs.js";
 export { described, extend, rosters } from "./account.js";
 export { Refusal, bytesOf, canonical, decode64, encode64, isId, isName, parse, refuse } from "./canonical.js";
 export { deriveKey, importHKDF, openJSON, openText, params, place, sealText } from "./epochs.js";
-export { curve, deviceId, dropKeys, importKey, inContext, own, putDevice, sign } from "./keys.js";
+export { curve, deviceId, dropKeys, importKey, inContext, own, putDevice, sign, verify } from "./keys.js";
 export { open, reopen, restore } from "./opening.js";
 export { refusalOf } from "./refusals.js";
 

@@ -24,6 +24,7 @@ export class View {
   meta = signal({});
   size = signal(null);
   last = signal(0);
+  end = signal(0); // number of an event that the machine has sealed and that should have arrived, or 0
   items; // computed: the items of the thread, and the inputs that are not applied
 
   #base = signal([]);
@@ -50,7 +51,7 @@ export class View {
     this.row = rowOf(id);
     this.#history = new History(() => this.row.peek());
     this.#queue = new Queue((e) => this.#handle(e), () => this.#update());
-    this.items = computed(() => withSending(this.#base.value, sending.value));
+    this.items = computed(() => withWithheld(withSending(this.#base.value, sending.value), this.end.value, this.last));
     this.#stored = this.#restore();
   }
 
@@ -332,6 +333,13 @@ function withSending(items, sending) {
   for (let i = items.length - 1, n = 0; i >= 0 && n < 200; i--, n++) if (items[i].kind === "input") came.add(items[i].data.input_id);
   const waiting = sending.filter((entry) => !came.has(entry.id));
   return waiting.length ? [...items, ...waiting.map(asSending)] : items;
+}
+
+// withWithheld adds a report of the events that the server withholds after the last one. end is the
+// number of the last of them. The report disappears when they arrive.
+function withWithheld(items, end, last) {
+  if (!end || last.value >= end) return items;
+  return [...items, { key: "withheld", kind: "refused", role: "system", seq: null, data: { code: "changed", from: last.value + 1, to: end } }];
 }
 
 const asSending = (entry) => ({ key: "sending " + entry.id, kind: "sending", role: "user", seq: null, ts: new Date(entry.created).toISOString(), text: entry.label, data: entry });

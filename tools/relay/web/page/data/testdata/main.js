@@ -16,7 +16,7 @@ import * as epochs from "page/data/epochs.js";
 import * as chain from "page/data/chain.js";
 import * as sealedcommand from "page/data/sealedcommand.js";
 
-Object.assign(globalThis, { data, History, folds, View, Screen, rights, batch, computed, effect, signal, cache, clock, views: {}, waiting, enrolment: () => import("page/data/enrol.js"), share: () => import("page/data/share.js"), passkeys: () => import("page/data/passkey.js"), forms: { ...canonical, ...keys, ...roster, ...epochs, ...chain, ...sealedcommand } });
+Object.assign(globalThis, { data, History, folds, View, Screen, rights, batch, computed, effect, signal, cache, clock, views: {}, waiting, enrolment: () => import("page/data/enrol.js"), share: () => import("page/data/share.js"), passkeys: () => import("page/data/passkey.js"), beats: () => import("page/data/beat.js"), forms: { ...canonical, ...keys, ...roster, ...epochs, ...chain, ...sealedcommand } });
 
 // watch opens a run and leaves it open.
 globalThis.watch = (id) => (views[id] ??= data.openRun(id));
