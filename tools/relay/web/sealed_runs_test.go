@@ -40,7 +40,7 @@ func TestSealedRunOnPage(t *testing.T) {
 	run.Head()
 	b.Wait("__see.all('@approval-card').length === 0")
 	b.Eval("location.hash = '#/history'")
-	b.Wait("__see.text('@settled').includes('Run a command') && __see.text('@settled').includes('git push --tags') && __see.text('@settled').includes('approved by "+webtest.Operator+"')")
+	b.Wait("__see.text('@settled').includes('Run a command') && __see.text('@settled').includes('git push --tags') && __see.text('@settled').includes('approved by " + webtest.Operator + "')")
 	b.Eval("location.hash = '#/history?decision=deny'")
 	b.See("No decisions match the filter.")
 
