@@ -20,7 +20,7 @@ import (
 func smallRelease(t *testing.T, program string) (r *release, dir string) {
 	t.Helper()
 	r = &release{version: "1.2.3", commit: strings.Repeat("0", 40), date: time.Unix(1700000000, 0).UTC(), modified: time.Unix(1700000000, 0).UTC(),
-		targets: Targets, out: t.TempDir(), work: t.TempDir(), sums: map[string]string{}, licence: entry{name: "LICENSE", data: []byte("licence")}}
+		source: filepath.Join("..", ".."), targets: Targets, out: t.TempDir(), work: t.TempDir(), sums: map[string]string{}, licence: entry{name: "LICENSE", data: []byte("licence")}}
 	for _, name := range []string{"man/man1/concerto.1", "man/man7/concerto-paths.7", "completions/concerto.bash", "completions/concerto.zsh",
 		"completions/concerto.fish", "completions/concerto.ps1"} {
 		r.common = append(r.common, entry{name: name, data: []byte(name)})
