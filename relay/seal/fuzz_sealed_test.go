@@ -189,3 +189,57 @@ func FuzzSealedCommand(f *testing.F) {
 		}
 	})
 }
+
+func FuzzShare(f *testing.F) {
+	w := newWorld(f)
+	e, _, _ := w.newEpoch(EpochPosition{}, now)
+	secret := NewShareSecret()
+	own, err := NewShare(w.keys["host"], secret.ShareKey(), secret.ShareID(), []string{"run_1"}, []*Epoch{e})
+	if err != nil {
+		f.Fatal(err)
+	}
+	addPatches(f, `"ct":"`, `"share":"s_`, `"v":1`, `"account":"`)
+	addVectors(f, "share", func(in *inputs) []byte { return []byte(in.Text) })
+	f.Add([]byte(`{"keys":{"run_1":{"1":"` + encode64(secret[:]) + `"}},"sign_key":"` + w.keys["host"].Public().Sign + `"}`))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		text := patch(in, own)
+		if _, _, _, err := OpenShare(text, secret); checkRefusal(t, err) && !bytes.Equal(text, own) {
+			t.Error("accepted without the key")
+		}
+		form := share{V: 1, Account: w.roster.Account(), Host: hostID, ID: secret.ShareID()}
+		if form.CT, err = sealText(secret.ShareKey().aead(), form.place(), in); !checkRefusal(t, err) {
+			return
+		}
+		account, host, shared, err := OpenShare(encode(form), secret)
+		if !checkRefusal(t, err) {
+			return
+		}
+		for run := range shared.Keys {
+			if shared.RunKey(account, host, run, 0) != nil {
+				t.Error("there is a key of epoch 0")
+			}
+		}
+	})
+}
+
+func FuzzPush(f *testing.F) {
+	w := newWorld(f)
+	e, _, _ := w.newEpoch(EpochPosition{}, now)
+	phone := w.ids["phone"]
+	request := &SealedEvent{Type: "run.permission_requested", Run: "run_1", Data: SealedData{RequestID: "req_1"}}
+	own := w.bodies(e, request, []string{phone}, Notice{Summary: "s", Title: "t", TS: formatTime(now)})[phone]
+	addVectors(f, "push", func(in *inputs) []byte { return []byte(in.CT) })
+	f.Add([]byte(`{"summary":"","title":"a","ts":"2026-03-01T14:00:00.000Z"}`))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		if _, err := e.OpenPush(request, phone, string(patch(in, []byte(own)))); checkRefusal(t, err) && !bytes.Equal(patch(in, []byte(own)), []byte(own)) {
+			t.Error("accepted without the key")
+		}
+		if len(in) >= pushSize {
+			return
+		}
+		key := e.Commands[phone]
+		body := encode64(key.derive(contextPush).aead().Seal(nil, nil, pad(in, pushSize), e.pushPlace(phone, request)))
+		_, err := e.OpenPush(request, phone, body)
+		checkRefusal(t, err)
+	})
+}
