@@ -36,5 +36,5 @@ export function Restore() {
   const [use, busy, failed] = useDo((...of) => explained(() => restore(...of)).then(load.reload));
   const [drop, , kept] = useDo((account, list) => Promise.all(list.map((p) => remove(account, p.device))).then(load.reload));
   return load.value?.map(([account, list]) => html`<section key=${account} class="panel" aria-label="Your passkey"><div class="panel-head"><h2>This browser is not enrolled</h2><button type="button" class="primary" data-testid="use-passkey" aria-disabled=${busy} onClick=${() => use(account, list)}>Use your passkey</button></div>
-    <p class="quiet">It becomes the device again with which the passkey was created, in the account ${plain(account)}. Only one browser can be that device: machines refuse the others.</p>${failure(failed || kept)}<button type="button" data-testid="remove-passkey" onClick=${() => drop(account, list)}>Remove it from the server</button></section>`);
+    <p class="quiet">It becomes the device again with which the passkey was created, in the account <span class="mono wrap">${plain(account)}</span>. Only one browser can be that device: machines refuse the others.</p>${failure(failed || kept)}<button type="button" data-testid="remove-passkey" onClick=${() => drop(account, list)}>Remove it from the server</button></section>`);
 }

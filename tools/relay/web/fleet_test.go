@@ -57,7 +57,7 @@ func TestFleet(t *testing.T) {
 	b.Axe()
 	b.Emulate(browser.Phone, browser.Dark)
 	b.Axe()
-	if wide := b.Eval("document.documentElement.scrollWidth - innerWidth"); wide != 0.0 {
+	if wide := b.Eval("document.documentElement.scrollWidth - document.documentElement.clientWidth"); wide != 0.0 {
 		t.Errorf("the tab is %v pixels wider than the phone", wide)
 	}
 	b.Emulate(browser.Desk, browser.Light)

@@ -39,7 +39,7 @@ func TestForm(t *testing.T) {
 	}
 	run.Resolve("q1", "approve", webtest.Operator)
 	b.Wait("__see.text('@resolved').includes('by olga')")
-	if wide := b.Eval("document.documentElement.scrollWidth - innerWidth"); wide != 0.0 {
+	if wide := b.Eval("document.documentElement.scrollWidth - document.documentElement.clientWidth"); wide != 0.0 {
 		t.Errorf("the page is %v pixels wider than the phone", wide)
 	}
 }

@@ -151,7 +151,7 @@ func TestAuditLogOnPhone(t *testing.T) {
 	if cut != "" {
 		t.Errorf("cells of the audit log that are cut off: %v", cut)
 	}
-	if wide := b.Eval("document.documentElement.scrollWidth - innerWidth"); wide != 0.0 {
+	if wide := b.Eval("document.documentElement.scrollWidth - document.documentElement.clientWidth"); wide != 0.0 {
 		t.Errorf("the page is %v pixels wider than the window", wide)
 	}
 }

@@ -143,7 +143,7 @@ func (l *screenCheck) look(name string) {
 	name += "-" + l.device.Name + "-" + l.theme.Name
 	l.Emulate(l.device, l.theme)
 	l.Wait("!/Loading|Asking/.test(__see.text('body')) && !document.querySelector('.toast')")
-	if wide := l.Eval("document.documentElement.scrollWidth - innerWidth"); wide != 0.0 {
+	if wide := l.Eval("document.documentElement.scrollWidth - document.documentElement.clientWidth"); wide != 0.0 {
 		l.t.Errorf("%s is wider by %v pixels than the window", name, wide)
 	}
 	if more := l.Eval("document.querySelector('.run') ? document.documentElement.scrollHeight - innerHeight : 0"); more != 0.0 {

@@ -38,7 +38,7 @@ func picture(t *testing.T, b *browser.Tab, name string) {
 	for _, device := range []browser.Device{browser.Desk, browser.Phone} {
 		for _, theme := range []browser.Theme{browser.Light, browser.Dark} {
 			b.Emulate(device, theme)
-			if wide := b.Eval("document.documentElement.scrollWidth - innerWidth"); wide != 0.0 {
+			if wide := b.Eval("document.documentElement.scrollWidth - document.documentElement.clientWidth"); wide != 0.0 {
 				t.Errorf("%s is wider by %v pixels than the window of a %s", name, wide, device.Name)
 			}
 			if dir == "" {

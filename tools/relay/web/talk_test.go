@@ -128,7 +128,7 @@ func TestConversation(t *testing.T) {
 	b.Axe()
 	b.Emulate(browser.Phone, browser.Dark)
 	b.Axe()
-	if wide := b.Eval("document.documentElement.scrollWidth - innerWidth"); wide != 0.0 {
+	if wide := b.Eval("document.documentElement.scrollWidth - document.documentElement.clientWidth"); wide != 0.0 {
 		t.Errorf("the page is %v pixels wider than the phone", wide)
 	}
 }

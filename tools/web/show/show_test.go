@@ -86,7 +86,7 @@ func TestPartsAreAccessible(t *testing.T) {
 	b.Emulate(browser.Phone, browser.Dark)
 	for part := range strings.FieldsSeq(parts) {
 		turn(b, part)
-		if wide := b.Eval("document.documentElement.scrollWidth - innerWidth"); wide != 0.0 {
+		if wide := b.Eval("document.documentElement.scrollWidth - document.documentElement.clientWidth"); wide != 0.0 {
 			t.Errorf("the part %s is %v pixels wider than a phone", part, wide)
 		}
 		if small := b.Eval(tooSmall); small != "" {
