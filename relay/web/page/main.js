@@ -9,6 +9,7 @@ import { go, hrefOf, place } from "./route.js";
 import { reachable } from "./routes.js";
 import { Runs } from "./runs.js";
 import { Shell } from "./shell.js";
+import { applyTheme } from "./theme.js";
 
 // screens contains the component for each route. Those that the first view does not need are loaded
 // when they are shown.
@@ -40,6 +41,7 @@ async function byLink() {
   await useToken(...(screen === "t" ? [id] : id.split(".")));
 }
 
+applyTheme();
 onOpen((run, request) => go(hrefOf("runs", run, "", request && { request })));
 const into = document.getElementById("app");
 byLink().then(() => location.pathname === "/setup" || start()).catch((e) => (session.peek().state === "unknown" ? (into.textContent = sentence(e)) : console.error(e)));

@@ -5,6 +5,7 @@ import { api, can, devices, loadMachines, logout, machines, push, pushOff, pushO
 import { lazy } from "./lazy.js";
 import { failure, Loaded, useDo, useLoad } from "./load.js";
 import { Head } from "./shell.js";
+import { applyTheme } from "./theme.js";
 import { When } from "./when.js";
 import { nameOf } from "./words.js";
 
@@ -61,13 +62,6 @@ function Look() {
     applyTheme();
   };
   return html`<section class="panel" aria-label="Colours"><h2>Colours</h2><div class="chips" role="group" aria-label="Colours">${themes.map(([name, label]) => html`<button key=${name} type="button" aria-pressed=${name === theme} onClick=${() => choose(name)}>${label}</button>`)}</div></section>`;
-}
-
-// applyTheme applies the selected colours.
-export function applyTheme() {
-  const theme = localStorage.getItem("theme");
-  if (theme) document.documentElement.dataset.theme = theme;
-  else delete document.documentElement.dataset.theme;
 }
 
 const roles = ["viewer", "operator", "owner"];

@@ -170,3 +170,24 @@ func (l *screenCheck) look(name string) {
 	}
 	l.Emulate(l.device, l.theme)
 }
+
+// TestColours selects colours, which stay after a reload and on all screens.
+func TestColours(t *testing.T) {
+	browser.Need(t)
+	t.Parallel()
+	r := webtest.Start(t)
+	b := enter(t, r, webtest.Viewer, "#/settings")
+	loaded(b)
+	for _, theme := range []string{"dark", "contrast", ""} {
+		b.Click("=" + map[string]string{"dark": "dark", "contrast": "high contrast", "": "system"}[theme])
+		b.Wait("(document.documentElement.dataset.theme ?? '') === '" + theme + "'")
+		b.Eval("location.hash = '#/runs'")
+		b.Reload()
+		b.Wait("document.querySelector('main h1')")
+		if got := b.Eval("document.documentElement.dataset.theme ?? ''"); got != theme {
+			t.Errorf("colours after a reload = %q, want %q", got, theme)
+		}
+		b.Eval("location.hash = '#/settings'")
+		loaded(b)
+	}
+}

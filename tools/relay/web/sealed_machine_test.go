@@ -316,6 +316,11 @@ func TestSharedRun(t *testing.T) {
 	picture(t, guest, "shared-run")
 	line("a second line")
 	guest.See("a second line")
+	guest.Reload() // the secret of the link is not stored
+	guest.See("Encrypted: open the link again.")
+	guest.Go("about:blank")
+	guest.Go(link)
+	guest.See("a second line")
 	for _, place := range []string{"=Machines", "=Start", "=Audit", "@composer", "@stop"} {
 		if guest.Count(place) != 0 {
 			t.Errorf("the guest's page shows the control %s", place)

@@ -1,5 +1,6 @@
 // Converts a run's events to the items of its thread. A changed item is replaced by a new object
 // with the same key, so that the view notices.
+import { byLink } from "./api.js";
 import { asRequest, withdrawnByExit } from "./derive.js";
 import { Screen } from "./text.js";
 
@@ -74,7 +75,7 @@ export class Fold {
     if (e.type !== "run.output") this.block = null;
     const fold = this.#of(e);
     if (e.enc) {
-      const text = e.why ?? "Encrypted: this page cannot show it.";
+      const text = e.why ?? (byLink() ? "Encrypted: open the link again." : "Encrypted: this page cannot show it.");
       if (this.items.at(-1)?.text !== text) this.push(e, "gap", "system", { text, icon: "key" });
     } else if (fold) fold.add(this, e, e.data || {});
     else this.push(e, "other", "system", { title: e.type, data: e.data || {} });
