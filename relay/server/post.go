@@ -161,10 +161,10 @@ func (s *Server) await(w http.ResponseWriter, r *http.Request, c *call) {
 	case <-s.ctx.Done():
 	}
 	s.calls.mu.Lock()
-	answer, state := c.answer, c.row.State
+	answer, id, state := c.answer, c.row.ID, c.row.State
 	s.calls.mu.Unlock()
 	if answer == nil {
-		httpguard.Answer(w, http.StatusAccepted, map[string]string{"state": string(state), "request_id": c.row.ID})
+		httpguard.Answer(w, http.StatusAccepted, map[string]string{"state": string(state), "request_id": id})
 		return
 	}
 	httpguard.Answer(w, http.StatusOK, json.RawMessage(answer.Append(nil)))

@@ -236,7 +236,7 @@ func TestFirstTokenTimeout(t *testing.T) {
 	c, _ := client(t, conn, alone, Connection{Name: "other", Provider: "scripted"})
 	got, err := ask(c, effect.AgentCall{})
 	wantReply(t, got, err, &effect.AgentReply{Text: "scripted reply to: hello", TokensIn: 2, TokensOut: 6, Model: "scripted", Provider: "other", StopReason: "end"})
-	<-s.Disconnected
+	aborted(s)
 	_, err = ask(c, effect.AgentCall{Connection: "alone"})
 	e := agentError(t, err)
 	if want := "agent 'A' (connection 'alone', model m): the reply did not start within 0.05 seconds (raise first_token_timeout, or give the connection a fallback)"; e.Message != want {
