@@ -53,7 +53,7 @@ var mutants = []mutant{
 	{"an answer is stored without a sync of its directory", "internal/process/disk/disk.go", "	return d.writeAtomically(name, text, func(temporary, path string) error {\n		return errors.Join(d.system.Link(temporary, path), d.removePath(temporary))\n	})", "	temporary, err := d.writeTemporary(name, text)\n	if err != nil {\n		return err\n	}\n	return errors.Join(d.system.Link(temporary, d.Path(name)), d.removePath(temporary))"},
 	{"the decision to fail is taken as one to retry", "internal/engine/durable/unknown.go", "if x == nil || !x.isRetry() {", "if x == nil {"},
 	{"the record that an effect is tried again is not written", "internal/engine/durable/unknown.go", "	w.run.recordBegin(f, f.task, q)\n	f.resolved = nil", "	f.resolved = nil"},
-	{"a change of a store is not in the transaction of its record", "runtime/world/sqlitestore/done.go", "return f.runStatement(sqlAddDone, nil, run, number, string(text))", "return nil"},
+	{"a change of a store is not in the transaction of its record", "runtime/world/sqlitestore/done.go", "return f.runStatement(sqlAddDone, nil, run, number, string(text))", "_ = text\n\t\treturn nil"},
 	{"the records of changes are removed too early", "runtime/world/sqlitestore/done.go", "nil, run, before); err", "nil, run, number); err"},
 	{"answers are read before the question is stored", "internal/engine/durable/answers.go", "if w.run.flushJournal(journal.Synced) != nil || ", "if "},
 	{"the process that continues an exchange does not know the messages to it", "runtime/host/kept.go", ", Steered: t.inbox.turns.steerNotes()}", "}"},
