@@ -45,16 +45,19 @@ func newRemoteOf(t *testing.T, serve []string, flags ...string) *remoteServer {
 	}
 	t.Cleanup(r.proxy.Close)
 	tokens := map[string]*[]string{"operator": &r.at, "viewer": &r.viewer}
+	secrets := make(map[string]string)
 	for role, to := range tokens {
-		secret := h.do(0, "token", "create", "--name", role, "--role", role, "--db", "sqlite:relay.db")
-		lines := strings.Fields(secret)
-		if err := os.WriteFile(filepath.Join(h.dir, role), []byte(lines[len(lines)-1]), 0o600); err != nil {
+		lines := strings.Fields(h.do(0, "token", "create", "--name", role, "--role", role, "--db", "sqlite:relay.db"))
+		secrets[role] = lines[len(lines)-1]
+		if err := os.WriteFile(filepath.Join(h.dir, role), []byte(secrets[role]), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		*to = []string{"--server", r.proxy.URL(), "--token-file", role}
 	}
 	h.flags = append(h.flags, "--server", d.url, "--host-id", "desk")
 	h.start()
+	// The server knows the machine, and whose it is, only from its first message on.
+	d.machines(secrets["operator"], func(all []machineSeen) bool { return len(all) == 1 && all[0].Online })
 	return r
 }
 
