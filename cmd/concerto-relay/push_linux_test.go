@@ -69,12 +69,7 @@ func TestSealedPromptReachesBrowser(t *testing.T) {
 	r.config(r.server.url)
 	r.do(0, "seal", "init", "--user", "ann", "--code-file", "code")
 	token := r.server.login("ann", "correct horse")
-	add, link, _ := r.adds("--yes")
-	p, l := r.server.open(t, link, token)
-	if err := add.Wait(); err != nil {
-		t.Fatal(err)
-	}
-	p.load(l.Account)
+	p, l := r.addPhone(token)
 	id := p.keys.Public().DeviceID()
 	var key struct{ Key string }
 	r.server.ask("GET", "/push/key", token, "", &key)

@@ -128,6 +128,18 @@ func (h *machine) adds(args ...string) (*exec.Cmd, string, *strings.Builder) {
 	return c, shown.Link, &errs
 }
 
+// addPhone adds a phone to the account. Its roster and keys are stored for a command line.
+func (r *remoteServer) addPhone(token string) (*phone, *seal.Link) {
+	r.t.Helper()
+	add, link, _ := r.adds("--yes")
+	p, l := r.server.open(r.t, link, token)
+	if err := add.Wait(); err != nil {
+		r.t.Fatal(err)
+	}
+	p.load(l.Account)
+	return p, l
+}
+
 // concerto runs the command concerto, checks its exit code, and returns its output.
 func (h *machine) concerto(want int, args ...string) string {
 	h.t.Helper()
@@ -176,12 +188,7 @@ func TestSealed(t *testing.T) {
 	}
 
 	token := r.server.login("ann", "correct horse")
-	add, link, _ := r.adds("--yes")
-	p, l := r.server.open(t, link, token)
-	if err := add.Wait(); err != nil {
-		t.Fatal(err)
-	}
-	p.load(l.Account)
+	p, l := r.addPhone(token)
 	phone := p.keys.Public().DeviceID()
 	if out := r.do(0, "devices", "list"); !regexp.MustCompile(`device +`+phone+` +Ann's phone +ann +operator +server`).MatchString(out) || strings.Count(out, "this one") != 2 {
 		t.Errorf("devices list = %s", out)
@@ -432,12 +439,7 @@ func TestSealedProgram(t *testing.T) {
 	t.Parallel()
 	r := newSealed(t)
 	r.do(0, "seal", "init", "--user", "ann", "--code-file", "code")
-	add, link, _ := r.adds("--yes")
-	p, l := r.server.open(t, link, r.server.login("ann", "correct horse"))
-	if err := add.Wait(); err != nil {
-		t.Fatal(err)
-	}
-	p.load(l.Account)
+	p, _ := r.addPhone(r.server.login("ann", "correct horse"))
 	for name, text := range map[string]string{"main.conc": askingProgram, "Concerto.toml": askingManifest, "worker.sh": askingWorker} {
 		if err := os.WriteFile(filepath.Join(r.dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)

@@ -143,12 +143,7 @@ func (r *remoteServer) recovered(run string) {
 	}
 	r.start()
 	token := r.server.login("ann", "correct horse")
-	add, link, _ := r.adds("--yes")
-	p, l := r.server.open(r.t, link, token)
-	if err := add.Wait(); err != nil {
-		r.t.Fatal(err)
-	}
-	p.load(l.Account)
+	p, l := r.addPhone(token)
 	if out := r.do(0, "devices", "grant", "Ann's phone"); !strings.HasPrefix(out, "sent the keys of 1 of the account's machines to ") {
 		r.t.Errorf("devices grant = %s", out)
 	}

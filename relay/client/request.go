@@ -76,7 +76,7 @@ func (q *request) setPosition(from *effect.From) {
 // setExpiry sets the time at which the request expires, d after now.
 func (q *request) setExpiry(d time.Duration, now time.Time) {
 	if d > 0 {
-		q.ExpiresAt = now.Add(d).UTC().Format("2006-01-02T15:04:05.000Z")
+		q.ExpiresAt = protocol.Timestamp(now.Add(d))
 	}
 }
 

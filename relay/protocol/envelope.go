@@ -238,6 +238,9 @@ func appendName(b []byte, name string) []byte {
 	return append(jcs.AppendText(b, name), ':')
 }
 
+// Timestamp returns a time as the protocol writes it: in UTC, with milliseconds.
+func Timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
 // New returns an envelope with the given type, time and data. data is one of the structs of this
 // package.
 func New(typ string, now time.Time, data any) Envelope {
@@ -245,7 +248,7 @@ func New(typ string, now time.Time, data any) Envelope {
 	if err != nil {
 		panic("protocol: " + typ + " is no JSON: " + err.Error())
 	}
-	return Envelope{Type: typ, TS: now.UTC().Format("2006-01-02T15:04:05.000Z"), Data: text}
+	return Envelope{Type: typ, TS: Timestamp(now), Data: text}
 }
 
 // SameEvent reports whether two events with the same sequence number have the same type, enc and

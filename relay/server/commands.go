@@ -183,7 +183,7 @@ func (h *machine) forward(typ string, frame []byte) *Failure {
 	return nil
 }
 
-func (s *Server) ts() string { return s.clock.Now().UTC().Format("2006-01-02T15:04:05.000Z") }
+func (s *Server) ts() string { return protocol.Timestamp(s.clock.Now()) }
 
 // commandOf converts a message to a stored command.
 func (s *Server) commandOf(ctx context.Context, who *auth.Identity, run *store.Run, e *protocol.Envelope) (*store.Command, *Failure) {

@@ -51,7 +51,7 @@ func timeText(ms int64) *string {
 	if ms == 0 {
 		return nil
 	}
-	t := time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z")
+	t := protocol.Timestamp(time.UnixMilli(ms))
 	return &t
 }
 

@@ -24,7 +24,6 @@ func (s *Signer) RPC(ctx context.Context, typ string, data map[string]any, out a
 		return err
 	}
 	frame := map[string]any{"type": c.Type, "id": c.ID, "host_id": s.host, "enc": c.Enc, "data": c.Data}
-	var answer protocol.Envelope
 	text := json.RawMessage{}
 	if err := s.server.Call(ctx, http.MethodPost, "/rpc", frame, &text); err != nil {
 		return err

@@ -286,7 +286,7 @@ func (d *Registry) setDeadline(r *Request) time.Duration {
 		if !r.UsesTimeout || d.o.Timeout <= 0 {
 			return 0
 		}
-		r.Data.ExpiresAt = d.o.Now().Add(d.o.Timeout).UTC().Format("2006-01-02T15:04:05.000Z")
+		r.Data.ExpiresAt = protocol.Timestamp(d.o.Now().Add(d.o.Timeout))
 		return d.o.Timeout
 	}
 	at, err := time.Parse(time.RFC3339, r.Data.ExpiresAt)

@@ -285,7 +285,7 @@ func (s *Sources) join(q *http.Request) (r *run, back bool) {
 		r.stopTimer = nil
 		return r, true
 	}
-	r = &run{s: s, log: newEventLog(), id: "run_" + strings.ToLower(rand.Text())[:20], note: runNote{PID: pid, Ancestors: family, StartedAt: time.Now().UTC().Format("2006-01-02T15:04:05.000Z")}}
+	r = &run{s: s, log: newEventLog(), id: "run_" + strings.ToLower(rand.Text())[:20], note: runNote{PID: pid, Ancestors: family, StartedAt: protocol.Timestamp(time.Now())}}
 	s.runs[r.id], s.logs[r.id] = r, r.log
 	return r, false
 }

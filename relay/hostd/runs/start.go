@@ -53,7 +53,7 @@ func (m *Manager) Start(ctx context.Context, s Spec) (string, error) {
 		return "", fmt.Errorf("create the run's directory: %w", err)
 	}
 	now := time.Now().UTC()
-	of := meta{StartedAt: now.Format("2006-01-02T15:04:05.000Z"), Started: protocol.Started{Tool: s.Tool, Cwd: cwd, Command: m.o.Redact.In(cwd).Text(commandText(s)), Title: s.Title, Source: "pty",
+	of := meta{StartedAt: protocol.Timestamp(now), Started: protocol.Started{Tool: s.Tool, Cwd: cwd, Command: m.o.Redact.In(cwd).Text(commandText(s)), Title: s.Title, Source: "pty",
 		Cols: &s.Cols, Rows: &s.Rows}, Ancestors: s.Ancestors}
 	if len(s.Ancestors) > 0 {
 		of.Started.ParentRunID = s.Ancestors[0]

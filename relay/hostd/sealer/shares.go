@@ -28,7 +28,7 @@ type share struct {
 const maxShares = 100
 
 func (x *share) describe() protocol.Share {
-	return protocol.Share{ShareID: x.ID, Runs: x.Runs, ExpiresAt: x.Expires.UTC().Format("2006-01-02T15:04:05.000Z")}
+	return protocol.Share{ShareID: x.ID, Runs: x.Runs, ExpiresAt: protocol.Timestamp(x.Expires)}
 }
 
 func (a *account) loadShares() error {

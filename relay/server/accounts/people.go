@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/server/auth"
 	"github.com/concerto-lang/concerto/relay/server/httpguard"
 	"github.com/concerto-lang/concerto/relay/store"
@@ -70,4 +71,4 @@ func (p *API) Routes() []auth.Route {
 func noContent(w http.ResponseWriter) { w.WriteHeader(http.StatusNoContent) }
 
 // stamp formats a time in Unix ms as RFC 3339 in UTC.
-func stamp(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
+func stamp(ms int64) string { return protocol.Timestamp(time.UnixMilli(ms)) }

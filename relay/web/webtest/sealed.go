@@ -248,7 +248,7 @@ func (r *SealedRun) Seal(typ string, data Data) protocol.Envelope {
 	if err != nil {
 		r.account.T.Fatal(err)
 	}
-	e := seal.Event{Type: typ, TS: time.Now().UTC().Format("2006-01-02T15:04:05.000Z"), Data: text}
+	e := seal.Event{Type: typ, TS: protocol.Timestamp(time.Now()), Data: text}
 	r.account.mu.Lock()
 	defer r.account.mu.Unlock()
 	s, chain, err := r.key().Seal(e, r.chain)
