@@ -4,7 +4,7 @@ import "testing"
 
 // relayMutants are faults that the world of a relay finds.
 var relayMutants = []mutant{
-	{"a timeout counts as yes", "relay/hostd/approvals/end.go", "err := d.resolve(ctx, t, run, e, Decision{Decision: how}, nil, why)", "err := d.resolve(ctx, t, run, e, Decision{Decision: Approve}, nil, why)"},
+	{"a timeout counts as yes", "relay/hostd/approvals/end.go", "err := d.closeAttempted(ctx, t, run, e, how, why)", "err := d.resolve(ctx, t, run, e, Decision{Decision: Approve}, nil, why)"},
 	{"a decision is not stored before it is applied", "relay/hostd/ingest/run.go", "Persistent: true, StoreAttempt: true,", "Persistent: true,"},
 	{"a message to a host is not stored before it is sent", "relay/hostd/ingest/steer.go", `if err := r.recordTried(in.InputID, json.RawMessage("true")); err != nil {`, "if err := error(nil); err != nil {"},
 	{"the outcome of a closed request is not sent to a program that asks another time", "relay/hostd/ingest/run.go", "	case isClosed:\n", "	case isClosed && false:\n"},

@@ -151,7 +151,7 @@ type PermissionResolved struct {
 	Answer       json.RawMessage `json:"answer,omitempty" is:"bytes=4096" doc:"the value of a non-secret answer, redacted; for several questions an object. A longer value is {\"$truncated\": bytes, \"preview\": …}"`
 	AnswerSHA256 string          `json:"answer_sha256,omitempty" doc:"of the value of a non-secret answer, canonicalized as in RFC 8785"`
 	Reason       string          `json:"reason,omitempty"`
-	Unknown      bool            `json:"unknown,omitempty" doc:"the request was withdrawn after a decision of which it is unknown whether it took effect"`
+	Unknown      bool            `json:"unknown,omitempty" doc:"the request was closed after a decision of which it is unknown whether it took effect"`
 }
 
 // Decided is the data of run.decision.

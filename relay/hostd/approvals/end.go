@@ -26,7 +26,7 @@ func (d *Registry) closeWithout(ctx context.Context, run, id, how, why string) e
 	if e == nil || e.applying != nil {
 		return nil
 	}
-	err := d.resolve(ctx, t, run, e, Decision{Decision: how}, nil, why)
+	err := d.closeAttempted(ctx, t, run, e, how, why)
 	if err != nil && how == Expired { // the commit failed and the request is still open: retry later
 		e.stopTimer = d.o.After(protocol.PingAfter, func() { _ = d.closeWithout(context.Background(), run, id, Expired, why) })
 	}
@@ -49,15 +49,20 @@ func (d *Registry) CloseRun(ctx context.Context, run string) error {
 			t.mu.Lock()
 			continue
 		}
-		why := "the run has ended"
-		if e.attempted != nil {
-			why = indeterminateReason
-		}
-		if err := d.resolve(ctx, t, run, e, Decision{Decision: Withdrawn, Tried: e.attempted}, nil, why); err != nil {
+		if err := d.closeAttempted(ctx, t, run, e, Withdrawn, "the run has ended"); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// closeAttempted closes a request without a decision. If an earlier hostd has perhaps applied one,
+// its result is unknown.
+func (d *Registry) closeAttempted(ctx context.Context, t *runRequests, run string, e *entry, how, why string) error {
+	if e.attempted != nil {
+		why = indeterminateReason
+	}
+	return d.resolve(ctx, t, run, e, Decision{Decision: how, Tried: e.attempted}, nil, why)
 }
 
 // Outcome returns the outcome of a closed request. It returns false if the request is not closed,

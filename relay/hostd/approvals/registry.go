@@ -91,7 +91,7 @@ type Decision struct {
 	// AnswerSHA256 identifies the answer; "" if it is secret.
 	AnswerSHA256 string `json:"answer_sha256,omitempty"`
 	// Tried is a decision of which it is unknown whether it took effect before the request was
-	// withdrawn, or nil.
+	// closed, or nil.
 	Tried *Decision `json:"tried,omitempty"`
 }
 

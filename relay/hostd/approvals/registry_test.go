@@ -420,8 +420,9 @@ func (s *spool) restart(t *testing.T) *fixture {
 }
 
 // TestSettle kills hostd while a decision is being applied. If the requester no longer exists, the
-// decision counts as applied. If the run has ended, its result is unknown. The server sends the
-// decision another time to the next hostd, and receives the same result.
+// decision counts as applied. If the run has ended, or the request was closed in another way,
+// its result is unknown. The server sends the decision another time to the next hostd, and receives
+// the same result.
 func TestSettle(t *testing.T) {
 	for _, c := range []struct {
 		id   string
@@ -434,12 +435,16 @@ func TestSettle(t *testing.T) {
 		{"undecided", func(w *fixture) error { return w.ResolveRestored(context.Background(), "r", "undecided", nil, "why") }, `{"request_id":"undecided","decision":"withdrawn","reason":"why"}`},
 		{"tried", func(w *fixture) error { return w.CloseRun(context.Background(), "r") },
 			`{"request_id":"tried","decision":"withdrawn","reason":"it was decided, and it is unknown whether it took effect","unknown":true}`},
+		{"tried", func(w *fixture) error { return w.Withdraw(context.Background(), "r", "tried", "why") },
+			`{"request_id":"tried","decision":"withdrawn","reason":"it was decided, and it is unknown whether it took effect","unknown":true}`},
+		{"tried", func(w *fixture) error { w.timers[0](); return nil }, // it expires
+			`{"request_id":"tried","decision":"expired","reason":"it was decided, and it is unknown whether it took effect","unknown":true}`},
 	} {
 		s := &spool{rows: map[string]approvals.Row{}}
 		before := newFixture(s)
 		r := request(c.id)
 		var failure error
-		r.Persistent, r.StoreAttempt, r.Apply = true, true, func(context.Context, approvals.Decision) ([]approvals.Event, error) {
+		r.Persistent, r.UsesTimeout, r.StoreAttempt, r.Apply = true, true, true, func(context.Context, approvals.Decision) ([]approvals.Event, error) {
 			if s.full = true; c.id == "failed" { // hostd is killed after the decision is applied
 				s.full, failure = false, errors.New("it is gone")
 			}
