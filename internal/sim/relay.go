@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -63,10 +64,8 @@ func (s *relayRecord) next() int {
 
 // relayPhase is how far the world is.
 type relayPhase struct {
-	isQuiet bool           // no more faults happen
-	isOver  bool           // over is closed
-	over    chan struct{}  // closed when all processes must end
-	running sync.WaitGroup // the processes
+	isQuiet bool // no more faults happen
+	isOver  bool // the processes must end
 	ctx     context.Context
 }
 
@@ -97,7 +96,7 @@ func (s *RelaySchedule) Play(t *testing.T, base string) *Result {
 	one := &Schedule{Choices: s.Choices}
 	return one.play(t, base, func(w *world) {
 		w.wires = newWires()
-		r = &relay{world: w, plan: s, seen: relayRecord{streams: map[string][]string{}, asked: map[string]*question{}}, phase: relayPhase{over: make(chan struct{})}}
+		r = &relay{world: w, plan: s, seen: relayRecord{streams: map[string][]string{}, asked: map[string]*question{}}}
 		w.gate.reached = r.reached
 		r.disks.server, r.disks.phones = r.newDisk("server"), r.newDisk("phones")
 		r.install(t)
@@ -153,11 +152,11 @@ func (r *relay) play() {
 	pushService := &http.Server{Handler: r.seen.pushes}
 	service := &process{name: "push", world: r.world, ended: make(chan struct{})}
 	l := r.wires.listen(service, pushAddress)
-	r.phase.running.Go(func() { _ = pushService.Serve(l) }) // ends with http.ErrServerClosed
-	r.phase.running.Go(func() { r.keep(r.disks.server, "server", r.serve) })
-	r.phase.running.Go(func() { r.keep(r.disk, "hostd", r.hostd) })
+	var pushing sync.WaitGroup
+	pushing.Go(func() { _ = pushService.Serve(l) }) // ends with http.ErrServerClosed
+	ends := []func(){r.keep(r.disks.server, "server", r.serve), r.keep(r.disk, "hostd", r.hostd)}
 	for _, x := range r.seen.phones {
-		r.phase.running.Go(func() { r.keep(r.disks.phones, x.user, x.run) })
+		ends = append(ends, r.keep(r.disks.phones, x.user, x.run))
 	}
 	var scripts sync.WaitGroup
 	for i := range r.plan.Jobs {
@@ -176,9 +175,11 @@ func (r *relay) play() {
 	r.mu.Lock()
 	r.phase.isOver = true
 	r.mu.Unlock()
-	close(r.phase.over)
+	for _, end := range slices.Backward(ends) { // each has ended when the next one begins to end
+		end()
+	}
 	_ = pushService.Close() // it has nothing to flush
-	r.phase.running.Wait()
+	pushing.Wait()
 }
 
 // calm ends the faults, and lets the processes connect.
@@ -191,8 +192,19 @@ func (r *relay) calm() {
 	time.Sleep(settleFor)
 }
 
-// keep starts a process, and starts it again when it has ended, until r.phase.over.
-func (r *relay) keep(d *simdisk.Disk, name string, run func(ctx context.Context, p *process) error) {
+// keep starts a process, and starts it again when it has ended, until end is called, which returns
+// when it has ended.
+func (r *relay) keep(d *simdisk.Disk, name string, run func(ctx context.Context, p *process) error) (end func()) {
+	over, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		r.restart(d, name, run, over)
+	}()
+	return func() { close(over); <-done }
+}
+
+// restart starts a process, and starts it again when it has ended, until over is closed.
+func (r *relay) restart(d *simdisk.Disk, name string, run func(ctx context.Context, p *process) error, over chan struct{}) {
 	for n := 1; n <= restarts; n++ {
 		p := r.startOn(d, fmt.Sprintf("%s#%d", name, n))
 		ctx, cancel := context.WithCancelCause(context.Background())
@@ -200,7 +212,8 @@ func (r *relay) keep(d *simdisk.Disk, name string, run func(ctx context.Context,
 		stop := make(chan struct{})
 		go func() {
 			select {
-			case <-r.phase.over:
+			case <-over:
+				r.gate.pass(p, "ends")
 				cancel(nil)
 			case <-stop:
 			}
@@ -217,7 +230,7 @@ func (r *relay) keep(d *simdisk.Disk, name string, run func(ctx context.Context,
 		cancel(nil)
 		r.world.end(p)
 		select {
-		case <-r.phase.over:
+		case <-over:
 			return
 		case <-time.After(time.Duration(300+len(name)*31+7*n) * time.Millisecond): // no two processes need the same time
 		}
@@ -228,7 +241,7 @@ func (r *relay) keep(d *simdisk.Disk, name string, run func(ctx context.Context,
 func (r *relay) hostd(ctx context.Context, p *process) error {
 	o := hostd.Options{Server: "http://" + serverAddress, MachineID: "host_a", Token: "the machine's token", State: filepath.Join(r.base, "work"), Socket: "unused",
 		Roots: []string{r.base}, Environ: []string{}, Version: "sim", Log: r.logger(p)}
-	o.SetSeams(hostd.Seams{Listen: func() (net.Listener, error) { return r.wires.listen(p, hostdAddress), nil }, VFS: p.view.VFS(), HTTP: r.wires.client(p),
+	o.SetSeams(hostd.Seams{Listen: func() (net.Listener, error) { return r.wires.listen(p, hostdAddress), nil }, VFS: p.view.VFS(), Batch: r.beforeBatch(p), HTTP: r.wires.client(p),
 		Random: func() float64 { return float64(chance(r.plan.Order, p.name)%1000) / 1000 }})
 	d, err := hostd.Open(ctx, o)
 	if err != nil {
@@ -258,7 +271,7 @@ func (r *relay) serve(ctx context.Context, p *process) error {
 		return err
 	}
 	defer pushes.Close()
-	s := relayserver.New(relayserver.Config{Store: db, Auth: a, Version: "sim", Watch: pushes, More: pushes.Routes(), Log: log})
+	s := relayserver.New(relayserver.Config{Store: db, Auth: a, Version: "sim", Watch: pushes, More: pushes.Routes(), BeforeBatch: r.beforeBatch(p), Log: log})
 	h := &http.Server{Handler: g.Wrap(s), ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
 	l := r.wires.listen(p, serverAddress)
 	served := make(chan error, 1)
@@ -268,6 +281,12 @@ func (r *relay) serve(ctx context.Context, p *process) error {
 	_ = h.Close() // what it serves has ended
 	<-served
 	return nil
+}
+
+// beforeBatch returns a function that lets a process begin a batch when all goroutines wait, so that
+// what the batch contains does not depend on the order in which they run.
+func (r *relay) beforeBatch(p *process) func() {
+	return func() { r.gate.pass(p, "commits") }
 }
 
 // logger returns a log whose warnings are part of the story.

@@ -39,7 +39,7 @@ func GenerateJobs(seed uint64) (all []Job) {
 		for range 2 + r.IntN(6) {
 			s := JobStep{Kind: kinds[r.IntN(len(kinds))]}
 			if s.Kind != "emit" {
-				s.Ms = stepTimes[r.IntN(len(stepTimes))]
+				s.Ms = stepTimes[r.IntN(len(stepTimes))] + 10*len(all) + len(j.Steps) // no two timers expire at the same time
 			}
 			j.Steps = append(j.Steps, s)
 		}

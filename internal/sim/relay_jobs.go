@@ -110,6 +110,7 @@ func (j *job) ask(kind string, wait time.Duration) *question {
 	j.r.seen.asked[q.title+" "+q.id] = q
 	j.r.mu.Unlock()
 	answer, err := j.src.Ask(ctx, q.id, r, false)
+	j.r.gate.pass(j.p, "continues after "+q.id)
 	j.r.mu.Lock()
 	defer j.r.mu.Unlock()
 	q.until, q.outcome = time.Now(), "late"

@@ -108,15 +108,23 @@ func report(t *testing.T, s plan, r *Result, base string, seed uint64) {
 
 // firstDifference returns where two runs of a schedule differ.
 func firstDifference(a, b *Result) string {
-	for i := range max(len(a.Trace), len(b.Trace)) {
-		if i >= len(a.Trace) || i >= len(b.Trace) || a.Trace[i] != b.Trace[i] {
+	if d := differenceOf(a.Trace, b.Trace); d != "" {
+		return d
+	}
+	return "only in the story" + differenceOf(strings.Split(a.Story, "\n"), strings.Split(b.Story, "\n"))
+}
+
+// differenceOf returns the lines about the first difference of two texts, or "" if they are equal.
+func differenceOf(a, b []string) string {
+	for i := range max(len(a), len(b)) {
+		if i >= len(a) || i >= len(b) || a[i] != b[i] {
 			part := func(all []string) string {
 				return strings.Join(all[min(max(i-6, 0), len(all)):min(i+6, len(all))], "\n  ")
 			}
-			return "\n  " + part(a.Trace) + "\nand\n  " + part(b.Trace)
+			return "\n  " + part(a) + "\nand\n  " + part(b)
 		}
 	}
-	return "only in the story"
+	return ""
 }
 
 // TestReplay runs the schedules of faults that were mended.

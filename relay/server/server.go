@@ -31,6 +31,8 @@ type Config struct {
 	Bus     Bus          // carries notifications between the servers on one database; may be nil
 	Watch   Watcher      // may be nil
 	Sealed  bool         // refuse what the server could read: plain events and commands, and protocol 1
+
+	BeforeBatch func() // called before a batch of events is gathered; only internal/sim sets it
 }
 
 // Server is a relay server.
@@ -78,7 +80,7 @@ func New(c Config) *Server {
 	s.enrolments = newEnrolments()
 	s.sockets.open = map[*socket]struct{}{}
 	s.peers = newOthers(s, c.Bus)
-	s.writer = c.Store.NewWriter(s.handleCommit)
+	s.writer = c.Store.NewWriter(c.BeforeBatch, s.handleCommit)
 	s.handler = s.mux()
 	s.peers.start()
 	s.noSweep = s.every(sweepInterval, s.sweep)

@@ -15,6 +15,7 @@ var ErrClosed = errors.New("the store is closed")
 type Writer struct {
 	s        *Store
 	onCommit OnCommit
+	before   func()
 	in       chan writeRequest
 	end      context.CancelFunc
 	done     chan struct{}
@@ -39,10 +40,10 @@ type Written struct {
 // function, that function is called after the results are reported. A Writer's OnCommit may be nil.
 type OnCommit func(all []Incoming, out *Appended) (then func())
 
-// NewWriter starts a Writer.
-func (s *Store) NewWriter(onCommit OnCommit) *Writer {
+// NewWriter starts a Writer. It calls before, which may be nil, before it gathers a batch.
+func (s *Store) NewWriter(before func(), onCommit OnCommit) *Writer {
 	ctx, end := context.WithCancel(context.Background())
-	w := &Writer{s: s, onCommit: onCommit, in: make(chan writeRequest, protocol.BatchEvents), end: end, done: make(chan struct{}), ctx: ctx}
+	w := &Writer{s: s, onCommit: onCommit, before: before, in: make(chan writeRequest, protocol.BatchEvents), end: end, done: make(chan struct{}), ctx: ctx}
 	go w.run()
 	return w
 }
@@ -82,6 +83,9 @@ func (w *Writer) run() {
 // gather returns a batch: the given event, and the events that have arrived since, up to the limits
 // of a commit.
 func (w *Writer) gather(first writeRequest) []writeRequest {
+	if w.before != nil {
+		w.before()
+	}
 	batch, size := []writeRequest{first}, len(first.Envelope.Data)
 	for len(batch) < protocol.BatchEvents && size < protocol.BatchBytes {
 		select {

@@ -48,6 +48,8 @@ type Options struct {
 	// Keys has the keys of new runs. If it is nil, new runs are not sealed, and sealed runs accept
 	// no events.
 	Keys Keys
+
+	BeforeBatch func() // called before each batch is gathered; only internal/sim sets it
 }
 
 // Event is an event of a run. Data is one of the structs of package protocol, or a JSON object. The
@@ -97,7 +99,8 @@ type Spool struct {
 	max             int64
 	epoch           int64
 	log             *slog.Logger
-	keys            Keys // nil if events are not sealed
+	keys            Keys   // nil if events are not sealed
+	before          func() // see Options.BeforeBatch
 	unlock          func() error
 	integrity       *sqliteintegrity.File // nil until the file was checked
 
@@ -141,7 +144,7 @@ func Open(ctx context.Context, file string, o Options) (s *Spool, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the spool %s: %w", file, err)
 	}
-	s = &Spool{max: o.Max, log: o.Log, keys: o.Keys, headsAt: map[string]time.Time{}, unlock: unlock, in: make(chan *job, protocol.BatchEvents), wake: make(chan struct{}, 1), committed: make(chan struct{}, 1),
+	s = &Spool{max: o.Max, log: o.Log, keys: o.Keys, before: o.BeforeBatch, headsAt: map[string]time.Time{}, unlock: unlock, in: make(chan *job, protocol.BatchEvents), wake: make(chan struct{}, 1), committed: make(chan struct{}, 1),
 		room: make(chan struct{}), closed: make(chan struct{}), done: make(chan struct{}), runs: map[string]*run{}, acks: map[string]int64{}}
 	if err := s.open(ctx, o.VFS, file); err != nil {
 		return nil, errors.Join(fmt.Errorf("open the spool %s: %w", file, err), s.release())

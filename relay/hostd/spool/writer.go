@@ -190,9 +190,9 @@ func (s *Spool) write() {
 		case first := <-s.in:
 			s.commit(s.gather(first))
 		case <-s.wake:
-			s.commit(nil)
+			s.commit(s.gather())
 		case <-heads.C:
-			s.commit(nil)
+			s.commit(s.gather())
 		case <-s.closed:
 			s.drain()
 			return
@@ -215,8 +215,19 @@ func (s *Spool) setTimer(t *time.Timer) {
 	}
 }
 
-func (s *Spool) gather(first *job) []*job {
-	all, size := []*job{first}, first.size
+// gather returns the next batch: the given jobs, and those that have arrived since.
+func (s *Spool) gather(all ...*job) []*job {
+	if s.before != nil {
+		s.before()
+	}
+	select {
+	case <-s.wake: // the batch also commits the acknowledgements
+	default:
+	}
+	size := int64(0)
+	for _, j := range all {
+		size += j.size
+	}
 	for len(all) < protocol.BatchEvents && size < protocol.BatchBytes {
 		select {
 		case next := <-s.in:

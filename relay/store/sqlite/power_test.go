@@ -72,7 +72,7 @@ func TestPowerCut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := s.NewWriter(nil)
+	w := s.NewWriter(nil, nil)
 	cuts.On = true
 	text := strings.Repeat("x", 24<<10) // large events, so that the log is checkpointed more than once
 	const last = 200

@@ -495,7 +495,7 @@ func oneDecision(t *testing.T, open Opener) {
 // results of its events in order, and events queued before Close are committed.
 func writer(t *testing.T, open Opener) {
 	f := begin(t, open)
-	w := f.NewWriter(nil)
+	w := f.NewWriter(nil, nil)
 	const runs, each = 8, 40
 	var wg sync.WaitGroup
 	var mu sync.Mutex
