@@ -43,13 +43,14 @@ type gate struct {
 	idle    func() bool            // called when all goroutines wait; reports whether one continues
 	urgent  func(name string) bool // reports whether a call comes before all others; nil for never
 
-	mu      sync.Mutex
-	waiting map[string]*call
-	delayed map[string]*call
-	counts  map[string]int // calls by name without number
-	arrived chan struct{}
-	closed  bool
-	trace   []string
+	mu         sync.Mutex
+	waiting    map[string]*call
+	delayed    map[string]*call
+	counts     map[string]int // calls by name without number
+	arrived    chan struct{}
+	closed     bool
+	trace      []string
+	traceEnded bool
 }
 
 // call is a call that waits at the gate.
@@ -142,7 +143,21 @@ func (g *gate) run(stop <-chan struct{}) {
 func (g *gate) note(operation string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.trace = append(g.trace, "- "+operation)
+	g.addTrace("- " + operation)
+}
+
+// addTrace adds to the trace. The caller has locked g.mu.
+func (g *gate) addTrace(text string) {
+	if !g.traceEnded {
+		g.trace = append(g.trace, text)
+	}
+}
+
+// endTrace ends the trace.
+func (g *gate) endTrace() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.traceEnded = true
 }
 
 // reenter adds a call that was chosen, unless its process has ended.
@@ -187,7 +202,7 @@ func (g *gate) choose() (name string, c *call) {
 	})
 	c = g.waiting[name]
 	delete(g.waiting, name)
-	g.trace = append(g.trace, name)
+	g.addTrace(name)
 	return name, c
 }
 

@@ -175,7 +175,8 @@ func (r *relay) play() {
 	r.mu.Lock()
 	r.phase.isOver = true
 	r.mu.Unlock()
-	for _, end := range slices.Backward(ends) { // each has ended when the next one begins to end
+	r.gate.endTrace() // what the processes do at their end, they do at the same time
+	for _, end := range slices.Backward(ends) {
 		end()
 	}
 	_ = pushService.Close() // it has nothing to flush

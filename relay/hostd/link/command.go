@@ -100,7 +100,13 @@ func (l *Link) enqueue(s *session, e *protocol.Envelope) {
 // speaks protocol 2, the result is stored until the server acknowledges it. runCommand returns
 // false if the command must wait for an earlier one.
 func (l *Link) runCommand(ctx context.Context, e *protocol.Envelope, isLast bool) bool {
-	how := commandsByType[e.Type]
+	how, id := commandsByType[e.Type], CommandID(e)
+	if done, err := l.hasResult(ctx, how, e.RunID, id); err != nil || done {
+		if err != nil {
+			l.o.Log.Error("could not read the outcome of a command", "run", e.RunID, "id", id, "error", err)
+		}
+		return true
+	}
 	a := l.o.Gate.Admit(ctx, e, isLast)
 	if a.Later && !isLast {
 		return false
@@ -119,7 +125,6 @@ func (l *Link) runCommand(ctx context.Context, e *protocol.Envelope, isLast bool
 	if out.Error != "" {
 		l.o.Log.Warn("a command was not applied", "type", e.Type, "run", e.RunID, "state", out.State, "error", out.Error)
 	}
-	id := CommandID(e)
 	if how.result == "" || id == "" || !l.welcomed.Load() {
 		return true
 	}
@@ -131,6 +136,16 @@ func (l *Link) runCommand(ctx context.Context, e *protocol.Envelope, isLast bool
 		l.o.Log.Error("could not store the outcome of a command", "run", e.RunID, "id", id, "error", err)
 	}
 	return true
+}
+
+// hasResult reports whether a command was performed or refused before, and the server does not know
+// that yet: it receives the result on each connection. A decision has the id of its request, and a
+// second one may follow one that was refused.
+func (l *Link) hasResult(ctx context.Context, how *command, run, id string) (bool, error) {
+	if how.result == "" || how.result == kindDecided || id == "" {
+		return false, nil
+	}
+	return l.o.Spool.HasResult(ctx, run, how.result, id)
 }
 
 // codeOnly removes the reason from an error "CODE: reason".

@@ -195,6 +195,15 @@ func (s *Spool) Results(ctx context.Context, after int64) ([]Result, error) {
 	return all, rows.Err()
 }
 
+// HasResult reports whether a command has a result that the server has not acknowledged.
+func (s *Spool) HasResult(ctx context.Context, run, kind, id string) (has bool, err error) {
+	err = s.readDB.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM results WHERE run = ? AND kind = ? AND id = ?)`, run, kind, id).Scan(&has)
+	if err != nil {
+		err = fmt.Errorf("read the spool: %w", err)
+	}
+	return has, err
+}
+
 // ResultAcked deletes a result that the server has acknowledged.
 func (s *Spool) ResultAcked(ctx context.Context, n int64) error {
 	return s.do(ctx, func(b *batch) error { return b.exec(`DELETE FROM results WHERE n = ?`, n) })
