@@ -307,7 +307,12 @@ func (l *storyLog) Handle(_ context.Context, rec slog.Record) error {
 		return nil
 	}
 	var b strings.Builder
-	rec.Attrs(func(a slog.Attr) bool { fmt.Fprintf(&b, " %s", a); return true })
+	rec.Attrs(func(a slog.Attr) bool {
+		if a.Key != "why" { // of two reasons for the end of a connection, the library reports any
+			fmt.Fprintf(&b, " %s", a)
+		}
+		return true
+	})
 	l.r.mu.Lock()
 	defer l.r.mu.Unlock()
 	l.r.note(l.p.name, "logs %s%s", rec.Message, &b)

@@ -101,9 +101,9 @@ func (l *Link) enqueue(s *session, e *protocol.Envelope) {
 // false if the command must wait for an earlier one.
 func (l *Link) runCommand(ctx context.Context, e *protocol.Envelope, isLast bool) bool {
 	how, id := commandsByType[e.Type], CommandID(e)
-	if done, err := l.hasResult(ctx, how, e.RunID, id); err != nil || done {
+	if done, err := l.repeatResult(ctx, how, e.RunID, id); err != nil || done {
 		if err != nil {
-			l.o.Log.Error("could not read the outcome of a command", "run", e.RunID, "id", id, "error", err)
+			l.o.Log.Error("could not repeat the outcome of a command", "run", e.RunID, "id", id, "error", err)
 		}
 		return true
 	}
@@ -138,14 +138,18 @@ func (l *Link) runCommand(ctx context.Context, e *protocol.Envelope, isLast bool
 	return true
 }
 
-// hasResult reports whether a command was performed or refused before, and the server does not know
-// that yet: it receives the result on each connection. A decision has the id of its request, and a
-// second one may follow one that was refused.
-func (l *Link) hasResult(ctx context.Context, how *command, run, id string) (bool, error) {
+// repeatResult reports the result of a command again that was performed or refused before, and of
+// which the server has not acknowledged that. done is true if there is one. A decision has the id of
+// its request, and a second one may follow one that was refused.
+func (l *Link) repeatResult(ctx context.Context, how *command, run, id string) (done bool, err error) {
 	if how.result == "" || how.result == kindDecided || id == "" {
 		return false, nil
 	}
-	return l.o.Spool.HasResult(ctx, run, how.result, id)
+	r, err := l.o.Spool.Result(ctx, run, how.result, id)
+	if r == nil || err != nil {
+		return false, err
+	}
+	return true, l.o.Spool.Report(context.WithoutCancel(ctx), *r)
 }
 
 // codeOnly removes the reason from an error "CODE: reason".

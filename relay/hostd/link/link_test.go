@@ -392,7 +392,7 @@ func TestCommands(t *testing.T) {
 	expect(t, p.readShort(3), want...)
 	p.send(protocol.RunStop, "run_a", `{"signal":"kill"}`) // it has a result, which the server has not acknowledged
 	p.send(protocol.RunSendInput, "run_a", `{"input_id":"i4","text":"x"}`)
-	expect(t, p.readShort(1), `run_a command.result 0 {"id":"i4","kind":"input","state":"applied"}`)
+	expect(t, p.readShort(2), want[1], `run_a command.result 0 {"id":"i4","kind":"input","state":"applied"}`)
 	testRefused(t, p)
 	if err := p.conn.Write(context.Background(), websocket.MessageBinary, []byte("{}")); err != nil {
 		t.Fatal(err)

@@ -2,6 +2,8 @@ package spool
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
@@ -195,13 +197,18 @@ func (s *Spool) Results(ctx context.Context, after int64) ([]Result, error) {
 	return all, rows.Err()
 }
 
-// HasResult reports whether a command has a result that the server has not acknowledged.
-func (s *Spool) HasResult(ctx context.Context, run, kind, id string) (has bool, err error) {
-	err = s.readDB.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM results WHERE run = ? AND kind = ? AND id = ?)`, run, kind, id).Scan(&has)
-	if err != nil {
-		err = fmt.Errorf("read the spool: %w", err)
+// Result returns the result of a command that the server has not acknowledged, or nil if there is
+// none.
+func (s *Spool) Result(ctx context.Context, run, kind, id string) (*Result, error) {
+	r := &Result{Run: run, CommandDone: protocol.CommandDone{Kind: kind, ID: id}}
+	err := s.readDB.QueryRowContext(ctx, `SELECT n, state, error FROM results WHERE run = ? AND kind = ? AND id = ?`, run, kind, id).Scan(&r.N, &r.State, &r.Error)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read the spool: %w", err)
 	}
-	return has, err
+	return r, nil
 }
 
 // ResultAcked deletes a result that the server has acknowledged.
