@@ -22,6 +22,7 @@ type Envelope struct {
 	Kind, Run, ID string
 	// Request is the open request with the id, for a decision; nil if there is none.
 	Request *Request
+	Guest   *Guest // that has sent the command, with its grant; nil for a device of the roster
 }
 
 // Request is an open request as the host has sent it.
@@ -97,7 +98,7 @@ func (c *Checker) Check(cmd Command, e Envelope, state DeviceState, now time.Tim
 	if err != nil {
 		return nil, err
 	}
-	m, err := c.checkMember(s, e.Request)
+	m, err := c.Signer(s, e, now)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +138,7 @@ func (c *Checker) Check(cmd Command, e Envelope, state DeviceState, now time.Tim
 		}
 		state.Inputs[s.Run] = s.Counter
 	}
-	return &Accepted{s, m, data, Signed{text, cmd.Sig}, state}, nil
+	return &Accepted{s, m, data, Signed{text, cmd.Sig, e.Guest}, state}, nil
 }
 
 // DeviceOf returns the id of the device that a command names, before it is verified, or "".
@@ -149,20 +150,24 @@ func (c Command) DeviceOf() string {
 	return s.Device
 }
 
-// checkMember checks that the roster and its policy allow the device to send the statement.
-func (c *Checker) checkMember(s *Statement, open *Request) (Member, error) {
-	r := c.Roster
+// Signer returns the device or guest of a statement. It checks that the roster and its policy, or
+// the grant, allow it to send the statement, but not its signature. The error is a *Refusal.
+func (c *Checker) Signer(s *Statement, e Envelope, now time.Time) (m Member, err error) {
+	r, open := c.Roster, e.Request
 	if head := r.Head(); s.Roster.N > head.N {
 		f := refuse(RosterFork, "the statement refers to line %d of the roster, and this host has %d lines", s.Roster.N, head.N)
 		f.Retry = true
 		return Member{}, f
 	}
-	m, ok := r.Member(s.Device)
-	then, _ := r.memberAt(s.Device, s.Roster.N)
+	if e.Guest != nil {
+		m, _, err = r.guestOf(s, e.Guest, now)
+	} else {
+		m, err = r.deviceOf(s)
+	}
 	host, _ := r.Member(c.Host)
 	switch {
-	case !ok || m.Kind != Device || then != m:
-		return Member{}, refuse(UnknownDevice, "%q is no device of the account, or was none at line %d of the roster", s.Device, s.Roster.N)
+	case err != nil:
+		return Member{}, err
 	case host.Kind != Host:
 		return Member{}, refuse(Forbidden, "this host, %s, is no member of the account", c.Host)
 	case m.Role == Viewer:
@@ -171,6 +176,15 @@ func (c *Checker) checkMember(s *Statement, open *Request) (Member, error) {
 		return Member{}, refuse(PageNotTrusted, "the policy does not allow the page of device %s to decide this request", s.Device)
 	case !r.has(s.Roster):
 		return Member{}, refuse(RosterFork, "the device has another line %d of the roster", s.Roster.N)
+	}
+	return m, nil
+}
+
+// deviceOf returns the device that has signed a statement, as of the line that it names and now.
+func (r *Roster) deviceOf(s *Statement) (Member, error) {
+	m, ok := r.Member(s.Device)
+	if then, _ := r.memberAt(s.Device, s.Roster.N); !ok || m.Kind != Device || then != m {
+		return Member{}, refuse(UnknownDevice, "%q is no device of the account, or was none at line %d of the roster", s.Device, s.Roster.N)
 	}
 	return m, nil
 }

@@ -194,7 +194,7 @@ func FuzzShare(f *testing.F) {
 	w := newWorld(f)
 	e, _, _ := w.newEpoch(EpochPosition{}, now)
 	secret := NewShareSecret()
-	own, err := NewShare(w.keys["host"], secret.ShareKey(), secret.ShareID(), []string{"run_1"}, []*Epoch{e})
+	own, err := NewShare(w.keys["host"], secret.ShareKey(), secret.ShareID(), []string{"run_1"}, []*Epoch{e}, nil)
 	if err != nil {
 		f.Fatal(err)
 	}

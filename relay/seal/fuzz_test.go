@@ -59,7 +59,7 @@ func FuzzStatement(f *testing.F) {
 			t.Errorf("%s is read again as %s: %v", form, form2, err)
 		}
 		c := Command{Signed: Signed{Statement: text, Sig: encode64(make([]byte, 64))}, Content: json.RawMessage(`{}`)}
-		if _, err := w.checker().Check(c, Envelope{s.Kind, s.Run, s.ID, request()}, DeviceState{}, now); checkRefusal(t, err) {
+		if _, err := w.checker().Check(c, Envelope{Kind: s.Kind, Run: s.Run, ID: s.ID, Request: request()}, DeviceState{}, now); checkRefusal(t, err) {
 			t.Error("accepted without a signature")
 		}
 		if _, _, err := w.roster.VerifyDecision(c.Signed, now, ""); checkRefusal(t, err) {

@@ -18,6 +18,14 @@ func (r *Roster) VerifyDecision(d Signed, at time.Time, argsSHA256 string) (*Sta
 	}
 	m, ok := r.memberAt(id, s.Roster.N)
 	switch {
+	case d.Guest != nil && s.Local != nil:
+		err = refuse(WrongRequest, "the decision is local, and by a guest")
+	case d.Guest != nil:
+		ok = true
+		m, err = r.verifyGuest(s, d.Guest, at)
+	}
+	switch {
+	case err != nil:
 	case !ok || m.Kind != kind:
 		err = refuse(UnknownDevice, "%q was no %s of the account at line %d of the roster", id, kind, s.Roster.N)
 	case m.Role == Viewer:

@@ -116,7 +116,7 @@ func TestReferenceSigns(t *testing.T) {
 			t.Errorf("%s: Go has %v %s, Python has %q %s\n%s", c.Name, err, jsonwrite.MustEncode(out), c.Code, jsonwrite.MustEncode(c.Out), jsonwrite.MustEncode(c.In))
 		}
 	}
-	if len(v.Cases) != 13*randomCases() {
+	if len(v.Cases) != 14*randomCases() {
 		t.Errorf("%d cases", len(v.Cases))
 	}
 }
@@ -237,7 +237,7 @@ func (w *world) randomSealed(r *rand.Rand, i int) []vector {
 		w.t.Fatal(err)
 	}
 	secret := NewShareSecret()
-	shared, err := NewShare(w.keys["host"], secret.ShareKey(), secret.ShareID(), []string{"run_1", fmt.Sprint("run_", i+2)}, []*Epoch{e})
+	shared, err := NewShare(w.keys["host"], secret.ShareKey(), secret.ShareID(), []string{"run_1", fmt.Sprint("run_", i+2)}, []*Epoch{e}, nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -245,6 +245,7 @@ func (w *world) randomSealed(r *rand.Rand, i int) []vector {
 	body := w.bodies(e, request, []string{w.ids[name]}, Notice{Summary: randomName(r), Title: randomName(r), TS: formatTime(now)})[w.ids[name]]
 	return []vector{
 		with("share", func(in *inputs) { in.Text, in.Secret = string(flip(r, shared)), &secret }),
+		{Format: "guest", In: w.randomGuest(r, e, string(data))},
 		with("push", func(in *inputs) {
 			in.Kind, in.Run, in.ID, in.CT = request.Type, request.Run, "req_1", string(flip(r, []byte(body)))
 		}),

@@ -123,7 +123,14 @@
 // id. ct is the sealed text {keys: {RUN: {EPOCH: key, …}, …}, sign_key} under the key with the info
 // ["concerto-sealed-v1 read"] of the secret, which the host has, with the place
 // ["concerto-sealed-v1", "share", account, host, share]. Its keys are those of the runs' events in
-// the epochs, and its sign_key is that of the host.
+// the epochs, and its sign_key is that of the host. The share of a link for an approver also has
+// roster: {hash, n}, the host's newest line.
+//
+// A grant is for the browser that first uses the link of an approver, the guest: {account, at, by,
+// expires, host, page, roster: {hash, n}, runs: [RUN, …], share, sig, v: 1}. sig (context grant) is
+// by an owner's device with the id by, over the grant without sig; page is server, or the origin of
+// the link's page. The guest key is the key with the info ["concerto-sealed-v1 guest"] of the
+// secret, which the host has. A guest has a sign_key; its id is that of a device with this key.
 //
 // # Sealed texts
 //
@@ -165,7 +172,11 @@
 // the statement. ct is the sealed text {content, sig, statement} under the device's command key.
 // The ct of a response to an RPC is the sealed text of its data, under the key with the info
 // ["concerto-sealed-v1 response", id, tag] of the command key, where tag is that of the command.
-// Their places, in which the kind of a response is rpc and a missing run is "", are
+// A guest seals {content, guest: {mac, sign_key}, sig, statement} under the key with the info
+// ["concerto-sealed-v1 guest", epoch] of the guest key; device is the id of the share. mac is an HMAC
+// (context guest) over [account, host, share, sign_key] under the guest key. A ledger stores
+// {guest: {grant, sig, sign_key}, sig, statement}, where the first sig (context guest) is by the
+// host, over the same text. Their places, in which the kind of a response is rpc and a missing run is "", are
 //
 //	["concerto-sealed-v1","command",account,host,run,kind,epoch,id,device]
 //	["concerto-sealed-v1","response",account,host,run,kind,epoch,id,device]
@@ -270,6 +281,8 @@ const (
 	contextShare    = contextPrefix + "share"
 	contextRead     = contextPrefix + "read"
 	contextPush     = contextPrefix + "push"
+	contextGrant    = contextPrefix + "grant"
+	contextGuest    = contextPrefix + "guest"
 )
 
 // inContext returns the input of a signature, HMAC or hash.

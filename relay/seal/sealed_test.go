@@ -114,6 +114,8 @@ func (v *vectors) runSealed(in *inputs, format string) (map[string]any, error) {
 		return map[string]any{"account": account, "host": host, "shared": s}, err
 	case "sealed_command", "response":
 		return runSealedCommand(in, format)
+	case "guest":
+		return runGuest(r, in, time.UnixMilli(in.Now))
 	case "push":
 		of := &SealedEvent{Type: in.Kind, Run: in.Run, Data: SealedData{RequestID: in.ID}}
 		n, err := in.Epochs[0].OpenPush(of, in.To, in.CT)

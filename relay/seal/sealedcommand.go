@@ -58,27 +58,39 @@ func (e *Epoch) SealCommand(c Command) (*SealedCommand, error) {
 // OpenCommand opens a command of the run and kind that its frame has, on the host. The epoch is
 // that of CommandEpoch. The caller then checks the command with a Checker. The error is a *Refusal.
 func (e *Epoch) OpenCommand(run, kind string, s *SealedCommand) (c Command, err error) {
-	if err := s.check(); err != nil {
+	if err := e.checkCommand(s); err != nil {
 		return c, err
-	}
-	if s.Epoch != e.N {
-		return c, refuse(OldEpoch, "the command is for epoch %d, not %d", s.Epoch, e.N)
 	}
 	key, err := e.commandKey(s.Device)
 	if err != nil {
 		return c, err
 	}
+	if c, err = e.openWith(key, run, kind, s); err != nil {
+		return c, err
+	}
+	if c.Guest != nil || c.DeviceOf() != s.Device {
+		return c, refuse(WrongRequest, "the statement is not by device %s, whose command key sealed it", s.Device)
+	}
+	return c, nil
+}
+
+func (e *Epoch) checkCommand(s *SealedCommand) error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	if s.Epoch != e.N {
+		return refuse(OldEpoch, "the command is for epoch %d, not %d", s.Epoch, e.N)
+	}
+	return nil
+}
+
+// openWith opens a command that was sealed with a key.
+func (e *Epoch) openWith(key Key, run, kind string, s *SealedCommand) (c Command, err error) {
 	text, err := openText(key.aead(), e.place("command", run, kind, s), s.CT)
 	if err != nil {
 		return c, err
 	}
-	if err := decodeLong(text, &c); err != nil {
-		return c, err
-	}
-	if c.DeviceOf() != s.Device {
-		return c, refuse(WrongRequest, "the statement is not by device %s, whose command key sealed it", s.Device)
-	}
-	return c, nil
+	return c, decodeLong(text, &c)
 }
 
 // responseKey returns the key of the responses to one command.

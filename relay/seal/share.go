@@ -32,18 +32,19 @@ func (s *share) place() []byte { return place("share", s.Account, s.Host, s.ID) 
 
 // Shared is what those who have the link of a share receive.
 type Shared struct {
-	SignKey string                    `json:"sign_key"` // of the host, which signs heads
-	Keys    map[string]map[string]Key `json:"keys"`     // of runs, by run and number of the epoch
+	SignKey string                    `json:"sign_key"`         // of the host, which signs heads
+	Keys    map[string]map[string]Key `json:"keys"`             // of runs, by run and number of the epoch
+	Roster  *Position                 `json:"roster,omitempty"` // the newest of the host, for an approver; nil for a viewer
 }
 
 // NewShare returns a share with the keys of runs in epochs of one host. k are the keys of the host,
-// and key and id are those of the share. The error is a *Refusal.
-func NewShare(k *Keys, key Key, id string, runs []string, epochs []*Epoch) ([]byte, error) {
+// and key and id are those of the share. roster is nil for a viewer's link. The error is a *Refusal.
+func NewShare(k *Keys, key Key, id string, runs []string, epochs []*Epoch, roster *Position) ([]byte, error) {
 	if len(epochs) == 0 {
 		return nil, refuse(BadMessage, "there are no epochs")
 	}
 	s := share{V: 1, Account: epochs[0].Account, Host: epochs[0].Host, ID: id}
-	plain := Shared{k.Public().Sign, map[string]map[string]Key{}}
+	plain := Shared{k.Public().Sign, map[string]map[string]Key{}, roster}
 	for _, run := range runs {
 		plain.Keys[run] = map[string]Key{}
 		for _, e := range epochs {
@@ -109,6 +110,9 @@ func (s *Shared) check() error {
 	}
 	if len(s.Keys) == 0 || len(s.Keys) > maxShared {
 		return refuse(BadMessage, "the share has %d runs", len(s.Keys))
+	}
+	if p := s.Roster; p != nil && (p.N < 1 || p.N > maxInt || !hashForm.MatchString(p.Hash)) {
+		return refuse(BadMessage, "roster of the share has the wrong form")
 	}
 	for run, keys := range s.Keys {
 		if !idForm.MatchString(run) || len(keys) == 0 {

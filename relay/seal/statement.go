@@ -56,6 +56,7 @@ type Process struct {
 type Signed struct {
 	Statement json.RawMessage `json:"statement"`
 	Sig       string          `json:"sig"`
+	Guest     *Guest          `json:"guest,omitempty"` // nil for a device of the roster
 }
 
 // Command is a signed statement with its content, as a device sends it.

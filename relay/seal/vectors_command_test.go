@@ -253,23 +253,23 @@ func (v *vectors) addLedger(w *world) {
 	}
 	with("local", "", "phone", func(i *inputs) { i.Signed = &local.Signed })
 	with("local, with another uid", BadSignature, "phone", func(i *inputs) {
-		i.Signed = &Signed{bytes.Replace(local.Statement, []byte("1000"), []byte("1001"), 1), local.Sig}
+		i.Signed = &Signed{Statement: bytes.Replace(local.Statement, []byte("1000"), []byte("1001"), 1), Sig: local.Sig}
 	})
 	with("local, with the uid -1", BadMessage, "phone", func(i *inputs) {
-		i.Signed = &Signed{bytes.Replace(local.Statement, []byte("1000"), []byte("-1"), 1), local.Sig}
+		i.Signed = &Signed{Statement: bytes.Replace(local.Statement, []byte("1000"), []byte("-1"), 1), Sig: local.Sig}
 	})
 	for _, change := range [][2]string{{`"pid":4242`, `"pid":0`}, {`"pid":4242`, `"pid":9007199254740992`}, {`"uid":1000`, `"uid":9007199254740992`},
 		{`{"account"`, `{"after":1,"account"`}, {`{"account"`, `{"counter":1,"account"`}, {`{"account"`, `{"device":"` + w.ids["phone"] + `","account"`},
 		{`{"account"`, `{"fresh":"` + w.fresh.Token(now) + `","account"`}} {
 		with("local, with "+change[1], BadMessage, "phone", func(i *inputs) {
-			i.Signed = &Signed{bytes.Replace(local.Statement, []byte(change[0]), []byte(change[1]), 1), local.Sig}
+			i.Signed = &Signed{Statement: bytes.Replace(local.Statement, []byte(change[0]), []byte(change[1]), 1), Sig: local.Sig}
 		})
 	}
 	stop := bytes.Replace(local.Statement, []byte(`"kind":"decide"`), []byte(`"kind":"stop"`), 1)
 	for _, name := range []string{"decision", "scope", "request_sha256", "args_sha256"} {
 		stop = regexp.MustCompile(`"`+name+`":"[^"]*",`).ReplaceAll(stop, nil)
 	}
-	with("local, of a stop", BadMessage, "phone", func(i *inputs) { i.Signed = &Signed{stop, local.Sig} })
+	with("local, of a stop", BadMessage, "phone", func(i *inputs) { i.Signed = &Signed{Statement: stop, Sig: local.Sig} })
 	with("local, of a device", UnknownDevice, "phone", func(i *inputs) {
 		s := w.statement(KindDecide)
 		s.Counter, s.Fresh, s.Host = 0, "", w.ids["phone"]
@@ -280,6 +280,6 @@ func (v *vectors) addLedger(w *world) {
 		i.Signed = &c.Signed
 	})
 	with("local, signed as a command", BadSignature, "phone", func(i *inputs) {
-		i.Signed = &Signed{local.Statement, w.keys["host"].signText(contextCommand, local.Statement)}
+		i.Signed = &Signed{Statement: local.Statement, Sig: w.keys["host"].signText(contextCommand, local.Statement)}
 	})
 }

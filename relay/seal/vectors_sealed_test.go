@@ -24,6 +24,7 @@ func (v *vectors) addSealed(w *world) {
 	v.addSealedCommands(w, []*Epoch{first, second})
 	v.addResponses(w, second)
 	v.addShares(w, []*Epoch{first, second})
+	v.addGuests(w, second)
 	v.addPushes(w, []*Epoch{first, second})
 	v.addPasskeys(w)
 }
@@ -570,7 +571,7 @@ func (v *vectors) addResponses(w *world, e *Epoch) {
 func (v *vectors) addShares(w *world, epochs []*Epoch) {
 	secret, other := NewShareSecret(), NewShareSecret()
 	id := secret.ShareID()
-	text, err := NewShare(w.keys["host"], secret.ShareKey(), id, []string{"run_1", "run_2"}, epochs)
+	text, err := NewShare(w.keys["host"], secret.ShareKey(), id, []string{"run_1", "run_2"}, epochs, nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -591,7 +592,7 @@ func (v *vectors) addShares(w *world, epochs []*Epoch) {
 	edited("with a longer ct", BadSignature, `"ct":"`, `"ct":"A`)
 	edited("with an invalid ct", BadMessage, `"ct":"`, `"ct":"!`)
 	plain := func(name string, code Code, change func(s *Shared)) {
-		s := Shared{w.keys["host"].Public().Sign, map[string]map[string]Key{"run_1": {"1": secret}}}
+		s := Shared{w.keys["host"].Public().Sign, map[string]map[string]Key{"run_1": {"1": secret}}, nil}
 		change(&s)
 		form := share{V: 1, Account: w.roster.Account(), Host: hostID, ID: id}
 		form.CT = must(sealText(secret.ShareKey().aead(), form.place(), encode(s)))
@@ -609,5 +610,9 @@ func (v *vectors) addShares(w *world, epochs []*Epoch) {
 	plain("with epoch 0", BadMessage, func(s *Shared) { s.Keys["run_1"]["0"] = secret })
 	plain("with epoch 01", BadMessage, func(s *Shared) { s.Keys["run_1"]["01"] = secret })
 	plain("with epoch 2^53", BadMessage, func(s *Shared) { s.Keys["run_1"]["9007199254740992"] = secret })
+	at := w.roster.Head()
+	plain("for an approver", "", func(s *Shared) { s.Roster = &at })
+	plain("for an approver, with line 0", BadMessage, func(s *Shared) { s.Roster = &Position{0, at.Hash} })
+	plain("for an approver, with an invalid hash", BadMessage, func(s *Shared) { s.Roster = &Position{at.N, at.Hash[1:]} })
 	plain("with an invalid sign_key", BadMessage, func(s *Shared) { s.SignKey = s.SignKey[1:] })
 }

@@ -55,6 +55,7 @@ type inputs struct {
 	Events     []vectorEvent   `json:"events,omitempty"`
 	CT         string          `json:"ct,omitempty"`
 	Secret     *Key            `json:"secret,omitempty"`
+	Grant      string          `json:"grant,omitempty"`
 }
 
 type vectorRequest struct {
@@ -250,7 +251,7 @@ func TestVectors(t *testing.T) {
 			t.Errorf("%s: got %s, expected %s", c.Name, jsonwrite.MustEncode(out), jsonwrite.MustEncode(c.Out))
 		}
 	}
-	if len(formats) != 20 || invalid < 240 {
+	if len(formats) != 21 || invalid < 240 {
 		t.Errorf("the vectors have %d formats and %d invalid cases", len(formats), invalid)
 	}
 }

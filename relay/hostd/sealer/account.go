@@ -256,7 +256,7 @@ func (a *account) state(id, sum string) (seal.DeviceState, bool) {
 func (a *account) dropRemoved() error {
 	n := len(a.devices)
 	for id := range a.devices {
-		if _, ok := a.roster.Member(id); !ok {
+		if _, ok := a.roster.Member(id); !ok && !a.isGuest(id) {
 			delete(a.devices, id)
 		}
 	}

@@ -173,7 +173,12 @@ func (s *Sealer) openSealed(t *attempt) (seal.Command, error) {
 	if err != nil {
 		return seal.Command{}, err
 	}
-	c, err := e.OpenCommand(t.envelope.Run, t.envelope.Kind, sealed)
+	var c seal.Command
+	if x := s.account.shareOf(sealed.Device, s.o.Now()); x != nil {
+		c, err = s.account.openGuest(x, e, t, sealed)
+	} else {
+		c, err = e.OpenCommand(t.envelope.Run, t.envelope.Kind, sealed)
+	}
 	if err == nil {
 		t.sealed, t.epoch = sealed, e
 	}
@@ -231,6 +236,11 @@ func (s *Sealer) check(t *attempt) (link.Admission, error) {
 	}
 	if err != nil {
 		return link.Admission{}, err
+	}
+	if t.envelope.Guest != nil {
+		if err := a.bind(t.sealed.Device, t.envelope.Guest); err != nil {
+			return link.Admission{}, err
+		}
 	}
 	s.dropEnded(&ok.State)
 	if err := a.accept(id, ok.State, ok.Statement, t.sum); err != nil {
@@ -327,7 +337,10 @@ func (s *Sealer) repeat(c *seal.Checker, t *attempt, now time.Time) (link.Admiss
 		if err := t.checkFrame(&seal.Accepted{Statement: &st, Data: t.data}); err != nil {
 			return link.Admission{}, err
 		}
-		m, _ := c.Roster.Member(st.Device)
+		m, err := c.Signer(&st, t.envelope, now)
+		if err != nil {
+			return link.Admission{}, err
+		}
 		again := s.admit(t, m, t.data)
 		again.Repeated = true
 		again.Done = func(link.Outcome) {} // the first attempt is recorded, and the server can repeat it without end

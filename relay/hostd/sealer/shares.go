@@ -22,13 +22,24 @@ type share struct {
 	From      int64     `json:"from"` // the first epoch
 	Expires   time.Time `json:"expires"`
 	Published int64     `json:"published,omitempty"` // the newest epoch of which the server has the keys
+	// The following are those of an approver's link.
+	GuestKey *seal.Key       `json:"guest_key,omitempty"` // nil for a viewer's link
+	Grant    json.RawMessage `json:"grant,omitempty"`
+	Guest    *seal.Guest     `json:"guest,omitempty"` // nil until the link was used
 }
 
 // maxShares is the maximum number of shares of a machine at a time.
 const maxShares = 100
 
 func (x *share) describe() protocol.Share {
-	return protocol.Share{ShareID: x.ID, Runs: x.Runs, ExpiresAt: protocol.Timestamp(x.Expires)}
+	d := protocol.Share{ShareID: x.ID, Runs: x.Runs, ExpiresAt: protocol.Timestamp(x.Expires), Role: seal.Viewer}
+	if x.GuestKey != nil {
+		d.Role = seal.Approver
+	}
+	if x.Guest != nil {
+		d.Guest = x.Guest.ID()
+	}
+	return d
 }
 
 func (a *account) loadShares() error {
@@ -77,6 +88,12 @@ func (s *Sealer) StartShare(ctx context.Context, q protocol.ShareStart) (protoco
 	if err := x.Key.UnmarshalText([]byte(q.Key)); err != nil || len(q.Runs) == 0 {
 		return protocol.Share{}, refuse(seal.BadMessage, "key must have 32 bytes in base64url, and runs at least one run")
 	}
+	if q.Guest != "" || q.Grant != nil {
+		x.GuestKey, x.Grant = &seal.Key{}, q.Grant
+		if err := x.GuestKey.UnmarshalText([]byte(q.Guest)); err != nil {
+			return protocol.Share{}, refuse(seal.BadMessage, "guest must have 32 bytes in base64url")
+		}
+	}
 	if err := s.addShare(x, q.From == "now"); err != nil {
 		return protocol.Share{}, err
 	}
@@ -98,6 +115,15 @@ func (s *Sealer) addShare(x *share, fromNow bool) error {
 		return refuse(seal.Replayed, "the share %s exists", x.ID)
 	case len(a.shares) >= maxShares:
 		return refuse(seal.BadMessage, "the machine has %d shares: end one (concerto-relay share end)", maxShares)
+	}
+	if x.GuestKey != nil {
+		g, err := a.roster.VerifyGrant(x.Grant)
+		if err != nil {
+			return err
+		}
+		if g.Share != x.ID || g.Host != a.machine || !slices.Equal(g.Runs, x.Runs) {
+			return refuse(seal.WrongRequest, "the grant is for the share %s of host %s, or for other runs", g.Share, g.Host)
+		}
 	}
 	if fromNow {
 		a.epochs.current = false
@@ -187,9 +213,65 @@ func (a *account) nextShare(isCurrent bool) (x *share, text []byte, last int64, 
 			}
 		}
 		if n := len(epochs); n > 0 && epochs[n-1].N > x.Published {
-			text, err := seal.NewShare(a.keys, x.Key, x.ID, x.Runs, epochs)
+			var head *seal.Position
+			if x.GuestKey != nil {
+				at := a.roster.Head()
+				head = &at
+			}
+			text, err := seal.NewShare(a.keys, x.Key, x.ID, x.Runs, epochs, head)
 			return x, text, epochs[n-1].N, err
 		}
 	}
 	return nil, nil, 0, nil
+}
+
+// shareOf returns the share with an id that has a guest, or nil if there is none, or it has ended.
+func (a *account) shareOf(id string, now time.Time) *share {
+	i := slices.IndexFunc(a.shares, func(x *share) bool { return x.ID == id && x.GuestKey != nil && now.Before(x.Expires) })
+	if i < 0 {
+		return nil
+	}
+	return a.shares[i]
+}
+
+// isGuest reports whether a device is the guest of a share.
+func (a *account) isGuest(device string) bool {
+	return slices.ContainsFunc(a.shares, func(x *share) bool { return x.Guest != nil && x.Guest.ID() == device })
+}
+
+// openGuest opens the command of a guest, and sets the guest of the attempt. The caller holds mu.
+func (a *account) openGuest(x *share, e *seal.Epoch, t *attempt, sealed *seal.SealedCommand) (seal.Command, error) {
+	c, err := e.OpenGuestCommand(*x.GuestKey, t.envelope.Run, t.envelope.Kind, sealed)
+	if err != nil {
+		return c, err
+	}
+	if x.Guest != nil {
+		t.envelope.Guest = x.Guest
+		if x.Guest.Sign != c.Guest.Sign {
+			return c, errBound
+		}
+	} else if t.envelope.Guest, err = c.Guest.Admit(a.roster, a.keys, x.Grant); err != nil {
+		return c, err
+	}
+	c.Guest = t.envelope.Guest
+	return c, nil
+}
+
+var errBound = refuse(seal.UnknownDevice, "another browser has used the link first: ask for a link of your own")
+
+// bind stores the guest of a share, whose first command was accepted.
+func (a *account) bind(id string, g *seal.Guest) error {
+	next := slices.Clone(a.shares)
+	i := slices.IndexFunc(next, func(x *share) bool { return x.ID == id })
+	switch {
+	case i < 0:
+		return refuse(seal.UnknownDevice, "the link has ended")
+	case next[i].Guest == nil:
+		bound := *next[i]
+		bound.Guest, next[i] = g, &bound
+		return a.setShares(next)
+	case next[i].Guest.Sign != g.Sign:
+		return errBound
+	}
+	return nil
 }

@@ -424,8 +424,9 @@ type command struct {
 	replace [2]string
 	// changeFrame changes the frame after the command was sealed, as a server can.
 	changeFrame func(e *protocol.Envelope, c *seal.SealedCommand)
-	by          string // name of the device; "" means phone
-	plain       bool   // not signed or sealed
+	by          string    // name of the device; "" means phone
+	link        *seal.Key // secret of the link of which the device is the guest
+	plain       bool      // not signed or sealed
 }
 
 // statement returns the statement that the device signs.
@@ -501,6 +502,9 @@ func (w *world) frame(c command) []byte {
 		epoch.Commands = map[string]seal.Key{d.id: {}}
 	}
 	sealed, err := epoch.SealCommand(signed)
+	if c.link != nil {
+		sealed, err = seal.SealGuestCommand(&epoch, c.link.GuestKey(), c.link.ShareID(), d.keys, signed)
+	}
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -466,12 +466,18 @@ def most_ms(kind, data):
     return {"decide": 86_400_000, "rpc": 900_000}.get(kind, 60_000)
 
 
-def check_command(roster, c):
-    s, text = read_statement(c["command"]["statement"])
-    require(s["roster"]["n"] <= len(roster.lines), "roster_fork")
+def member_of(roster, s):
+    """Returns the device of a statement."""
     device = roster.member(s.get("device"))
     require(device is not None and device["kind"] == "device", "unknown_device")
     require(device["from"] <= s["roster"]["n"], "unknown_device")
+    return device
+
+
+def check_command(roster, c, signer=member_of):
+    s, text = read_statement(c["command"]["statement"])
+    require(s["roster"]["n"] <= len(roster.lines), "roster_fork")
+    device = signer(roster, s)
     host = roster.member(c["host"])
     require(host is not None and host["kind"] == "host", "forbidden")
     require(device["role"] != "viewer", "forbidden")
@@ -516,10 +522,15 @@ def check_command(roster, c):
 def check_ledger(roster, c):
     s, text = read_statement(c["signed"]["statement"])
     kind, id, name = ("host", s["host"], "local") if "local" in s else ("device", s["device"], "command")
-    m = roster.member(id, s["roster"]["n"])
-    require(m is not None and m["kind"] == kind, "unknown_device")
-    require(m.get("role") != "viewer", "forbidden")
-    require(m["until"] is None or roster.times[m["until"] - 1] >= c["now"], "unknown_device")
+    guest = c["signed"].get("guest")
+    if guest:
+        require("local" not in s, "wrong_request")
+        m = check_guest(roster, s, guest, c["now"])
+    else:
+        m = roster.member(id, s["roster"]["n"])
+        require(m is not None and m["kind"] == kind, "unknown_device")
+        require(m.get("role") != "viewer", "forbidden")
+        require(not was_removed(roster, m, c["now"]), "unknown_device")
     require(roster.has(s["roster"]), "roster_fork")
     verify(m["sign_key"], name, text, c["signed"]["sig"])
     require(s["kind"] == "decide" and s["account"] == roster.account, "wrong_request")
@@ -954,13 +965,19 @@ def check_beat(roster, c):
 # Sealed commands.
 
 
-def read_sealed_command(c):
+def read_epoch(c):
+    """Returns the sealed command of a case, and its epoch."""
     s = parse(c["text"])
     members(s, dict(ct=str, device=str, epoch=int, id=str))
     require(is_id(s["id"]) and is_id(s["device"]) and is_integer(s["epoch"], 1) and sealed(s["ct"]) is not None)
     epoch = epoch_of(c["epochs"], s["epoch"])
     for later in c["epochs"][c["epochs"].index(epoch) + 1 :][:1]:
         require(c["now"] - milliseconds(later["at"]) < 86_400_000, "old_epoch")
+    return s, epoch
+
+
+def read_sealed_command(c):
+    s, epoch = read_epoch(c)
     key = unb64(epoch["commands"].get(s["device"]))
     require(key is not None, "unknown_device")
     return s, epoch, key
@@ -986,6 +1003,84 @@ def open_response(c):
     return {"data": form(data)}
 
 
+# Guests.
+
+GRANT = dict(account=str, at=str, by=str, expires=str, host=str, page=str, roster=dict, runs=list, share=str, v=int)
+
+
+def was_removed(roster, m, at):
+    """Reports whether a member was removed before a time in milliseconds."""
+    return any(x["sign_key"] == m["sign_key"] and x["until"] is not None and roster.times[x["until"] - 1] < at for x in roster.members)
+
+
+def read_grant(roster, value):
+    """Returns a verified grant, and the member that has signed it."""
+    text = canonical(parse(value) if isinstance(value, str) else value)
+    require(len(text) <= 4096)
+    g = parse(text)
+    members(g, GRANT, {"sig": str})
+    members(g["roster"], {"hash": str, "n": int})
+    require(g["v"] == 1, "unsupported")
+    at, until = milliseconds(g["at"]), milliseconds(g["expires"])
+    require(at < until and is_id(g["share"]) and 1 <= len(g["runs"]) <= 100)
+    require(all(isinstance(run, str) and is_id(run) for run in g["runs"]))
+    require(g["page"] == "server" or ORIGIN.fullmatch(g["page"]))
+    require(g["account"] == roster.account, "wrong_request")
+    require(roster.has(g["roster"]), "roster_fork")
+    by = roster.member(g["by"], g["roster"]["n"])
+    require(by is not None and not was_removed(roster, by, at), "unknown_device")
+    require(by.get("role") == "owner", "forbidden")
+    verify(by["sign_key"], "grant", canonical(without_sig(g)), g.get("sig"))
+    return g, by
+
+
+def guest_text(account, host, share, guest):
+    return canonical([account, host, share, guest["sign_key"]])
+
+
+def guest_of(roster, s, guest, now):
+    """Returns the guest of a statement, and its grant."""
+    grant, by = read_grant(roster, guest["grant"])
+    id = device_id(guest["sign_key"])
+    require(s.get("device") == id, "unknown_device")
+    require(s["host"] == grant["host"] and s.get("run") in grant["runs"] and s["kind"] == "decide" and s["scope"] == "once", "forbidden")
+    require(not was_removed(roster, by, now) and now < milliseconds(grant["expires"]), "unknown_device")
+    m = {"id": id, "kind": "device", "sign_key": guest["sign_key"], "role": "approver", "user": "guest of " + by["user"], "page": grant["page"]}
+    return m, grant
+
+
+def check_guest(roster, s, guest, now):
+    """Checks the guest of a decision in a ledger."""
+    m, grant = guest_of(roster, s, guest, now)
+    host = roster.member(s["host"], s["roster"]["n"])
+    require(host is not None and host["kind"] == "host" and not was_removed(roster, host, now), "unknown_device")
+    require("mac" not in guest, "bad_signature")
+    verify(host["sign_key"], "guest", guest_text(roster.account, s["host"], grant["share"], guest), guest.get("sig"))
+    return m
+
+
+def guest_command_key(key, epoch):
+    return derive(key, "guest", epoch["epoch"])
+
+
+def open_guest(roster, c):
+    key, s, epoch = unb64(c["secret"], 32), *read_epoch(c)
+    text = open_sealed(guest_command_key(key, epoch), command_place("command", epoch, c["run"], c["kind"], s), s["ct"])
+    command = plain(text)
+    members(command, {"content": dict, "sig": str, "statement": dict}, {"guest": dict})
+    guest = command.get("guest")
+    require(guest is not None)
+    members(guest, {"sign_key": str}, {"mac": str, "grant": dict, "sig": str})
+    require("grant" not in guest and "sig" not in guest and point(guest["sign_key"]) is not None)
+    own = mac(key, "guest", guest_text(epoch["account"], epoch["host"], s["device"], guest))
+    require(hmac.compare_digest(unb64(guest.get("mac"), 32) or b"", own), "bad_signature")
+    require(command["statement"].get("device") == device_id(guest["sign_key"]), "wrong_request")
+    member = lambda roster, s: guest_of(roster, s, {"sign_key": guest["sign_key"], "grant": c["grant"]}, c["now"])[0]
+    checked = check_command(roster, c | {"command": command}, member)
+    m = member(roster, read_statement(command["statement"])[0])
+    return {"device": m["id"], "user": m["user"], "page": m["page"], "data": checked["data"]}
+
+
 def share_id(secret):
     return "s_" + b64(derive(secret, "share")[:16])
 
@@ -1001,7 +1096,10 @@ def open_share(c):
     require(is_id(s["account"]) and is_id(s["host"]) and is_id(s["share"]) and sealed(s["ct"]) is not None)
     require(s["share"] == share_id(secret), "wrong_request")
     p = plain(open_sealed(derive(secret, "read"), share_place(s), s["ct"]), 1 << 20)
-    members(p, {"keys": dict, "sign_key": str})
+    members(p, {"keys": dict, "sign_key": str}, {"roster": dict})
+    if "roster" in p:
+        members(p["roster"], {"hash": str, "n": int})
+        require(is_integer(p["roster"]["n"], 1) and is_hash(p["roster"]["hash"]))
     require(point(p["sign_key"]) is not None and 1 <= len(p["keys"]) <= 100)
     for run, keys in p["keys"].items():
         require(is_id(run) and isinstance(keys, dict) and keys)
@@ -1076,7 +1174,7 @@ def run(format, c, rosters):
         return check_command(verified(rosters[c["roster"]]), c)
     if format == "ledger":
         return check_ledger(verified(rosters[c["roster"]]), c)
-    of_roster = {"key_record": open_key_record, "history": open_history, "chain": check_chain, "beat": check_beat}
+    of_roster = {"key_record": open_key_record, "history": open_history, "chain": check_chain, "beat": check_beat, "guest": open_guest}
     if format in of_roster:
         return of_roster[format](verified(rosters[c["roster"]]), c)
     return {
@@ -1108,13 +1206,13 @@ def random_text():
     return "".join(chr(random.choice((random.randrange(32, 127), random.randrange(0xA1, 0x2000), 0x1F600))) for _ in range(random.randrange(1, 20)))
 
 
-def make_command(w, roster, i):
+def make_command(w, roster, i, guest=None):
     name = random.choice(["cli", "phone", "browser"])
-    sign_key = read_keys(w["keys"][name])[0]
-    kind = random.choice(KINDS)
+    sign_key = guest or read_keys(w["keys"][name])[0]
+    kind = "decide" if guest else random.choice(KINDS)
     data = {random_text(): random.choice([None, True, -1.5e-9 * i, i, [random_text()]])}
     content = {"data": data, "salt": b64(random.randbytes(16))}
-    line = random.randrange(roster.member(device_id(public(sign_key)))["from"], len(roster.lines) + 1)
+    line = random.randrange(1 if guest else roster.member(device_id(public(sign_key)))["from"], len(roster.lines) + 1)
     token = (w["now"] - random.randrange(60_000)).to_bytes(8, "big")
     token += mac(unb64(w["fresh_key"]), "fresh", token)[:16]
     s = {
@@ -1125,7 +1223,7 @@ def make_command(w, roster, i):
     }
     c = {"roster": "main", "host": w["host"], "fresh_key": w["fresh_key"], "kind": kind, "run": s["run"], "id": s["id"], "now": w["now"]}
     if kind == "decide":
-        s |= {"decision": random.choice(["approve", "deny"]), "scope": random.choice(["once", "session"])}
+        s |= {"decision": random.choice(["approve", "deny"]), "scope": "once" if guest else random.choice(["once", "session"])}
         s |= {"request_sha256": w["request"]["sha256"], "args_sha256": w["request"]["args_sha256"]}
         c["request"] = w["request"]
     c["command"] = {"statement": s, "sig": sign(sign_key, "command", canonical(s)), "content": content}
@@ -1266,6 +1364,23 @@ def make_share(w, roster, i):
     return {"roster": "main", "secret": b64(secret), "text": form(s)}
 
 
+def make_guest(w, roster, i):
+    epoch, secret, link = make_epoch(w, roster), random.randbytes(32), ec.generate_private_key(ec.SECP256R1())
+    c = make_command(w, roster, i, link)
+    key, share = derive(secret, "guest"), share_id(secret)
+    guest = {"sign_key": public(link)}
+    guest["mac"] = b64(mac(key, "guest", guest_text(epoch["account"], epoch["host"], share, guest)))
+    s = {"id": c["id"], "device": share, "epoch": epoch["epoch"]}
+    place_ = command_place("command", epoch, c["run"], c["kind"], s)
+    s["ct"] = seal(guest_command_key(key, epoch), place_, canonical(c["command"] | {"guest": guest}))
+    by = roster.member(random.choice([m["id"] for m in roster.members if m.get("role") == "owner"]))
+    name = next(x for x in w["keys"] if public(read_keys(w["keys"][x])[0]) == by["sign_key"])
+    g = {"v": 1, "account": roster.account, "host": w["host"], "share": share, "runs": [c["run"]], "page": "https://pages.example", "by": by["id"]}
+    g |= {"at": time_text(w["now"] - 1000), "expires": time_text(w["now"] + 1 + i), "roster": {"n": len(roster.lines), "hash": roster.lines[-1]}}
+    g["sig"] = sign(read_keys(w["keys"][name])[0], "grant", canonical(g))
+    return c | {"command": None, "epochs": [epoch], "secret": b64(key), "text": form(s), "grant": form(g)}
+
+
 def make_push(w, roster, i):
     epoch = make_epoch(w, roster)
     to = random.choice(list(epoch["commands"]))
@@ -1282,6 +1397,7 @@ def make_sealed(w, roster, i):
         ("key_record", make_key_record(w, roster, i)), ("history", make_history(w, roster)),
         ("event", chain | {"events": events[:1]}), ("chain", chain), ("beat", make_beat(w, roster)),
         ("sealed_command", command), ("response", response), ("share", make_share(w, roster, i)), ("push", make_push(w, roster, i)),
+        ("guest", make_guest(w, roster, i)),
     )
 
 
