@@ -165,6 +165,7 @@ var Policy = []Rule{
 	{Package: "internal/data/schema", Imports: "internal/data/value internal/text/jsonschema internal/text/jsonwrite internal/text/utf8cut"},
 	{Package: "relay/hostd/ingest", Imports: "internal/data/schema relay/hostd/approvals internal/text/hexsum relay/hostd/redact relay/hostd/spool relay/protocol relay/seal"},
 	{Package: "internal/testkit/randtest", Tests: true},
+	{Package: "internal/testkit/markers", Tests: true},
 	{Package: "internal/testkit/evalprogram", Tests: true},
 	{Package: "internal/testkit/evalresult", Tests: true},
 	{Package: "internal/testkit/conversation", Imports: "internal/data/hostmsg", Tests: true},
