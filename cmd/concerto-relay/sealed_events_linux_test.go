@@ -1,18 +1,18 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/concerto-lang/concerto/internal/testkit/markers"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
 // marker is in the command line, in the prompt and in the output of a run.
-const marker = "kingfisher"
+const marker = markers.Text
 
 const asksMarked = `printf '` + marker + `, go on? [y/N] '; read x; echo "said $x to ` + marker + `"; exit 4`
 
@@ -107,21 +107,23 @@ func (r *remoteServer) decisions(run string) {
 	}
 }
 
-// serverHasNothing checks that the server's database does not contain texts.
+// serverHasNothing checks that the server's database and log contain texts in no form.
 func (r *remoteServer) serverHasNothing(texts ...string) {
 	r.t.Helper()
 	files, err := filepath.Glob(filepath.Join(r.dir, "relay.db*"))
 	if err != nil || len(files) == 0 {
 		r.t.Fatal(files, err)
 	}
+	has := map[string][]byte{"the log": []byte(r.server.output())}
 	for _, file := range files {
-		has, err := os.ReadFile(file)
-		if err != nil {
+		if has[file], err = os.ReadFile(file); err != nil {
 			r.t.Fatal(err)
 		}
+	}
+	for name, data := range has {
 		for _, text := range texts {
-			if bytes.Contains(has, []byte(text)) {
-				r.t.Errorf("%s has %q", file, text)
+			if found := markers.In(data, text); len(found) > 0 {
+				r.t.Errorf("%s has %q, %s", name, text, found)
 			}
 		}
 	}

@@ -45,13 +45,13 @@ func (c commands) Stop(_ context.Context, id string, _ protocol.Stop) link.Outco
 }
 
 // Stop requests that a run stops.
-func (h *Source) Stop(id string) error {
-	r := h.find(id)
+func (s *Source) Stop(id string) error {
+	r := s.find(id)
 	if r == nil {
 		return approvals.Errorf(protocol.RunHasExited, "run %s has ended", id)
 	}
-	if err := h.o.Engine.Run(r.Run).RequestStop(); err != nil {
-		return approvals.Errorf(protocol.Internal, "%v", h.o.Engine.Explain(err, postgres.Client))
+	if err := s.o.Engine.Run(r.Run).RequestStop(); err != nil {
+		return approvals.Errorf(protocol.Internal, "%v", s.o.Engine.Explain(err, postgres.Client))
 	}
 	return nil
 }

@@ -18,10 +18,10 @@ import (
 
 // runID returns the relay's id of a run: the id in the engine as far as it is valid, and a hash
 // that distinguishes it from the runs of other machines, and from a removed run with the same id.
-func (h *Source) runID(m postgres.Mark) string {
+func (s *Source) runID(m postgres.Mark) string {
 	const most = 50
 	id := strings.ReplaceAll(m.ID, ".", "_")
-	sum := hexsum.SHA256([]byte(fmt.Sprintf("%s %s %d", h.o.ID, m.ID, m.Created.UnixMicro())))
+	sum := hexsum.SHA256([]byte(fmt.Sprintf("%s %s %d", s.o.ID, m.ID, m.Created.UnixMicro())))
 	return id[:min(len(id), most)] + "-" + sum[:10]
 }
 
@@ -34,7 +34,7 @@ func newInstance() string {
 }
 
 // commit commits the events of a run since the last call.
-func (h *Source) commit(ctx context.Context, r *run, mark postgres.Mark, row *postgres.Row, lines []postgres.OutputLine) error {
+func (s *Source) commit(ctx context.Context, r *run, mark postgres.Mark, row *postgres.Row, lines []postgres.OutputLine) error {
 	c := spool.Change{Run: r.id}
 	if !r.started {
 		c.Events = append(c.Events, spool.Event{Type: protocol.RunStarted, TS: row.Created,
@@ -59,15 +59,15 @@ func (h *Source) commit(ctx context.Context, r *run, mark postgres.Mark, row *po
 	}
 	if len(c.Events) > 0 {
 		c.Offset = &output
-		if _, err := h.spool.Commit(ctx, c); err != nil {
+		if _, err := s.spool.Commit(ctx, c); err != nil {
 			return err
 		}
 	}
 	r.started, r.output, r.labels, r.Labels = true, output, text, labels
-	h.mu.Lock()
-	h.runs[r.id] = r
-	h.mu.Unlock()
-	complete, err := h.updateRequests(ctx, r, row)
+	s.mu.Lock()
+	s.runs[r.id] = r
+	s.mu.Unlock()
+	complete, err := s.updateRequests(ctx, r, row)
 	if err != nil {
 		return err
 	}
@@ -77,13 +77,13 @@ func (h *Source) commit(ctx context.Context, r *run, mark postgres.Mark, row *po
 	}
 	r.mark = mark
 	if postgres.HasEnded(mark.State) {
-		return h.end(ctx, r, row)
+		return s.end(ctx, r, row)
 	}
 	return nil
 }
 
 // end commits the end of a run.
-func (h *Source) end(ctx context.Context, r *run, row *postgres.Row) error {
+func (s *Source) end(ctx context.Context, r *run, row *postgres.Row) error {
 	e := protocol.Exited{ExitCode: -1, Reason: protocol.ExitedItself}
 	if row.Exit != nil {
 		e.ExitCode = int64(*row.Exit)
@@ -95,27 +95,27 @@ func (h *Source) end(ctx context.Context, r *run, row *postgres.Row) error {
 	if row.Ended != nil {
 		at = *row.Ended
 	}
-	return h.commitEnd(ctx, r, spool.Event{Type: protocol.RunExited, Data: e, TS: at})
+	return s.commitEnd(ctx, r, spool.Event{Type: protocol.RunExited, Data: e, TS: at})
 }
 
 // endRemoved commits the end of a run that was removed from the engine.
-func (h *Source) endRemoved(ctx context.Context, r *run) error {
-	return h.commitEnd(ctx, r,
+func (s *Source) endRemoved(ctx context.Context, r *run) error {
+	return s.commitEnd(ctx, r,
 		spool.Event{Type: protocol.RunMeta, Data: protocol.Meta{Labels: map[string]string{"run": r.Run, "state": "removed"}}},
 		spool.Event{Type: protocol.RunExited, Data: protocol.Exited{ExitCode: -1, Reason: protocol.ExitedLost}})
 }
 
-func (h *Source) commitEnd(ctx context.Context, r *run, events ...spool.Event) error {
-	if err := h.requests.CloseRun(ctx, r.id); err != nil {
+func (s *Source) commitEnd(ctx context.Context, r *run, events ...spool.Event) error {
+	if err := s.requests.CloseRun(ctx, r.id); err != nil {
 		return err
 	}
-	if _, err := h.spool.Commit(ctx, spool.Change{Run: r.id, Events: events, Notes: []spool.Note{{Kind: noteKind, Key: noteKey}}}); err != nil {
+	if _, err := s.spool.Commit(ctx, spool.Change{Run: r.id, Events: events, Notes: []spool.Note{{Kind: noteKind, Key: noteKey}}}); err != nil {
 		return err
 	}
-	h.requests.Forget(r.id)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.runs, r.id)
+	s.requests.Forget(r.id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.runs, r.id)
 	return nil
 }
 

@@ -21,50 +21,50 @@ const (
 )
 
 // poll reads what has changed in the engine and commits it as events.
-func (h *Source) poll(ctx context.Context) error {
-	if h.polls == 0 {
+func (s *Source) poll(ctx context.Context) error {
+	if s.polls == 0 {
 		var err error
-		if h.endedAfter, err = h.o.Engine.EndOf(ctx, maxEnded); err != nil {
+		if s.endedAfter, err = s.o.Engine.EndOf(ctx, maxEnded); err != nil {
 			return err
 		}
 	}
-	marks, now, err := h.readMarks(ctx)
+	marks, now, err := s.readMarks(ctx)
 	if err != nil {
 		return err
 	}
-	changed, err := h.changed(ctx, marks)
+	changed, err := s.changed(ctx, marks)
 	if err != nil {
 		return err
 	}
 	read := &batch{marks: changed, lines: map[string][]postgres.OutputLine{}}
 	if len(changed) > 0 {
-		if err := read.load(ctx, h); err != nil {
+		if err := read.load(ctx, s); err != nil {
 			return err
 		}
 	}
-	if err := h.commitAll(ctx, read); err != nil {
+	if err := s.commitAll(ctx, read); err != nil {
 		return err
 	}
-	h.polls++
+	s.polls++
 	if !now.IsZero() {
-		h.endedAfter = now.Add(-commitMargin)
+		s.endedAfter = now.Add(-commitMargin)
 	}
 	return nil
 }
 
 // readMarks returns the marks of the runs by the relay's ids. It ends the runs that the engine does
 // not contain any more.
-func (h *Source) readMarks(ctx context.Context) (map[string]postgres.Mark, time.Time, error) {
-	all, now, err := h.o.Engine.Marks(ctx, h.endedAfter, nil)
+func (s *Source) readMarks(ctx context.Context) (map[string]postgres.Mark, time.Time, error) {
+	all, now, err := s.o.Engine.Marks(ctx, s.endedAfter, nil)
 	if err != nil {
 		return nil, now, err
 	}
 	marks := map[string]postgres.Mark{}
 	for _, m := range all {
-		marks[h.runID(m)] = m
+		marks[s.runID(m)] = m
 	}
 	var missing []string // runs that have ended while this process did not run, or were removed
-	for id, r := range h.runs {
+	for id, r := range s.runs {
 		if _, ok := marks[id]; !ok {
 			missing = append(missing, r.Run)
 		}
@@ -72,15 +72,15 @@ func (h *Source) readMarks(ctx context.Context) (map[string]postgres.Mark, time.
 	if len(missing) == 0 {
 		return marks, now, nil
 	}
-	if all, _, err = h.o.Engine.Marks(ctx, now, missing); err != nil {
+	if all, _, err = s.o.Engine.Marks(ctx, now, missing); err != nil {
 		return nil, now, err
 	}
 	for _, m := range all {
-		marks[h.runID(m)] = m
+		marks[s.runID(m)] = m
 	}
-	for id, r := range maps.Clone(h.runs) {
+	for id, r := range maps.Clone(s.runs) {
 		if _, ok := marks[id]; !ok {
-			if err := h.endRemoved(ctx, r); err != nil {
+			if err := s.endRemoved(ctx, r); err != nil {
 				return nil, now, err
 			}
 		}
@@ -89,17 +89,17 @@ func (h *Source) readMarks(ctx context.Context) (map[string]postgres.Mark, time.
 }
 
 // changed returns the marks of the runs whose events must be committed.
-func (h *Source) changed(ctx context.Context, marks map[string]postgres.Mark) (map[string]postgres.Mark, error) {
+func (s *Source) changed(ctx context.Context, marks map[string]postgres.Mark) (map[string]postgres.Mark, error) {
 	changed := map[string]postgres.Mark{}
 	var added []string
 	for id, m := range marks {
-		r := h.runs[id]
+		r := s.runs[id]
 		if r == nil {
-			if stored, ok := h.spool.Run(id); !ok || !stored.Ended {
+			if stored, ok := s.spool.Run(id); !ok || !stored.Ended {
 				added = append(added, id)
 			}
 			continue
-		} else if m.Created = r.mark.Created; m == r.mark && h.polls%whyInterval != 0 {
+		} else if m.Created = r.mark.Created; m == r.mark && s.polls%whyInterval != 0 {
 			continue
 		}
 		changed[id] = marks[id]
@@ -108,7 +108,7 @@ func (h *Source) changed(ctx context.Context, marks map[string]postgres.Mark) (m
 		return changed, nil
 	}
 	slices.SortFunc(added, func(x, y string) int { return marks[x].Created.Compare(marks[y].Created) })
-	n, err := h.acceptable(ctx, len(added))
+	n, err := s.acceptable(ctx, len(added))
 	for _, id := range added[:n] {
 		changed[id] = marks[id]
 	}
@@ -117,23 +117,23 @@ func (h *Source) changed(ctx context.Context, marks map[string]postgres.Mark) (m
 
 // acceptable returns how many of n further runs the server accepts. It never acknowledges the
 // events of others.
-func (h *Source) acceptable(ctx context.Context, n int) (int, error) {
-	if h.o.Stored == nil {
+func (s *Source) acceptable(ctx context.Context, n int) (int, error) {
+	if s.o.Stored == nil {
 		return n, nil
 	}
-	room, err := h.o.Stored(ctx)
+	room, err := s.o.Stored(ctx)
 	if err != nil {
 		return 0, err
 	}
 	room = protocol.MaxRunsOfMachine - room
-	for _, r := range h.spool.Runs() {
+	for _, r := range s.spool.Runs() {
 		if r.Acked == 0 {
 			room--
 		}
 	}
-	if room = max(room, 0); room < n && !h.full {
-		h.full = true
-		h.o.Log.Warn("the server accepts no further runs of the engine", "most", protocol.MaxRunsOfMachine)
+	if room = max(room, 0); room < n && !s.full {
+		s.full = true
+		s.o.Log.Warn("the server accepts no further runs of the engine", "most", protocol.MaxRunsOfMachine)
 	}
 	return min(n, room), nil
 }
@@ -147,19 +147,19 @@ type batch struct {
 
 // load reads the rows of the runs, and then their output, so that the output is at least that of
 // the rows' states.
-func (b *batch) load(ctx context.Context, h *Source) error {
+func (b *batch) load(ctx context.Context, s *Source) error {
 	ids, from := []string{}, map[string]int64{}
 	for id, m := range b.marks {
 		ids = append(ids, m.ID)
 		has := int64(0)
-		if r := h.runs[id]; r != nil {
+		if r := s.runs[id]; r != nil {
 			has = r.output
 		}
 		if m.Output > has {
 			from[m.ID] = has + 1
 		}
 	}
-	all, err := h.o.Engine.Rows(ctx, ids)
+	all, err := s.o.Engine.Rows(ctx, ids)
 	if err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func (b *batch) load(ctx context.Context, h *Source) error {
 	if len(from) == 0 {
 		return nil
 	}
-	lines, err := h.o.Engine.OutputFrom(ctx, from, maxLines)
+	lines, err := s.o.Engine.OutputFrom(ctx, from, maxLines)
 	for _, l := range lines {
 		b.lines[l.Run] = append(b.lines[l.Run], l)
 	}
@@ -178,7 +178,7 @@ func (b *batch) load(ctx context.Context, h *Source) error {
 }
 
 // commitAll commits the events of runs, those of the oldest first.
-func (h *Source) commitAll(ctx context.Context, b *batch) error {
+func (s *Source) commitAll(ctx context.Context, b *batch) error {
 	ids := slices.SortedFunc(maps.Keys(b.marks), func(x, y string) int { return b.marks[x].Created.Compare(b.marks[y].Created) })
 	var work sync.WaitGroup
 	var mu sync.Mutex
@@ -190,14 +190,14 @@ func (h *Source) commitAll(ctx context.Context, b *batch) error {
 		if row == nil || !row.Created.Equal(mark.Created) {
 			continue // it was removed in the meantime
 		}
-		r := h.find(id)
+		r := s.find(id)
 		if r == nil {
 			r = &run{id: id, note: note{Run: mark.ID}}
 		}
 		free <- struct{}{}
 		work.Go(func() {
 			defer func() { <-free }()
-			if err := h.commit(ctx, r, mark, row, b.lines[mark.ID]); err != nil {
+			if err := s.commit(ctx, r, mark, row, b.lines[mark.ID]); err != nil {
 				mu.Lock()
 				defer mu.Unlock()
 				failed = errors.Join(failed, err)

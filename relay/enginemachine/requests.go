@@ -20,32 +20,32 @@ import (
 
 // updateRequests opens requests for the new questions of a run, and closes those of questions that
 // are not open any more. complete is false if the run has more questions than requests are allowed.
-func (h *Source) updateRequests(ctx context.Context, r *run, row *postgres.Row) (complete bool, err error) {
+func (s *Source) updateRequests(ctx context.Context, r *run, row *postgres.Row) (complete bool, err error) {
 	asked := map[string]bool{}
 	for i := range row.Questions {
 		asked[row.Questions[i].ID] = true
 	}
 	open := map[string]*protocol.PermissionRequested{}
-	for _, q := range h.requests.Open(r.id) {
+	for _, q := range s.requests.Open(r.id) {
 		if open[q.RequestID] = &q; asked[q.RequestID] {
 			continue
 		}
-		if err := h.closeRequest(ctx, r, &q); err != nil {
+		if err := s.closeRequest(ctx, r, &q); err != nil {
 			return false, err
 		}
 	}
 	for i := range row.Questions {
 		q := &row.Questions[i]
 		if known := open[q.ID]; known != nil {
-			h.requests.Attach(r.id, q.ID, h.request(r, *known, q.Schema)) // it may have been restored
+			s.requests.Attach(r.id, q.ID, s.request(r, *known, q.Schema)) // it may have been restored
 			continue
 		}
-		if _, decided := h.requests.Outcome(r.id, q.ID); decided {
+		if _, decided := s.requests.Outcome(r.id, q.ID); decided {
 			continue
 		}
 		data := requestOf(q)
-		h.redact.Request(&data)
-		_, err := h.requests.Submit(ctx, r.id, h.request(r, data, q.Schema))
+		s.redact.Request(&data)
+		_, err := s.requests.Submit(ctx, r.id, s.request(r, data, q.Schema))
 		var refused *approvals.Error
 		if errors.As(err, &refused) && refused.Code == protocol.RateLimited {
 			return false, nil
@@ -83,7 +83,7 @@ func unknownRequest(q *journal.Question) protocol.PermissionRequested {
 
 // request returns how a request is checked and decided. schema is that of the answer, or nil if it
 // is unknown.
-func (h *Source) request(r *run, q protocol.PermissionRequested, schema json.RawMessage) approvals.Request {
+func (s *Source) request(r *run, q protocol.PermissionRequested, schema json.RawMessage) approvals.Request {
 	return approvals.Request{Data: q, Persistent: true,
 		Check: func(d approvals.Decision) error {
 			_, err := answerOf(&q, schema, d)
@@ -94,7 +94,7 @@ func (h *Source) request(r *run, q protocol.PermissionRequested, schema json.Raw
 			if err != nil {
 				return nil, err
 			}
-			return nil, h.answer(ctx, r.Run, q.RequestID, a)
+			return nil, s.answer(ctx, r.Run, q.RequestID, a)
 		}}
 }
 
@@ -124,42 +124,42 @@ func answerOf(q *protocol.PermissionRequested, schema json.RawMessage, d approva
 }
 
 // answer stores an answer in the engine.
-func (h *Source) answer(ctx context.Context, run, id string, a journal.Answer) error {
-	err := h.o.Engine.AnswerOpen(ctx, run, id, a)
+func (s *Source) answer(ctx context.Context, run, id string, a journal.Answer) error {
+	err := s.o.Engine.AnswerOpen(ctx, run, id, a)
 	var first *journal.AnsweredError
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &first):
-		if first.By == a.By && h.isStored(run, id, a) { // by an earlier attempt, whose result was lost
+		if first.By == a.By && s.isStored(run, id, a) { // by an earlier attempt, whose result was lost
 			return nil
 		}
 		return approvals.Errorf(protocol.AlreadyDecided, "%s", journal.AnsweredText(id, first.By, first.At))
 	case errors.Is(err, journal.ErrNoRun):
 		return approvals.Errorf(protocol.UnknownRun, "run %s was removed from the engine", run)
 	case errors.Is(err, postgres.ErrNotOpen):
-		by, at, err := h.endOf(run, id)
+		by, at, err := s.endOf(run, id)
 		if err != nil {
-			return approvals.Errorf(protocol.Internal, "%v", h.o.Engine.Explain(err, postgres.Client))
+			return approvals.Errorf(protocol.Internal, "%v", s.o.Engine.Explain(err, postgres.Client))
 		}
 		if by != "" {
 			return approvals.Errorf(protocol.AlreadyDecided, "%s", journal.AnsweredText(id, by, at))
 		}
 		return approvals.Errorf(protocol.Expired, "%s no longer waits for an answer: the run has continued without one, or has ended", id)
 	}
-	return approvals.Errorf(protocol.Internal, "%v; try again", h.o.Engine.Explain(err, postgres.Client))
+	return approvals.Errorf(protocol.Internal, "%v; try again", s.o.Engine.Explain(err, postgres.Client))
 }
 
 // isStored reports whether the engine contains an answer.
-func (h *Source) isStored(run, id string, a journal.Answer) bool {
-	stored, err := h.o.Engine.Run(run).Answer(id)
+func (s *Source) isStored(run, id string, a journal.Answer) bool {
+	stored, err := s.o.Engine.Run(run).Answer(id)
 	return err == nil && stored != nil && bytes.Equal(stored.Value, a.Value) && (stored.Refuse == nil) == (a.Refuse == nil)
 }
 
 // endOf returns who answered a question that is not open any more, and when, in Unix milliseconds.
 // by is "" if it was closed without an answer.
-func (h *Source) endOf(run, id string) (by string, at int64, err error) {
-	history, err := h.o.Engine.Run(run).ReadUndamaged()
+func (s *Source) endOf(run, id string) (by string, at int64, err error) {
+	history, err := s.o.Engine.Run(run).ReadUndamaged()
 	if errors.Is(err, journal.ErrNoRun) {
 		return "", 0, nil
 	}
@@ -171,20 +171,20 @@ func (h *Source) endOf(run, id string) (by string, at int64, err error) {
 }
 
 // closeRequest closes a request whose question is not open any more.
-func (h *Source) closeRequest(ctx context.Context, r *run, q *protocol.PermissionRequested) error {
-	by, at, err := h.endOf(r.Run, q.RequestID)
-	if errors.As(h.o.Engine.Explain(err, postgres.Client), new(*postgres.UnreachableError)) {
+func (s *Source) closeRequest(ctx context.Context, r *run, q *protocol.PermissionRequested) error {
+	by, at, err := s.endOf(r.Run, q.RequestID)
+	if errors.As(s.o.Engine.Explain(err, postgres.Client), new(*postgres.UnreachableError)) {
 		return err
 	}
 	if err != nil {
-		h.o.Log.Warn("could not read who answered a question", "run", r.Run, "question", q.RequestID, "error", err)
+		s.o.Log.Warn("could not read who answered a question", "run", r.Run, "question", q.RequestID, "error", err)
 	}
 	if by == "" {
-		return h.requests.Withdraw(ctx, r.id, q.RequestID, "the run does not wait for an answer any more")
+		return s.requests.Withdraw(ctx, r.id, q.RequestID, "the run does not wait for an answer any more")
 	}
 	d := approvals.Decision{Decision: approvals.Approve, Actor: "system", By: by, Text: journal.AnsweredText(q.RequestID, by, at)}
 	if q.IsQuestion() {
 		d.Decision = approvals.Answer
 	}
-	return h.requests.ResolveRestored(ctx, r.id, q.RequestID, &d, "")
+	return s.requests.ResolveRestored(ctx, r.id, q.RequestID, &d, "")
 }

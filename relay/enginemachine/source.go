@@ -67,18 +67,18 @@ const (
 
 // NewSource restores the runs of an engine in a spool.
 func NewSource(ctx context.Context, o SourceOptions) (*Source, error) {
-	h := &Source{o: o, spool: o.Spool, requests: o.Requests, redact: o.Redact, runs: map[string]*run{}}
-	return h, h.restore(ctx)
+	s := &Source{o: o, spool: o.Spool, requests: o.Requests, redact: o.Redact, runs: map[string]*run{}}
+	return s, s.restore(ctx)
 }
 
 // restore loads the runs in the spool that have not ended. The first poll attaches to their open
 // requests.
-func (h *Source) restore(ctx context.Context) error {
-	for _, stored := range h.spool.Runs() {
+func (s *Source) restore(ctx context.Context) error {
+	for _, stored := range s.spool.Runs() {
 		if stored.Ended {
 			continue
 		}
-		text, err := h.spool.Note(ctx, stored.ID, noteKind, noteKey)
+		text, err := s.spool.Note(ctx, stored.ID, noteKind, noteKey)
 		if err != nil {
 			return fmt.Errorf("restore run %s: %w", stored.ID, err)
 		}
@@ -92,7 +92,7 @@ func (h *Source) restore(ctx context.Context) error {
 		if r.labels, err = labelsText(r.Labels); err != nil {
 			return err
 		}
-		h.runs[r.id] = r
+		s.runs[r.id] = r
 	}
 	return nil
 }
@@ -101,32 +101,32 @@ func (h *Source) restore(ctx context.Context) error {
 const pollInterval = time.Second
 
 // Run follows the engine until ctx is done.
-func (h *Source) Run(ctx context.Context) {
-	_ = h.follow(ctx, nil, func(context.Context) error { return nil }, func() {}) // without damage, only online could fail
+func (s *Source) Run(ctx context.Context) {
+	_ = s.follow(ctx, nil, func(context.Context) error { return nil }, func() {}) // without damage, only online could fail
 }
 
 // follow follows the engine until ctx is done, online fails, or an error arrives from damage. It
 // calls online after each successful poll, and offline while the engine cannot be read.
-func (h *Source) follow(ctx context.Context, damage <-chan error, online func(context.Context) error, offline func()) error {
+func (s *Source) follow(ctx context.Context, damage <-chan error, online func(context.Context) error, offline func()) error {
 	for failures := 0; ; {
-		err := h.poll(ctx)
+		err := s.poll(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case err == nil:
 			if failures > 0 {
-				h.o.Log.Info("the engine can be read again", "engine", h.o.Engine.Address())
+				s.o.Log.Info("the engine can be read again", "engine", s.o.Engine.Address())
 			}
 			failures = 0
-			h.setError(nil)
+			s.setError(nil)
 			if err := online(ctx); err != nil {
 				return err
 			}
 		default:
 			if failures++; failures == 1 {
-				h.o.Log.Warn("could not read the engine; retrying", "engine", h.o.Engine.Address(), "error", h.o.Engine.Explain(err, postgres.Client))
+				s.o.Log.Warn("could not read the engine; retrying", "engine", s.o.Engine.Address(), "error", s.o.Engine.Explain(err, postgres.Client))
 			}
-			h.setError(h.o.Engine.Explain(err, postgres.Client))
+			s.setError(s.o.Engine.Explain(err, postgres.Client))
 			if failures > 1 { // the first error may be that of a single connection
 				offline()
 			}
@@ -141,25 +141,25 @@ func (h *Source) follow(ctx context.Context, damage <-chan error, online func(co
 	}
 }
 
-func (h *Source) setError(err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.err = err
+func (s *Source) setError(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.err = err
 }
 
 // Err returns why the engine cannot be read, or nil.
-func (h *Source) Err() error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.err
+func (s *Source) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
 }
 
 // Has reports whether a run is one of the engine that has not ended.
-func (h *Source) Has(run string) bool { return h.find(run) != nil }
+func (s *Source) Has(run string) bool { return s.find(run) != nil }
 
 // find returns a run that has not ended, or nil.
-func (h *Source) find(id string) *run {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.runs[id]
+func (s *Source) find(id string) *run {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.runs[id]
 }

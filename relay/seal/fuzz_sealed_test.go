@@ -243,3 +243,21 @@ func FuzzPush(f *testing.F) {
 		checkRefusal(t, err)
 	})
 }
+
+func FuzzPasskey(f *testing.F) {
+	w := newWorld(f)
+	account, phone, prf, keys := w.roster.Account(), w.ids["phone"], Key(randomBytes(32)), w.keys["phone"]
+	content := passkeyContent{"phone", keys.Marshal(), keys.Public()}
+	own := []byte(sealPasskey(account, phone, "AAEC", prf, encode(content)))
+	addPatches(f, `"ct":"`, `"device":"d_`, `"credential":"`, `"v":1`, `"private":{`, `"name":"`, `"seal_key":"`)
+	addVectors(f, "passkey", func(in *inputs) []byte { return []byte(in.Text) })
+	f.Fuzz(func(t *testing.T, in []byte) {
+		if k, _, err := openPasskey(string(patch(in, own)), account, prf); checkRefusal(t, err) && k.Public() != keys.Public() {
+			t.Error("opened other keys")
+		}
+		k, name, err := openPasskey(sealPasskey(account, phone, "AAEC", prf, patch(in, encode(content))), account, prf)
+		if checkRefusal(t, err) && (k.Public() != keys.Public() || checkText("name", name) != nil) {
+			t.Errorf("opened other keys, or the name %q", name)
+		}
+	})
+}

@@ -47,6 +47,29 @@ func FuzzRosterLine(f *testing.F) {
 	})
 }
 
+func FuzzPolicy(f *testing.F) {
+	w := newWorld(f)
+	for _, text := range []string{`{"decide":{"high":"pinned","low":"any"}}`, `{"decide":{"medium":"none"}}`, `{"decide":{"high":null}}`, `{"decide":{},"x":1}`, `{}`, `[]`} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		body, err := canonical(body)
+		if !checkRefusal(t, err) {
+			return
+		}
+		after := *w.roster
+		if !checkRefusal(t, after.Append(w.line(line{By: w.ids["cli"], Kind: kindPolicy, Body: body}, w.keys["cli"]))) {
+			return
+		}
+		p := after.Policy()
+		for _, l := range p.Levels() {
+			if again, ok := p.With(l.Risk, l.Pages); !ok || again.Levels() != p.Levels() || !p.allows(PageCLI, l.Risk) || p.allows(PageServer, l.Risk) == (l.Pages == levelPinned) {
+				t.Errorf("policy = %+v", p)
+			}
+		}
+	})
+}
+
 func FuzzStatement(f *testing.F) {
 	w := newWorld(f)
 	addVectors(f, "command", func(in *inputs) []byte { return []byte(in.Command.Statement) })

@@ -116,7 +116,7 @@ func TestReferenceSigns(t *testing.T) {
 			t.Errorf("%s: Go has %v %s, Python has %q %s\n%s", c.Name, err, jsonwrite.MustEncode(out), c.Code, jsonwrite.MustEncode(c.Out), jsonwrite.MustEncode(c.In))
 		}
 	}
-	if len(v.Cases) != 14*randomCases() {
+	if len(v.Cases) != 15*randomCases() {
 		t.Errorf("%d cases", len(v.Cases))
 	}
 }
@@ -243,7 +243,10 @@ func (w *world) randomSealed(r *rand.Rand, i int) []vector {
 	}
 	request := &SealedEvent{Type: "run.permission_requested", Run: "run_1", Data: SealedData{RequestID: "req_1"}}
 	body := w.bodies(e, request, []string{w.ids[name]}, Notice{Summary: randomName(r), Title: randomName(r), TS: formatTime(now)})[w.ids[name]]
+	prf, keys := Key(randomBytes(32)), w.keys[name]
+	passkey := sealPasskey(w.roster.Account(), w.ids[name], "AAEC", prf, encode(passkeyContent{randomName(r), keys.Marshal(), keys.Public()}))
 	return []vector{
+		{Format: "passkey", In: inputs{Account: w.roster.Account(), FreshKey: encode64(prf[:]), Text: string(flip(r, []byte(passkey)))}},
 		with("share", func(in *inputs) { in.Text, in.Secret = string(flip(r, shared)), &secret }),
 		{Format: "guest", In: w.randomGuest(r, e, string(data))},
 		with("push", func(in *inputs) {

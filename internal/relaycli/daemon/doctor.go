@@ -26,13 +26,11 @@ settings of hostd. Exit code 1 reports a failed check.`,
 			s.Complete(a)
 			all := doctor.Run(c.Context(), doctor.Options{Environ: a.Environ, State: s.state, Socket: s.socket, Server: s.Server, MachineID: s.machineID,
 				TokenFile: s.tokenFile, Token: a.Env("HOST_TOKEN"), LogFile: s.log})
-			if c := checkPage(c.Context(), s.state, s.Server); c != nil {
-				all = append(all, *c)
-			}
-			return printChecks(a, all, !format.IsText())
+			return printChecks(a, append(all, pageChecks(c.Context(), a, &s)...), !format.IsText())
 		},
 	}
 	hostdPathFlags(a, c.Flags(), &s)
+	pageCertFlags(c.Flags(), &s)
 	format = cmdline.AddFormat(c, "text", "ndjson")
 	return c
 }

@@ -29,10 +29,14 @@ func NewHostd(a *console.Console) *cobra.Command {
 		Long: `hostd starts runs on terminals, stores their output until the server has it, forwards their
 requests, and serves the command line on a unix socket. Runs continue while hostd is stopped.
 Without --server it serves this machine only. Without --host-id and a token it creates both at its
-first start. prompts.toml, next to relay.toml, adds rules that recognize prompts.
-$REDACTION_EXTRA_REGEX is a regular expression for text to redact from commands, inputs and logs.`,
+first start. With --page-cert it also serves the page, by https at a name of a private network: a
+phone then uses a page that does not come from the server.
+
+prompts.toml, next to relay.toml, adds rules that recognize prompts. $REDACTION_EXTRA_REGEX is a
+regular expression for text to redact from commands, inputs and logs.`,
 		Example: `  concerto-relay hostd
   concerto-relay hostd --server https://relay.example --token-file machine-token
+  concerto-relay hostd --page-cert desk.tail1.ts.net.crt --page-key desk.tail1.ts.net.key
   concerto-relay hostd install --server https://relay.example --token-file machine-token`,
 	}, hostdInstallCommand(a), hostdUninstallCommand(a))
 	c.RunE = func(*cobra.Command, []string) error {

@@ -35,6 +35,10 @@ func runHostd(a *console.Console, h *HostdSettings, ready string) error {
 		return err
 	}
 	defer closeLog()
+	servePage, err := openPage(ctx, a, h, o.Log)
+	if err != nil {
+		return err
+	}
 	d, err := OpenHostd(ctx, h, o)
 	if err != nil {
 		return err
@@ -44,7 +48,8 @@ func runHostd(a *console.Console, h *HostdSettings, ready string) error {
 	if err := a.WriteReadyFile(ready, d.Socket()); err != nil {
 		return err
 	}
-	go watchPage(ctx, h.state, h.Server, o.Log) // ends with ctx
+	go servePage(ctx) // ends with ctx, as watchPage does
+	go watchPage(ctx, a, h, o.Log)
 	return d.Run(ctx)
 }
 

@@ -14,11 +14,13 @@ import (
 // files.
 type HostdSettings struct {
 	Server, machineID, tokenFile string
+	PageCert                     string // the certificate of the page that hostd serves; "" means it serves none
 	state, spool, socket, log    string
 	roots                        []string
 	remoteExec, spoolMax         string
 	approvalTimeout              int
 	sealed, engine               string
+	pageKey, pageListen          string
 }
 
 // hostdPathFlags adds the flags for the server and for hostd's files.
@@ -52,7 +54,7 @@ func machineFlags(a *console.Console, f *pflag.FlagSet, s *HostdSettings) {
 }
 
 // paths lists the flags of hostd whose values are files or directories.
-var paths = []string{"token-file", "state", "spool", "socket", "log", "root", "ready-file"}
+var paths = []string{"token-file", "state", "spool", "socket", "log", "root", "ready-file", "page-cert", "page-key"}
 
 // HostdFlags adds all flags of hostd.
 func HostdFlags(a *console.Console, f *pflag.FlagSet, s *HostdSettings) {
@@ -62,12 +64,13 @@ func HostdFlags(a *console.Console, f *pflag.FlagSet, s *HostdSettings) {
 	f.StringVar(&s.spoolMax, "spool-max", "1GiB", "limit the spool to `SIZE` (default 1GiB)")
 	f.StringVar(&s.sealed, "sealed", hostd.SealedAuto, "seal new runs: `MODE` auto, off or required (default auto)")
 	f.StringVar(&s.engine, "engine", "", "also show the runs of the engine at `URL`: postgres://USER@HOST/NAME")
+	pageCertFlags(f, s)
 	f.IntVar(&s.approvalTimeout, "approval-timeout", 600, "wait `SECONDS` for an approval (default 600)")
 }
 
 // Complete makes all paths absolute, and sets the default paths of files that were not named.
 func (s *HostdSettings) Complete(a *console.Console) {
-	for _, path := range []*string{&s.tokenFile, &s.state, &s.spool, &s.socket, &s.log} {
+	for _, path := range []*string{&s.tokenFile, &s.state, &s.spool, &s.socket, &s.log, &s.PageCert, &s.pageKey} {
 		if *path != "" {
 			*path = a.Abs(*path)
 		}

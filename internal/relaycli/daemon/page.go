@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/relaycli/console"
 	"github.com/concerto-lang/concerto/relay/client/machineapi"
 	"github.com/concerto-lang/concerto/relay/hostd/doctor"
 	"github.com/concerto-lang/concerto/relay/hostd/pair"
@@ -18,13 +19,16 @@ import (
 // pageInterval is the time between two checks of the server's page.
 const pageInterval = 24 * time.Hour
 
-// watchPage logs a warning if the page of the server is not that of this program: now and each day.
-func watchPage(ctx context.Context, state, server string, log *slog.Logger) {
+// watchPage logs a warning if the page of the server is not that of this program, and if the
+// certificate of hostd's page expires: now and each day.
+func watchPage(ctx context.Context, a *console.Console, s *HostdSettings, log *slog.Logger) {
 	tick := time.NewTicker(pageInterval)
 	defer tick.Stop()
 	for {
-		if c := checkPage(ctx, state, server); c != nil && c.Status != doctor.OK && ctx.Err() == nil {
-			log.Warn(c.Detail, "do", c.Do)
+		for _, c := range pageChecks(ctx, a, s) {
+			if c.Status != doctor.OK && ctx.Err() == nil {
+				log.Warn(c.Detail, "do", c.Do)
+			}
 		}
 		select {
 		case <-tick.C:
@@ -32,6 +36,16 @@ func watchPage(ctx context.Context, state, server string, log *slog.Logger) {
 			return
 		}
 	}
+}
+
+// pageChecks returns the checks of the pages that this machine's account uses.
+func pageChecks(ctx context.Context, a *console.Console, s *HostdSettings) (all []doctor.Check) {
+	for _, c := range []*doctor.Check{checkPage(ctx, s.state, s.Server), checkPageCert(a, s)} {
+		if c != nil {
+			all = append(all, *c)
+		}
+	}
+	return all
 }
 
 // checkPage compares the page of the server with that of this program. It returns nil if no browser

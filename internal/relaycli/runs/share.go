@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -136,9 +137,7 @@ func (x *sharing) share(ctx context.Context, e *connect.Endpoint, all []string) 
 	}
 	secret := seal.NewShareSecret()
 	id := secret.ShareID()
-	var made struct {
-		ID, Token, Link string
-	}
+	var made struct{ ID, Token, Page string }
 	token := map[string]any{"name": tokenName(id), "role": seal.Viewer, "runs": all, "ttl_s": int64(x.ttl / time.Second)}
 	if err := e.Call(ctx, http.MethodPost, "/tokens", token, &made); err != nil {
 		return err
@@ -148,20 +147,20 @@ func (x *sharing) share(ctx context.Context, e *connect.Endpoint, all []string) 
 	if err := signer.RPC(ctx, protocol.RPCShareStart, data, &started); err != nil {
 		return errors.Join(err, e.Call(ctx, http.MethodDelete, "/tokens/"+url.PathEscape(made.ID), nil, nil))
 	}
-	return x.print(id, linkOf(made.Link, made.Token, secret, x.page), &started)
+	return x.print(id, linkOf(cmp.Or(x.page, made.Page), made.Token, secret, all), &started)
 }
 
-// linkOf returns the link of a share. plain is the link with the access token.
-func linkOf(plain, token string, secret seal.Key, page string) string {
-	base, rest, _ := strings.Cut(plain, "#/t/"+token)
-	if page != "" {
-		base = strings.TrimSuffix(page, "/") + "/"
-	}
+// linkOf returns the link of a share at a page.
+func linkOf(page, token string, secret seal.Key, all []string) string {
 	text, err := secret.MarshalText()
 	if err != nil {
 		panic("runs: a key has a text: " + err.Error())
 	}
-	return base + "#/s/" + token + "." + string(text) + rest
+	link := strings.TrimSuffix(page, "/") + "/#/s/" + token + "." + string(text)
+	if len(all) == 1 {
+		link += "/" + all[0]
+	}
+	return link
 }
 
 func (x *sharing) print(id, link string, s *protocol.Share) error {
@@ -192,14 +191,14 @@ type sharesOf struct {
 	signer  *device.Signer
 }
 
-// all returns the shares of all machines with an account.
-func (x *sharing) all(ctx context.Context, e *connect.Endpoint) (all []sharesOf, err error) {
+// all returns the shares of a machine, or, without one, those of all machines with an account.
+func (x *sharing) all(ctx context.Context, e *connect.Endpoint, machine string) (all []sharesOf, err error) {
 	var machines []struct{ ID, Account string }
 	if err := e.Call(ctx, http.MethodGet, "/hosts", nil, &machines); err != nil {
 		return nil, err
 	}
 	for _, m := range machines {
-		if m.Account == "" {
+		if m.Account == "" || machine != "" && m.ID != machine {
 			continue
 		}
 		one := sharesOf{machine: m.ID}
@@ -214,7 +213,7 @@ func (x *sharing) all(ctx context.Context, e *connect.Endpoint) (all []sharesOf,
 }
 
 func (x *sharing) list(ctx context.Context, e *connect.Endpoint, format *cmdline.Format) error {
-	all, err := x.all(ctx, e)
+	all, err := x.all(ctx, e, "")
 	if err != nil {
 		return err
 	}
@@ -238,21 +237,31 @@ func (x *sharing) list(ctx context.Context, e *connect.Endpoint, format *cmdline
 
 // end revokes the access token of a share, and ends it at its machine.
 func (x *sharing) end(ctx context.Context, e *connect.Endpoint, id string) error {
-	var tokens []struct{ ID, Name string }
+	var tokens []struct {
+		ID, Name string
+		Runs     []string
+	}
 	if err := e.Call(ctx, http.MethodGet, "/tokens", nil, &tokens); err != nil {
 		return err
 	}
-	found := false
+	found, machine := false, "" // the machine is unknown if the token was revoked before, or its runs are deleted
 	for _, t := range tokens {
 		if t.Name != tokenName(id) {
 			continue
 		}
 		found = true
+		for _, run := range t.Runs {
+			var row serverRun
+			if e.Call(ctx, http.MethodGet, RunPath(run), nil, &row) == nil {
+				machine = row.MachineID
+				break
+			}
+		}
 		if err := e.Call(ctx, http.MethodDelete, "/tokens/"+url.PathEscape(t.ID), nil, nil); err != nil {
 			return err
 		}
 	}
-	all, err := x.all(ctx, e)
+	all, err := x.all(ctx, e, machine)
 	if err != nil {
 		return err
 	}

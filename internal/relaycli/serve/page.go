@@ -5,15 +5,12 @@ import (
 	"fmt"
 	"log"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/concerto-lang/concerto/internal/relaycli/connect"
 	"github.com/concerto-lang/concerto/internal/relaycli/console"
 	"github.com/concerto-lang/concerto/internal/relaycli/daemon"
 	"github.com/concerto-lang/concerto/relay/server/httpguard"
@@ -71,7 +68,7 @@ func page(a *console.Console, c *cobra.Command, s *pageFlags) error {
 	if s.verify != "" {
 		return verifyPage(ctx, a, s, c.Flags().Changed("server") && a.SourceOf("server") == "--server")
 	}
-	server, err := pageServer(ctx, a, s)
+	server, err := s.PageServer(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -83,26 +80,6 @@ func page(a *console.Console, c *cobra.Command, s *pageFlags) error {
 		return writePage(a, "export", s.export, d.Files())
 	}
 	return servePage(ctx, a, s, d, server)
-}
-
-// pageServer returns the origin of the server that the page uses.
-func pageServer(ctx context.Context, a *console.Console, s *pageFlags) (string, error) {
-	id, err := s.Identity(ctx, a)
-	if err != nil {
-		return "", err
-	}
-	if id.Server == "" {
-		return "", console.Usage("pair this machine with `concerto-relay pair --server URL`, or add --server URL", "the page has no server")
-	}
-	text := id.Server
-	if rest, ok := strings.CutPrefix(text, "ws"); ok {
-		text = "http" + rest
-	}
-	u, ok := connect.WebURL(text)
-	if !ok || strings.ContainsAny(u.Host, "'\"<>;,*") { // the host is part of a policy
-		return "", a.InvalidSetting("server", "write a URL without a path, such as https://relay.example", "the page cannot use %q", httpguard.Clean(id.Server))
-	}
-	return httpguard.Origin(u), nil
 }
 
 // servePage serves the page until ctx is cancelled.
@@ -120,26 +97,8 @@ func servePage(ctx context.Context, a *console.Console, s *pageFlags, d *built.D
 		return a.InvalidSetting("listen", forms, "%v", err)
 	}
 	origin := "http://" + l.Addr().String()
-	handler := httpguard.New(httpguard.Config{Loopback: true}).Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if "http://"+r.Host != origin { // such as localhost: another origin, with which no browser is enrolled
-			http.Redirect(w, r, origin+r.URL.Path, http.StatusFound)
-			return
-		}
-		d.ServeHTTP(w, r)
-	}))
-	web := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
-		ErrorLog: log.New(console.RedactingWriter{To: a.Stderr}, "", log.LstdFlags)}
-	failed := make(chan error, 1)
-	go func() { failed <- web.Serve(l) }()
 	fmt.Fprintf(a.Stdout, "the page for %s is at %s/\nthe server must accept it: concerto-relay serve --allow-origin %s\nenrol a browser there: concerto-relay devices add --page %s/\n", server, origin, origin, origin)
-	select {
-	case err := <-failed:
-		return fmt.Errorf("serve the page: %w", err)
-	case <-ctx.Done():
-	}
-	end, cancel := context.WithTimeout(context.Background(), endWithin)
-	defer cancel()
-	return web.Shutdown(end)
+	return daemon.ServePage(ctx, l, origin, d, log.New(console.RedactingWriter{To: a.Stderr}, "", log.LstdFlags))
 }
 
 // writePage writes files by their paths to a new place, which the value of a flag names: to a
@@ -173,7 +132,7 @@ func verifyPage(ctx context.Context, a *console.Console, s *pageFlags, exported 
 	server := ""
 	if exported {
 		var err error
-		if server, err = pageServer(ctx, a, s); err != nil {
+		if server, err = s.PageServer(ctx, a); err != nil {
 			return err
 		}
 	}

@@ -27,6 +27,9 @@ func openEmbeddedHostd(ctx context.Context, a *console.Console, set *serveConfig
 	if err := a.SetFlags(flags, "hostd", "concerto-relay hostd"); err != nil {
 		return nil, err
 	}
+	if h.PageCert != "" {
+		return nil, a.InvalidSetting("page-cert", "omit it, or run hostd in a process of its own: `concerto-relay hostd`", "a page that the relay's process serves protects from nothing that the relay's own page does not")
+	}
 	elsewhere := h.Server
 	if err := set.openDoor(); err != nil {
 		return nil, err

@@ -1389,6 +1389,15 @@ def make_push(w, roster, i):
     return c | {"ct": seal(*push_key(epoch, c), canonical(notice), of_push)}
 
 
+def make_passkey(w, roster):
+    keys = random.choice(list(w["keys"].values()))
+    sign_key, seal_key = map(public, read_keys(keys))
+    prf, p = random.randbytes(32), {"v": 1, "account": roster.account, "device": device_id(sign_key), "credential": b64(random.randbytes(16))}
+    content = {"name": random_text(), "private": json.loads(keys), "sign_key": sign_key, "seal_key": seal_key}
+    p["ct"] = seal(derive(prf, "passkey"), place("passkey", p["account"], p["device"]), canonical(content))
+    return {"account": roster.account, "fresh_key": b64(prf), "text": form(p)}
+
+
 def make_sealed(w, roster, i):
     epoch, events = make_events(w, roster)
     command, response = make_sealed_command(w, roster, i)
@@ -1397,7 +1406,7 @@ def make_sealed(w, roster, i):
         ("key_record", make_key_record(w, roster, i)), ("history", make_history(w, roster)),
         ("event", chain | {"events": events[:1]}), ("chain", chain), ("beat", make_beat(w, roster)),
         ("sealed_command", command), ("response", response), ("share", make_share(w, roster, i)), ("push", make_push(w, roster, i)),
-        ("guest", make_guest(w, roster, i)),
+        ("guest", make_guest(w, roster, i)), ("passkey", make_passkey(w, roster)),
     )
 
 

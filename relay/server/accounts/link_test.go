@@ -11,10 +11,10 @@ import (
 // of the same link.
 func TestLink(t *testing.T) {
 	f := begin(t)
-	var made struct{ ID, Token, Link string }
+	var made struct{ ID, Token, Link, Page string }
 	f.ask("POST", "/tokens", f.owner, `{"name":"guest","role":"viewer","runs":["run_7"],"ttl_s":3600}`).expect(f, 200, &made)
-	if made.Link != f.url+"/#/t/"+made.Token+"/run_7" || made.Token == "" {
-		t.Errorf("token = %+v, want a link to run_7", made)
+	if made.Page != f.url+"/" || made.Link != made.Page+"#/t/"+made.Token+"/run_7" || made.Token == "" {
+		t.Errorf("token = %+v, want a page, and a link to run_7", made)
 	}
 	var whole map[string]string
 	f.ask("POST", "/tokens", f.owner, `{"name":"phone","role":"operator"}`).expect(f, 200, &whole)

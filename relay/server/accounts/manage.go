@@ -21,7 +21,8 @@ func (p *API) makeToken(w http.ResponseWriter, r *http.Request, id *auth.Identit
 		if made, secret, err = p.c.Auth.NewToken(r.Context(), id.Actor(), id.Name, in); err == nil {
 			out := map[string]string{"id": made, "token": secret}
 			if len(in.Runs) > 0 {
-				out["link"] = auth.Link(p.c.Guard.Base(r), secret, in.Runs)
+				base := p.c.Guard.Base(r)
+				out["link"], out["page"] = auth.Link(base, secret, in.Runs), base+"/"
 			}
 			httpguard.Answer(w, http.StatusOK, out)
 			return

@@ -103,7 +103,7 @@ function Links() {
     const id = run.current.value, ttl_s = Number(ttl.current.value), { host_id, sealed } = runs.value.find((r) => r.id === id);
     const share = sealed && await (await import("./data/share.js")).makeShare(host_id, id, ttl_s);
     const made = await api.post("/tokens", { name: share ? "share " + share.share_id : "link to " + id, role: "viewer", runs: [id], ttl_s });
-    setLink(share ? made.link.replace("#/t/" + made.token, `#/s/${made.token}.${share.secret}`) : made.link);
+    setLink(share ? `${made.page}#/s/${made.token}.${share.secret}/${id}` : made.link);
   });
   return html`<section class="panel" aria-label="Share one run"><h2>Share one run</h2>
     <p class="quiet">Anyone with the link can see this run without an account. The link does not allow decisions or input.</p>

@@ -2,8 +2,16 @@ package web_test
 
 import (
 	"bufio"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -43,21 +51,74 @@ func servePage(t *testing.T, r *webtest.Relay) string {
 		t.Fatalf("first line of concerto-relay page = %q (%v)", line, err)
 	}
 	origin = strings.TrimSuffix(origin, "/")
-	r.Allow = []string{origin}
-	r.Stop()
-	r.Restart()
+	allow(r, origin)
 	return origin
 }
 
-// TestPinnedPage enrols a browser at a page on the loopback interface, and another at the page of
-// the server, for a machine whose policy requires a pinned page for requests of high risk. The
-// machine must refuse the decision of the second, which must show why and what to do, and perform
-// that of the first. The first stays logged in after a reload.
+// allow makes a server accept the pages of an origin.
+func allow(r *webtest.Relay, origin string) {
+	r.Allow = []string{origin}
+	r.Stop()
+	r.Restart()
+}
+
+// hostdPage returns flags with which hostd serves the page at a name of a private network, and the
+// page's origin.
+func hostdPage(t *testing.T) (origin string, flags []string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader) // Chromium has no Ed25519 for certificates
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"desk.test"}, NotAfter: time.Now().Add(time.Hour)}
+	text, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := t.TempDir() + "/both.pem"
+	both := append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: text}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})...)
+	if err := os.WriteFile(file, both, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0") // finds a free port
+	if err == nil {
+		err = l.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := l.Addr().String()
+	return "https://desk.test" + at[strings.LastIndex(at, ":"):], []string{"--page-cert", file, "--page-key", file, "--page-listen", at}
+}
+
+// TestPinnedPage enrols a browser at a page on the loopback interface, or at one of hostd at a name
+// of a private network, and another at the page of the server, for a machine whose policy requires
+// a pinned page for requests of high risk. The machine must refuse the decision of the second,
+// which must show why and what to do, and perform that of the first. The first stays logged in
+// after a reload.
 func TestPinnedPage(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
-	m := startSealedMachine(t)
-	origin := servePage(t, m.relay)
+	t.Run("page", func(t *testing.T) {
+		t.Parallel()
+		m := startSealedMachine(t)
+		pinnedPage(t, m, servePage(t, m.relay))
+	})
+	t.Run("hostd", func(t *testing.T) {
+		t.Parallel()
+		origin, flags := hostdPage(t)
+		m := startSealedMachine(t, flags...)
+		allow(m.relay, origin)
+		pinnedPage(t, m, origin)
+	})
+}
+
+func pinnedPage(t *testing.T, m *sealedMachine, origin string) {
+	t.Helper()
 	line := m.append(m.roster.SetPolicy(m.id, m.owner, seal.Policy{Decide: seal.PolicyLevels{Low: "any", High: "pinned"}}, time.Now()))
 	m.do("POST", "/seal/"+m.roster.Account()+"/roster", string(m.roster.Text()), nil)
 	if len(line) == 0 {
@@ -66,6 +127,8 @@ func TestPinnedPage(t *testing.T) {
 	weak := enter(t, m.relay, webtest.Owner, "#/inbox")
 	weak.Expect("404")
 	m.enrol(weak)
+	weak.Eval("location.hash = '#/hosts'")
+	weak.See("mbp") // hostd has started
 
 	pinned := browser.Open(t)
 	pinned.Expect("401")
