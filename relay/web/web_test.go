@@ -96,7 +96,7 @@ const (
 	mostSeal    = 13_500
 	mostJoin    = 3_000
 	mostPasskey = 3_000
-	mostLater   = 16_000
+	mostLater   = 16_500
 	mostWorker  = 20_000 // of the service worker, not compressed
 )
 

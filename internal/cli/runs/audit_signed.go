@@ -26,6 +26,7 @@ type signatures struct {
 	roster   *seal.Roster
 	signed   int64 // by devices
 	devices  map[string]bool
+	guests   map[string]bool // of links
 	local    int64
 	unsigned int64
 	redacted int64           // decisions of programs about arguments with secrets, which the ledger does not contain
@@ -51,7 +52,7 @@ func (cmd *verifyCommand) readRoster() (*signatures, error) {
 		fmt.Fprintf(cmd.console.Stderr, "%s: the roster is invalid: %v\n", cmd.roster, err)
 		return nil, console.ExitError(console.ExitBroken)
 	}
-	return &signatures{roster: r, devices: map[string]bool{}, seen: map[string]bool{}}, nil
+	return &signatures{roster: r, devices: map[string]bool{}, guests: map[string]bool{}, seen: map[string]bool{}}, nil
 }
 
 func (cmd *verifyCommand) verifySigned(f io.Reader, path, head string, s *signatures) error {
@@ -63,7 +64,11 @@ func (cmd *verifyCommand) verifySigned(f io.Reader, path, head string, s *signat
 	if s.redacted > 0 {
 		hidden = fmt.Sprintf(", %d with arguments that are not compared because of a secret", s.redacted)
 	}
-	_, err = fmt.Fprintf(cmd.console.Stdout, "%d records, %d decisions by %d devices, %d local, %d unsigned%s, head %s\n", sum.Records, s.signed, len(s.devices), s.local, s.unsigned, hidden, sum.Head.Hash)
+	guests := ""
+	if len(s.guests) > 0 {
+		guests = fmt.Sprintf(" and %d guests", len(s.guests))
+	}
+	_, err = fmt.Fprintf(cmd.console.Stdout, "%d records, %d decisions by %d devices%s, %d local, %d unsigned%s, head %s\n", sum.Records, s.signed, len(s.devices), guests, s.local, s.unsigned, hidden, sum.Head.Hash)
 	return err
 }
 
@@ -143,6 +148,9 @@ func (s *signatures) check(l audit.Line) error {
 	case s.seen[d.Seal.Sig]: // the machine was killed when it had recorded the decision
 	case st.Local != nil:
 		s.local++
+	case d.Seal.Guest != nil:
+		s.signed++
+		s.guests[st.Device] = true
 	default:
 		s.signed++
 		s.devices[st.Device] = true

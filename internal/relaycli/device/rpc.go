@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/concerto-lang/concerto/internal/relaycli/connect"
 	"github.com/concerto-lang/concerto/internal/relaycli/console"
@@ -70,4 +71,11 @@ func (s *Signer) openResponse(c *connect.Command, data json.RawMessage) (json.Ra
 		}
 	}
 	return nil, fmt.Errorf("the keys of epoch %d are missing", sent.Epoch)
+}
+
+// Grant signs a grant for a guest, of which the members Share, Runs and Page are set.
+func (s *Signer) Grant(g seal.Grant, ttl time.Duration) (json.RawMessage, error) {
+	g.Host = s.host
+	now := time.Now()
+	return s.device.Roster.NewGrant(s.device.Keys, g, now, now.Add(ttl))
 }

@@ -25,7 +25,7 @@ type sharing struct {
 	*console.Console
 	server, tokenFile, state string
 	ttl                      time.Duration
-	from, page               string
+	role, from, page         string
 	noQR                     bool
 	format                   *cmdline.Format
 }
@@ -36,20 +36,24 @@ func NewShare(a *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "share RUN…",
 		Short: "Share sealed runs with those who have a link",
-		Long: `Prints a link that opens the relay's page with the runs, for viewers. The relay's server cannot
-read them: the secret with which a browser opens them follows the # in the link, and browsers send
-that to no server. Everyone with the link can read the runs until it expires: send it as you would
-a password.
+		Long: `Prints a link that opens the relay's page with the runs. The relay's server cannot read them: the
+secret with which a browser opens them follows the # in the link, and browsers send that to no
+server. Everyone with the link can read the runs until it expires: send it as you would a password.
+
+With --role approver, the browser that first decides a request through the link can also decide
+later ones of these runs, one at a time, and nothing else. No other browser can: send the link to
+one person. The machine's ledger records these decisions as those of your guest.
 
 The runs must be of one machine, which must be online. This command line must be an owner's device
 of its account, and the token an owner's. 'share end' ends a link; what was read before, somebody
 may have copied. For the runs of a machine without an account, use 'token create --runs'.`,
 		Example: `  concerto-relay share run_4vd4sd65dabx --for 1h --server https://relay.example --token-file token
+  concerto-relay share run_4vd4sd65dabx --role approver --for 30m --server https://relay.example --token-file token
   concerto-relay share run_4vd4sd65dabx --from now --server https://relay.example --token-file token
   concerto-relay share list --server https://relay.example --token-file token`,
 		Args: console.ArgsBetween(1, 100, "concerto-relay share RUN --for 1h"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := a.OneOf("from", x.from, "start", "now"); err != nil {
+			if err := errors.Join(a.OneOf("role", x.role, seal.Viewer, seal.Approver), a.OneOf("from", x.from, "start", "now")); err != nil {
 				return err
 			}
 			if x.ttl < time.Minute || x.ttl > 30*24*time.Hour {
@@ -63,6 +67,7 @@ may have copied. For the runs of a machine without an account, use 'token create
 	p.StringVar(&x.tokenFile, "token-file", "", "read an owner's access token from `FILE`")
 	f := c.Flags()
 	f.DurationVar(&x.ttl, "for", time.Hour, "let the link expire after `DURATION` (default 1h)")
+	f.StringVar(&x.role, "role", seal.Viewer, "let those with the link read (`viewer|approver`), or also decide requests (default viewer)")
 	f.StringVar(&x.from, "from", "start", "share events from `start|now` on (default start)")
 	f.StringVar(&x.page, "page", "", "open the page at `URL` instead of the server's")
 	console.NoQRFlag(f, &x.noQR)
@@ -139,15 +144,27 @@ func (x *sharing) share(ctx context.Context, e *connect.Endpoint, all []string) 
 	id := secret.ShareID()
 	var made struct{ ID, Token, Page string }
 	token := map[string]any{"name": tokenName(id), "role": seal.Viewer, "runs": all, "ttl_s": int64(x.ttl / time.Second)}
+	if x.role == seal.Approver {
+		token["role"] = seal.Operator // the machine accepts nothing from the guest but decisions
+	}
 	if err := e.Call(ctx, http.MethodPost, "/tokens", token, &made); err != nil {
 		return err
 	}
 	var started protocol.Share
 	data := map[string]any{"share_id": id, "key": secret.ShareKey(), "runs": all, "from": x.from, "ttl_s": int64(x.ttl / time.Second)}
-	if err := signer.RPC(ctx, protocol.RPCShareStart, data, &started); err != nil {
+	page := cmp.Or(x.page, made.Page)
+	if x.role == seal.Approver {
+		data["guest"] = secret.GuestKey()
+		at := seal.Link{Page: page, Server: made.Page}
+		data["grant"], err = signer.Grant(seal.Grant{Share: id, Runs: all, Page: at.MemberPage()}, x.ttl)
+	}
+	if err == nil {
+		err = signer.RPC(ctx, protocol.RPCShareStart, data, &started)
+	}
+	if err != nil {
 		return errors.Join(err, e.Call(ctx, http.MethodDelete, "/tokens/"+url.PathEscape(made.ID), nil, nil))
 	}
-	return x.print(id, linkOf(cmp.Or(x.page, made.Page), made.Token, secret, all), &started)
+	return x.print(id, linkOf(page, made.Token, secret, all), &started)
 }
 
 // linkOf returns the link of a share at a page.
@@ -165,9 +182,9 @@ func linkOf(page, token string, secret seal.Key, all []string) string {
 
 func (x *sharing) print(id, link string, s *protocol.Share) error {
 	if !x.format.IsText() {
-		return console.JSONLines(x.Stdout, []any{map[string]any{"id": id, "link": link, "runs": s.Runs, "expires_at": s.ExpiresAt}})
+		return console.JSONLines(x.Stdout, []any{map[string]any{"id": id, "link": link, "role": s.Role, "runs": s.Runs, "expires_at": s.ExpiresAt}})
 	}
-	fmt.Fprintf(x.Stderr, "share %s until %s\n", id, s.ExpiresAt)
+	fmt.Fprintf(x.Stderr, "share %s for %s until %s\n", id, s.Role, s.ExpiresAt)
 	if !x.noQR {
 		console.PrintQR(x.Console, x.Stderr, link)
 	}
@@ -217,7 +234,7 @@ func (x *sharing) list(ctx context.Context, e *connect.Endpoint, format *cmdline
 	if err != nil {
 		return err
 	}
-	rows, lines := [][]string{{"ID", "MACHINE", "RUNS", "EXPIRES"}}, []any{}
+	rows, lines := [][]string{{"ID", "ROLE", "USED", "MACHINE", "RUNS", "EXPIRES"}}, []any{}
 	for _, m := range all {
 		name := console.DisplayText(m.machine, 64)
 		if m.err != nil {
@@ -225,14 +242,25 @@ func (x *sharing) list(ctx context.Context, e *connect.Endpoint, format *cmdline
 			x.Exit = console.ExitFailed
 		}
 		for _, s := range m.shares {
-			rows = append(rows, []string{s.ShareID, name, strings.Join(s.Runs, ","), s.ExpiresAt})
-			lines = append(lines, map[string]any{"id": s.ShareID, "host_id": m.machine, "runs": s.Runs, "expires_at": s.ExpiresAt})
+			rows = append(rows, []string{s.ShareID, s.Role, usedBy(s), name, strings.Join(s.Runs, ","), s.ExpiresAt})
+			lines = append(lines, map[string]any{"id": s.ShareID, "role": s.Role, "guest": s.Guest, "host_id": m.machine, "runs": s.Runs, "expires_at": s.ExpiresAt})
 		}
 	}
 	if !format.IsText() {
 		return console.JSONLines(x.Stdout, lines)
 	}
 	return console.Table(x.Stdout, rows)
+}
+
+// usedBy reports whether a browser has used an approver's link.
+func usedBy(s protocol.Share) string {
+	switch {
+	case s.Role != seal.Approver:
+		return ""
+	case s.Guest == "":
+		return "no"
+	}
+	return "yes"
 }
 
 // end revokes the access token of a share, and ends it at its machine.

@@ -1,7 +1,7 @@
 // Settings: this device, users, tokens and links.
 import { html, plain, useEffect, useRef, useState } from "parts/base.js";
 import { moment } from "parts/format.js";
-import { api, can, devices, loadMachines, logout, machines, push, pushOff, pushOn, rpc, runs, sentence, session } from "./data/index.js";
+import { ApiError, api, can, devices, loadMachines, logout, machines, push, pushOff, pushOn, rpc, runs, sentence, session } from "./data/index.js";
 import { lazy } from "./lazy.js";
 import { failure, Loaded, useDo, useLoad } from "./load.js";
 import { Head } from "./shell.js";
@@ -98,16 +98,18 @@ const spans = [["1 hour", 3600], ["1 day", 86400], ["1 week", 604800]];
 // Links creates a link that shows one run to every person who has the link. That of a sealed run
 // has the secret with which a browser opens it, which no server receives.
 function Links() {
-  const run = useRef(), ttl = useRef(), [link, setLink] = useState("");
+  const run = useRef(), ttl = useRef(), as = useRef(), [link, setLink] = useState("");
   const [make, busy, failed] = useDo(async () => {
-    const id = run.current.value, ttl_s = Number(ttl.current.value), { host_id, sealed } = runs.value.find((r) => r.id === id);
-    const share = sealed && await (await import("./data/share.js")).makeShare(host_id, id, ttl_s);
-    const made = await api.post("/tokens", { name: share ? "share " + share.share_id : "link to " + id, role: "viewer", runs: [id], ttl_s });
+    const id = run.current.value, ttl_s = Number(ttl.current.value), approves = as.current.value === "approver", { host_id, sealed } = runs.value.find((r) => r.id === id);
+    if (approves && !sealed) throw new ApiError({ code: "forbidden", message: "Only a sealed run can be shared with an approver: its machine limits what the link permits." });
+    const share = sealed && await (await import("./data/share.js")).makeShare(host_id, id, ttl_s, as.current.value);
+    const made = await api.post("/tokens", { name: share ? "share " + share.share_id : "link to " + id, role: approves ? "operator" : "viewer", runs: [id], ttl_s });
     setLink(share ? `${made.page}#/s/${made.token}.${share.secret}/${id}` : made.link);
   });
   return html`<section class="panel" aria-label="Share one run"><h2>Share one run</h2>
-    <p class="quiet">Anyone with the link can see this run without an account. The link does not allow decisions or input.</p>
+    <p class="quiet">Anyone with the link can see this run without an account. With a link that also allows decisions, the first browser that sends one can send more. No link allows input.</p>
     <form class="bar" onSubmit=${(e) => (e.preventDefault(), make())}><label class="field grow">Run<select ref=${run}>${runs.value.map((r) => html`<option key=${r.id} value=${r.id}>${plain(nameOf(r)).slice(0, 80)}</option>`)}</select></label>
+      <label class="field">Allows<select ref=${as} data-testid="link-allows"><option value="viewer">reading</option><option value="approver">reading and decisions</option></select></label>
       <label class="field">Expires after<select ref=${ttl}>${spans.map(([label, s]) => html`<option key=${s} value=${s}>${label}</option>`)}</select></label><button data-testid="make-link" aria-disabled=${busy || runs.value.length === 0}>Create the link</button></form>
     ${link && html`<${Secret} label="The link" text=${link} />`}${failure(failed)}</section>`;
 }

@@ -342,3 +342,105 @@ func TestSharedRun(t *testing.T) {
 	guest.See("Log in again")
 	guest.WaitAbsent("a third line")
 }
+
+// TestGuest shares a sealed run with an approver. The first browser that decides through the link
+// can decide again, also after it has opened the link another time; a second browser cannot.
+func TestGuest(t *testing.T) {
+	browser.Need(t)
+	t.Parallel()
+	m := startSealedMachine(t, "--sealed=required")
+	b := enter(t, m.relay, webtest.Owner, "#/start")
+	b.Expect("404") // the machine publishes its key record after the server has the roster
+	m.enrol(b)
+	b.Eval("location.hash = '#/start'")
+	b.Wait("document.querySelector('[data-testid=start-tool]')")
+	b.Eval("void (document.querySelector('[data-testid=start-tool]').value = '')")
+	b.Click("@start-cmd")
+	b.Type("cat")
+	b.Click("@start-run")
+	b.Wait("/^#.runs.run_/.test(location.hash)")
+	run := b.Eval("location.hash.slice(2).split('/')[1]").(string)
+	b.Wait("__see.text('.event').includes('cat')")
+	b.Eval("location.hash = '#/settings'")
+	loaded(b)
+	b.Eval("void (document.querySelector('[data-testid=link-allows]').value = 'approver')")
+	b.Click("@make-link")
+	b.Wait("__see.all('@secret').length === 1")
+	link, _ := b.Eval("document.querySelector('[data-testid=secret]').value").(string)
+
+	open := func() *browser.Tab {
+		x := browser.Open(t)
+		x.Expect("401")
+		x.Expect("403")
+		x.Go(link)
+		x.Wait("location.hash === '#/runs/" + run + "'")
+		return x
+	}
+	// write lets the owner write a file, which somebody must approve.
+	write := func(text string) {
+		b.Eval("location.hash = '#/runs/" + run + "/files?file=notes.txt'")
+		b.Click("=Edit")
+		b.Eval("void document.querySelector('[data-testid=editor]').select()")
+		b.Click("@editor")
+		b.Type(text)
+		b.Click("@save")
+	}
+	written := func(text string) {
+		t.Helper()
+		b.Wait("!document.querySelector('[data-testid=editor]')")
+		if got, err := os.ReadFile(filepath.Join(m.dir, "work", "notes.txt")); err != nil || !strings.Contains(string(got), text) {
+			t.Errorf("file after the approved write = %q (%v), want %s", got, err, text)
+		}
+	}
+	guest := open()
+	write("the guest approves")
+	decide(guest, "@approve")
+	written("the guest approves")
+	picture(t, guest, "guest-approved")
+	for _, place := range []string{"=Machines", "=Start", "@composer", "@stop"} {
+		if guest.Count(place) != 0 {
+			t.Errorf("the guest's page shows the control %s", place)
+		}
+	}
+
+	other := open()
+	write("only the first browser")
+	awake(other)
+	other.Click("@approve")
+	other.See("Another browser has used this link first")
+	guest.Reload()
+	guest.Go("about:blank")
+	guest.Go(link)
+	decide(guest, "@approve")
+	written("only the first browser")
+
+	text, err := os.ReadFile(filepath.Join(m.dir, "state", "ledger.ndjson"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	guests := map[string]bool{}
+	for line := range strings.Lines(string(text)) {
+		var record struct {
+			Kind string
+			Time time.Time
+			Data struct {
+				Seal       seal.Signed
+				ArgsSHA256 string `json:"args_sha256"`
+			}
+		}
+		if err := json.Unmarshal([]byte(line), &record); err != nil {
+			t.Fatal(err)
+		}
+		if record.Kind != "decision" {
+			continue
+		}
+		st, by, err := m.roster.VerifyDecision(record.Data.Seal, record.Time, record.Data.ArgsSHA256)
+		if err != nil || by.Role != seal.Approver || by.User != "guest of "+webtest.Owner {
+			t.Fatalf("decision of the ledger = %+v by %+v (%v), want one of the guest", st, by, err)
+		}
+		guests[st.Device] = true
+	}
+	if len(guests) != 1 {
+		t.Errorf("the ledger has decisions of %d guests, want 1: %s", len(guests), text)
+	}
+}

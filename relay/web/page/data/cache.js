@@ -10,8 +10,11 @@ export const maxRuns = 50;
 
 let opening = null; // promise of the database, or of null if there is none; null before the first use
 
-// disableCache disables the storage for a tab that does not use the browser's session.
-export function disableCache() { opening = Promise.resolve(null); }
+let enabled = null; // names of the stores that this tab uses; null means all
+
+// disableCache disables the storage for a tab that does not use the browser's session, except the
+// stores that the first call names.
+export function disableCache(...stores) { enabled ??= stores; }
 
 function open() {
   opening ??= new Promise((resolve) => {
@@ -42,7 +45,7 @@ function make(db, old) {
 
 // within runs fn in a transaction and returns its result once the transaction is durable.
 export async function within(stores, mode, fn, otherwise) {
-  const db = await open();
+  const db = enabled?.includes(stores[0]) === false ? null : await open();
   if (!db) return otherwise;
   return new Promise((resolve, reject) => {
     let t;
@@ -70,7 +73,7 @@ export function putMeta(key, value) {
 }
 
 // isEnabled reports whether this browser has storage.
-export async function isEnabled() { return !!(await open()); }
+export async function isEnabled() { return !enabled && !!(await open()); }
 
 const ofRun = (run, from = 0) => IDBKeyRange.bound([run, from], [run, Infinity]);
 
@@ -149,7 +152,7 @@ export function dropEntry(n) {
 
 // wipe deletes all stored data.
 export async function wipe() {
-  const db = await open();
+  const db = enabled ? null : await open();
   if (!db) return;
   db.close();
   opening = null;

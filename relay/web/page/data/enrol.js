@@ -3,27 +3,9 @@ import { api, home } from "./api.js";
 import { now } from "./clock.js";
 import { load, readBack, setDevice } from "./devices.js";
 
-const { Refusal, canonical, curve, decode64, described, deviceId, dropKeys, encode64, extend, inContext, isId, isName, own, putDevice, refuse, reopen, rosters, sign } = await load();
+const { Refusal, canonical, createKeys, decode64, described, deviceId, dropKeys, encode64, extend, isId, isName, mac, own, putDevice, refuse, reopen, rosters, sign } = await load();
 
-const hmac = { name: "HMAC", hash: "SHA-256" };
 const poll = 2_000; // in ms, while an enrolment waits
-
-// createKeys returns new keys with their public parts: {sign, seal, sign_key, seal_key}.
-async function createKeys() {
-  const [sign, seal] = await Promise.all([
-    crypto.subtle.generateKey({ name: "ECDSA", ...curve }, false, ["sign", "verify"]),
-    crypto.subtle.generateKey({ name: "ECDH", ...curve }, false, ["deriveBits"]),
-  ]);
-  return { sign: sign.privateKey, seal: seal.privateKey, sign_key: await pointOf(sign.publicKey), seal_key: await pointOf(seal.publicKey) };
-}
-
-const pointOf = async (key) => encode64(new Uint8Array(await crypto.subtle.exportKey("raw", key)));
-
-// mac returns the HMAC of the canonical form of a value under a secret.
-async function mac(secret, context, v) {
-  const key = await crypto.subtle.importKey("raw", secret, hmac, false, ["sign"]);
-  return encode64(new Uint8Array(await crypto.subtle.sign(hmac, key, inContext(context, canonical(v)))));
-}
 
 const originOf = (url) => (URL.canParse(url) ? new URL(url).origin : null);
 

@@ -5,7 +5,7 @@ import { bytesOf, canonical, decode64, encode64, refuse, sha256 } from "./canoni
 
 const prefix = "concerto-sealed-v1 ";
 export const curve = { namedCurve: "P-256" };
-const ecdsa = { name: "ECDSA", hash: "SHA-256" };
+const ecdsa = { name: "ECDSA", hash: "SHA-256" }, hmac = { name: "HMAC", hash: "SHA-256" };
 
 export const inContext = (context, text) => bytesOf(`${prefix}${context}\n${text}`);
 
@@ -13,6 +13,23 @@ export const inContext = (context, text) => bytesOf(`${prefix}${context}\n${text
 export async function importKey(point, name = "ECDSA") {
   const bytes = decode64(point, 65);
   return bytes && crypto.subtle.importKey("raw", bytes, { name, ...curve }, true, name === "ECDSA" ? ["verify"] : []).catch(() => null);
+}
+
+// createKeys returns new keys with their public parts: {sign, seal, sign_key, seal_key}.
+export async function createKeys() {
+  const [sign, seal] = await Promise.all([
+    crypto.subtle.generateKey({ name: "ECDSA", ...curve }, false, ["sign", "verify"]),
+    crypto.subtle.generateKey({ name: "ECDH", ...curve }, false, ["deriveBits"]),
+  ]);
+  return { sign: sign.privateKey, seal: seal.privateKey, sign_key: await pointOf(sign.publicKey), seal_key: await pointOf(seal.publicKey) };
+}
+
+const pointOf = async (key) => encode64(new Uint8Array(await crypto.subtle.exportKey("raw", key)));
+
+// mac returns the HMAC of the canonical form of a value under a secret.
+export async function mac(secret, context, v) {
+  const key = await crypto.subtle.importKey("raw", secret, hmac, false, ["sign"]);
+  return encode64(new Uint8Array(await crypto.subtle.sign(hmac, key, inContext(context, canonical(v)))));
 }
 
 // deviceId returns the id of the device with a sign_key.
@@ -33,6 +50,8 @@ export async function verify(signKey, context, v, sig) {
 export const own = (account, { kind, id, sign_key, seal_key }) => ({ account, kind, id, sign_key, seal_key });
 
 export const putDevice = (device) => within(["devices"], "readwrite", (done, all) => { all.put(device); });
+
+export const getDevice = (account) => within(["devices"], "readonly", (done, all) => { all.get(account).onsuccess = (e) => done(e.target.result); });
 
 // dropKeys deletes a device and its counters.
 export function dropKeys(account) {

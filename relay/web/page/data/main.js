@@ -16,7 +16,7 @@ import * as calls from "./rpc.js";
 import { computed, signal } from "./signals.js";
 import * as store from "./store.js";
 import { broadcast, closeTabs, onTabMessage, openTabs } from "./tabs.js";
-import { session, setExpired, setLoggedIn, setLoggedOut } from "./who.js";
+import { session, setExpired, setGuest, setLoggedIn, setLoggedOut } from "./who.js";
 import { forgetWorker, register } from "./worker.js";
 
 const refreshEach = 60_000; // in ms; no event reports the loss of a run
@@ -205,8 +205,8 @@ export async function useToken(secret, share) {
   setToken(access_token, true);
   try {
     const me = await api.get("/auth/me", { quiet: true });
-    disableCache();
-    if (share) await (await import("./share.js")).openShare(share);
+    disableCache(...(share ? ["devices", "counters"] : []));
+    if (share && await (await import("./share.js")).openShare(share)) setGuest();
     await begin(me);
   } catch (err) {
     setToken(null, true);

@@ -17,9 +17,9 @@ import { onEvent, runs } from "./store.js";
 import { alone } from "./tabs.js";
 
 export { described, extend, rosters } from "./account.js";
-export { Refusal, bytesOf, canonical, decode64, encode64, isId, isName, parse, refuse } from "./canonical.js";
-export { deriveKey, importHKDF, openJSON, openText, params, place, sealText } from "./epochs.js";
-export { curve, deviceId, dropKeys, importKey, inContext, own, putDevice, sign, verify } from "./keys.js";
+export { Refusal, bytesOf, canonical, decode64, encode64, isHash, isId, isName, parse, refuse } from "./canonical.js";
+export { deriveKey, importCommand, importHKDF, openJSON, openText, params, place, sealText } from "./epochs.js";
+export { createKeys, curve, deviceId, dropKeys, getDevice, importKey, mac, own, putDevice, sign, verify } from "./keys.js";
 export { open, reopen, restore } from "./opening.js";
 export { refusalOf } from "./refusals.js";
 
@@ -95,7 +95,7 @@ export async function seal(device, host, { kind, id, message, shown, request, st
   }
   const { type, run_id: run, enc } = message;
   if (enc && old !== 1) return { message, statement: was };
-  const last = enc && commandKeys(host)?.get(enc.epoch), { key, epoch } = await newestKey(device, host, old === 1);
+  const last = enc && commandKeys(host)?.get(enc.epoch), { guest } = device, { key, epoch } = await (guest?.newestKey() ?? newestKey(device, host, old === 1));
   let { data } = message, decision = type.split(".").at(-1), more = {}, fresh;
   if (enc) {
     if (kind === "input" || !(last?.until < Date.now())) refuse("old_epoch", await explain("old_epoch: ", was.kind));
@@ -118,13 +118,13 @@ export async function seal(device, host, { kind, id, message, shown, request, st
   return alone("concerto-seal", async () => {
     const ordered = kind === "input" || kind === "keys";
     const statement = {
-      v: 1, account: device.account, host, run: run || undefined, kind, id, device: device.id, ...(await nextCounter(device, host, ordered && run)),
+      v: 1, account: device.account, host, run: run || undefined, kind, id, device: device.id, ...(await nextCounter(guest ?? device, host, ordered && run)),
       fresh, at: new Date(now()).toISOString(), roster: roster.head, ...more, content_sha256,
     };
     const sig = await sign(device.sign, "command", statement);
     if (kind === "keys") typed.set(id, statement);
     if (typed.size > maxTyped) typed.delete(typed.keys().next().value);
-    const frame = await sealCommand(key, epoch, { statement, sig, content });
+    const frame = await sealCommand(key, epoch, { statement, sig, content, guest: guest?.proof }, guest?.account);
     const sealed = { statement, sealed: true, shown: undefined, label: request ? id : "***", old: old && 2, message: { ...frame, type: sealedTypes[kind] ?? type, run_id: run, host_id: run ? undefined : host } };
     if (kind === "rpc") sealed.open = (e) => openAnswer(key, statement, frame.data, e);
     return sealed;
@@ -161,7 +161,10 @@ export async function explain(reason, action) {
   if (code === "stale") tokens.clear();
   if (code === "old_epoch") expire();
   // The roster shows whether this browser was removed.
-  if (code === "unknown_device" || code === "roster_fork") for (const d of devices.peek()) await rosterOf(d, true).catch(() => {});
+  if (code === "unknown_device" || code === "roster_fork") for (const d of devices.peek()) {
+    if (d.guest) return "Another browser has used this link first, or the link has ended. Ask for a link of your own.";
+    await rosterOf(d, true).catch(() => {});
+  }
   const [what, why] = refusalOf(reason, action);
   return `${what[0].toUpperCase()}${what.slice(1)}. ${why}`;
 }

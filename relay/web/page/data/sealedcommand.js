@@ -6,10 +6,10 @@ import { deriveKey, openJSON, place, sealText, tagOf } from "./epochs.js";
 const placeOf = (purpose, { account, host, run = "", kind, id, device }, epoch) => place(purpose, account, host, run, kind, epoch, id, device);
 
 // sealCommand returns the members {id, enc, data} of the frame of a command {statement, sig,
-// content}. key is the command key of an epoch.
-export async function sealCommand(key, epoch, command) {
-  const s = command.statement, { id, device } = s;
-  return { id, enc: { v: 1, epoch }, data: { ct: await sealText(key.seal, placeOf("command", s, epoch), canonical(command)), device, epoch, id } };
+// content}. key is the command key of an epoch. A guest has the id of its link's share as device.
+export async function sealCommand(key, epoch, command, device = command.statement.device) {
+  const s = command.statement, { id } = s;
+  return { id, enc: { v: 1, epoch }, data: { ct: await sealText(key.seal, placeOf("command", { ...s, device }, epoch), canonical(command)), device, epoch, id } };
 }
 
 // openCommand returns a command that this device has sealed. statement is that of the command.

@@ -1,10 +1,10 @@
 // Opens the events of sealed runs that a link shares with this browser, and makes such links. The
 // formats are those of package relay/seal.
 import { api } from "./api.js";
-import { deviceOf, load, setDevice } from "./devices.js";
+import { accountOf, deviceOf, devices, load, readBack, setDevice } from "./devices.js";
 import { rpc } from "./rpc.js";
 
-const { bytesOf, canonical, decode64, deriveKey, encode64, importHKDF, importKey, isId, openJSON, params, parse, place, refuse, reopen, rosters } = await load();
+const { bytesOf, canonical, createKeys, decode64, deriveKey, deviceId, encode64, getDevice, importCommand, importHKDF, importKey, isHash, isId, mac, openJSON, params, parse, place, putDevice, refuse, reopen, rosters, sign } = await load();
 
 const { subtle } = globalThis.crypto;
 const text = "string", maxRecord = 1 << 20, mostRuns = 100;
@@ -12,7 +12,7 @@ const firstRetry = 1_000, lastRetry = 60_000; // delays in ms before the keys of
 
 const isObject = (v) => Object(v) === v && !Array.isArray(v);
 
-const bits = async (secret, purpose, n) => new Uint8Array(await subtle.deriveBits(params(new Uint8Array(), bytesOf(canonical([`concerto-sealed-v1 ${purpose}`]))), secret, n * 8));
+const bits = async (secret, purpose, n, ...more) => new Uint8Array(await subtle.deriveBits(params(new Uint8Array(), bytesOf(canonical([`concerto-sealed-v1 ${purpose}`, ...more]))), secret, n * 8));
 
 const idOf = async (secret) => `s_${encode64(await bits(secret, "share", 16))}`;
 
@@ -24,7 +24,9 @@ export async function readShare(share, secret64) {
   if (![s.account, s.host, s.share].every(isId)) refuse("bad_message");
   if (s.share !== await idOf(secret)) refuse("wrong_request");
   const shared = await openJSON(await deriveKey(secret, "read"), place("share", s.account, s.host, s.share), s.ct);
-  const runs = isObject(shared) && isObject(shared.keys) && Object.keys(shared).length === 2 ? Object.entries(shared.keys) : [];
+  const { roster, ...rest } = isObject(shared) ? shared : {};
+  const runs = isObject(rest.keys) && Object.keys(rest).length === 2 ? Object.entries(rest.keys) : [];
+  if (roster !== undefined && !(isObject(roster) && Object.keys(roster).length === 2 && Number.isSafeInteger(roster.n) && roster.n > 0 && isHash(roster.hash))) refuse("bad_message");
   if (!runs.length || runs.length > mostRuns || !(await importKey(shared.sign_key, "ECDSA"))) refuse("bad_message");
   for (const [run, keys] of runs) {
     if (!isId(run) || !isObject(keys) || !Object.keys(keys).length) refuse("bad_message");
@@ -33,21 +35,42 @@ export async function readShare(share, secret64) {
   return { account: s.account, host: s.host, shared };
 }
 
+// guestOf makes this browser the guest of an approver's link, with keys that it stores: the machine
+// accepts decisions only of the first browser that has sent one through the link.
+async function guestOf(id, secret, { account, host }, newest) {
+  let keys = await getDevice(id).catch(() => {});
+  const isNew = !keys;
+  if (isNew) await putDevice(keys = { account: id, ...await createKeys() }).catch(() => {});
+  const { sign_key } = keys, key = await bits(secret, "guest", 32), commands = await importHKDF(key);
+  return {
+    id: await deviceId(sign_key), sign: keys.sign,
+    guest: {
+      account: id, temporary: isNew && !await readBack(keys), proof: { sign_key, mac: await mac(key, "guest", [account, host, id, sign_key]) },
+      async newestKey() {
+        const epoch = newest();
+        return { epoch, key: await importCommand(await bits(commands, "guest", 32, epoch)) };
+      },
+    },
+  };
+}
+
 // openShare makes the events readable that a link shares, also later ones while the link is valid.
+// It reports whether this browser is the guest of an approver's link.
 export async function openShare(secret64) {
-  const id = await idOf(await importHKDF(decode64(secret64, 32) ?? refuse("bad_message", "the link is incomplete")));
+  const secret = await importHKDF(decode64(secret64, 32) ?? refuse("bad_message", "the link is incomplete")), id = await idOf(secret);
   const opened = new Map(); // the keys by epoch and run
   let newest = 0, wait = firstRetry, timer = 0;
   const read = async () => {
     const line = await api.get(`/seal/share/${id}`);
-    const { account, host, shared: { keys, sign_key } } = await readShare(line.trimEnd(), secret64);
+    const { account, host, shared: { keys, sign_key, roster } } = await readShare(line.trimEnd(), secret64);
     for (const [run, of] of Object.entries(keys)) for (const [epoch, key] of Object.entries(of)) {
       opened.set(`${epoch} ${run}`, await subtle.importKey("raw", decode64(key, 32), "AES-GCM", false, ["decrypt"]));
-      newest = Math.max(newest, epoch);
+      newest = Math.max(newest, Number(epoch));
     }
     if (deviceOf(account)) return; // a device of the account has all keys
-    rosters.set(account, Promise.resolve({ n: 1, hostKey: (of) => of === host && sign_key }));
-    setDevice(account, { account, id, n: 1, hosts: [host], users: {}, temporary: true, name: "", shared, why: "The link does not share this." });
+    const guest = roster && await guestOf(id, secret, { account, host }, () => newest);
+    rosters.set(account, Promise.resolve({ n: 1, head: roster, hostKey: (of) => of === host && sign_key }));
+    setDevice(account, { account, id, n: 1, hosts: [host], users: {}, temporary: true, name: "", shared, why: "The link does not share this.", ...guest });
   };
   const shared = async (epoch, run) => {
     if (epoch > newest && !timer) {
@@ -63,13 +86,21 @@ export async function openShare(secret64) {
     return opened.get(`${epoch} ${run}`) ?? refuse("old_epoch");
   };
   await read();
+  return devices.peek().some((d) => d.guest);
 }
 
-// makeShare shares a run of a machine for a time in seconds. It returns the part of the link that
-// follows its access token.
-export async function makeShare(host_id, run, ttl_s) {
+// makeShare shares a run of a machine for a time in seconds, with a viewer or an approver. It
+// returns the part of the link that follows its access token.
+export async function makeShare(host_id, run, ttl_s, role) {
   const bytes = crypto.getRandomValues(new Uint8Array(32)), secret = await importHKDF(bytes);
   const share_id = await idOf(secret), key = encode64(await bits(secret, "read", 32));
-  await rpc("rpc.share.start", null, { host_id, share_id, key, runs: [run], ttl_s });
+  await rpc("rpc.share.start", null, { host_id, share_id, key, runs: [run], ttl_s, ...(role === "approver" && await grant(host_id, share_id, run, ttl_s, secret)) });
   return { share_id, secret: encode64(bytes) };
+}
+
+// grant returns what permits the guest of a link to decide: its key, and the signed grant.
+async function grant(host, share, run, ttl_s, secret) {
+  const account = accountOf(host), { id: by, n, hash, sign: key } = deviceOf(account) ?? refuse("unknown_device"), at = Date.now();
+  const g = { v: 1, account, host, share, runs: [run], page: "server", at: new Date(at).toISOString(), expires: new Date(at + ttl_s * 1000).toISOString(), roster: { n, hash }, by };
+  return { guest: encode64(await bits(secret, "guest", 32)), grant: { ...g, sig: await sign(key, "grant", g) } };
 }

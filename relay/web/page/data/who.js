@@ -12,7 +12,7 @@ export const rights = {
   read: ["viewer"],
   machines: ["viewer", "whole"],
   input: ["operator"],
-  decide: ["operator"],
+  decide: ["approver"],
   stop: ["operator"],
   rpc: ["operator"],
   "ask-machine": ["operator", "whole"],
@@ -25,7 +25,10 @@ export const rights = {
   push: ["viewer"],
 };
 
-const roles = ["viewer", "operator", "owner"];
+const roles = ["viewer", "approver", "operator", "owner"];
+let isGuest = false; // of an approver's link, who can decide and nothing else
+
+export function setGuest() { isGuest = true; }
 
 // can reports whether the user may do something.
 export function can(what) {
@@ -36,7 +39,7 @@ export function can(what) {
 
 // setLoggedIn stores the user that GET /auth/me returns.
 export function setLoggedIn(me) {
-  const { user, role, kind, runs, expires_at } = me;
+  const { user, kind, runs, expires_at } = me, role = isGuest ? "approver" : me.role;
   const was = session.peek();
   const now = { state: "in", user, role, kind: kind ?? was.kind, runs: runs ?? was.runs ?? [], expires_at: expires_at ?? was.expires_at };
   if (JSON.stringify(now) !== JSON.stringify(was)) session.value = now;
