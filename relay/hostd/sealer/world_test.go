@@ -310,6 +310,9 @@ type keyServer struct {
 	histories map[string][]byte // by device
 	shares    map[string][]byte // by id
 	offline   bool
+	oldest    int64 // the lowest epoch of the stored events
+	older     bool  // the server is an older one, which does not know it
+	asked     int   // how often it was asked for the lowest epoch
 }
 
 var errOffline = errors.New("the server is offline")
@@ -357,6 +360,20 @@ func (w *world) PublishKeys(_ context.Context, _ string, record []byte) error {
 	}
 	w.keys.records = append(w.keys.records, slices.Clone(record))
 	return nil
+}
+
+// OldestEpoch implements sealer.Server.
+func (w *world) OldestEpoch(context.Context, string, string) (int64, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.keys.asked++
+	switch {
+	case w.keys.offline:
+		return 0, errOffline
+	case w.keys.older:
+		return 0, machineapi.ErrUnsupported
+	}
+	return w.keys.oldest, nil
 }
 
 // PublishHistory implements sealer.Server.
