@@ -179,8 +179,8 @@ func TestChosenRecordRemains(t *testing.T) {
 	x.expectKeys("phone", 1, 5)
 }
 
-// TestSecretsDroppedTwice kills the machine between the two files. The secrets that were to be
-// deleted are deleted after the next start.
+// TestSecretsDroppedTwice kills the machine between the two files. The next process deletes the
+// secrets.
 func TestSecretsDroppedTwice(t *testing.T) {
 	t.Parallel()
 	x := newSealing(t)

@@ -316,7 +316,7 @@ type keyServer struct {
 	offline   bool
 	oldest    int64 // the lowest epoch of the stored events
 	older     bool  // the server is an older one, which does not know it
-	asked     int   // how often it was asked for the lowest epoch
+	asked     int   // number of requests for the lowest epoch
 }
 
 var errOffline = errors.New("the server is offline")
