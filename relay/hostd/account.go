@@ -17,7 +17,7 @@ const keysTimeout = 5 * time.Second
 
 // openAccount loads the account of the machine, if it has one.
 func (d *Daemon) openAccount(ctx context.Context) (err error) {
-	o := sealer.Options{SealEvents: d.o.Sealed == SealedRequired || d.o.Sealed == SealedAuto, Required: d.o.Sealed == SealedRequired, Name: d.name, State: d.o.State, MachineID: d.o.MachineID, Log: d.o.Log, Request: d.openRequest, Ends: d.ends, IsLive: d.isLive, Refused: d.commitRefused, Changed: d.accountChanged}
+	o := sealer.Options{SealEvents: d.o.Sealed == SealedRequired || d.o.Sealed == SealedAuto, Required: d.o.Sealed == SealedRequired, Name: d.name, State: d.o.State, MachineID: d.o.MachineID, Log: d.o.Log, Request: d.openRequest, Ends: d.ends, Spooled: func(ctx context.Context) (int64, error) { return d.spool.OldestEpoch(ctx) }, IsLive: d.isLive, Refused: d.commitRefused, Changed: d.accountChanged}
 	if d.o.Server != "" {
 		o.Server = d.serverAPI
 	}

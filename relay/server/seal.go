@@ -45,6 +45,7 @@ type sealHandler func(s sealAPI, w http.ResponseWriter, r *http.Request, who *au
 var sealParts = map[string]struct{ get, post sealHandler }{
 	"roster":   {sealAPI.getRoster, sealAPI.postRoster},
 	"keys":     {sealAPI.getKeys, sealAPI.postKeys},
+	"oldest":   {get: sealAPI.getOldest},
 	"history":  {sealAPI.getHistory, sealAPI.postHistory},
 	"passkeys": {sealAPI.getPasskeys, sealAPI.postPasskey},
 }
@@ -91,6 +92,22 @@ func (s sealAPI) getKeys(w http.ResponseWriter, r *http.Request, _ *auth.Identit
 		return f
 	}
 	return s.getLog(w, r, store.KeyLog(account, host))
+}
+
+// getOldest serves GET /seal/ACCOUNT/oldest: the lowest epoch of the stored events of a host, or 0
+// if it is unknown. The host deletes the secrets of earlier epochs.
+func (s sealAPI) getOldest(w http.ResponseWriter, r *http.Request, _ *auth.Identity, account string) error {
+	host, f := idParam(r, "host")
+	if f != nil {
+		return f
+	}
+	n, err := store.OldestEpoch(r.Context(), s.store, account, host)
+	if err != nil {
+		return s.failed(err, protocol.UnknownAccount)
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	httpguard.Answer(w, http.StatusOK, map[string]int64{"epoch": n})
+	return nil
 }
 
 // getLog responds with the lines of a log.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/concerto-lang/concerto/relay/client/machineapi"
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/seal"
 	"github.com/concerto-lang/concerto/relay/server/servertest"
@@ -214,7 +215,16 @@ func TestKeyRecords(t *testing.T) {
 			t.Errorf("%s: %d %s", path, status, body)
 		}
 	}
-	for path, want := range map[string]int{base + "/keys?host=host_b": 404, base + "/keys": 400, base + "/history?host=host_a&device=d_1": 404} {
+	machine := machineapi.Client{Base: r.URL, MachineID: "host_a", Token: "token-host_a"}
+	if n, err := machine.OldestEpoch(t.Context(), a.Account(), "host_a"); err != nil || n != 0 {
+		t.Errorf("the oldest epoch of a machine without runs = %d, %v; want 0", n, err)
+	}
+	h.Raw([]byte(`{"type":"run.started","ts":"2026-01-02T15:04:05Z","run_id":"run_a","seq":1,"enc":{"v":1,"epoch":2},"data":{"ct":"c","prev":""}}`))
+	h.Acked("run_a", 1)
+	if n, err := machine.OldestEpoch(t.Context(), a.Account(), "host_a"); err != nil || n != 2 {
+		t.Errorf("the oldest epoch = %d, %v; want 2", n, err)
+	}
+	for path, want := range map[string]int{base + "/oldest": 400, base + "/keys?host=host_b": 404, base + "/keys": 400, base + "/history?host=host_a&device=d_1": 404} {
 		if status, body := r.Do(servertest.Viewer, "GET", path, nil); status != want {
 			t.Errorf("%s: %d %s, want %d", path, status, body, want)
 		}

@@ -174,6 +174,7 @@ func (b *batch) insert(r *openRun, e *Event) (Outcome, error) {
 	case before != nil && sameEvent(before, e):
 		return Outcome{Duplicate: true}, nil
 	case before != nil && before.isServerGap() && e.Type != protocol.RunGap:
+		r.addEpoch(e)
 		return Outcome{}, b.replaceGap(before, e)
 	case before != nil:
 		return Outcome{Refused: protocol.SeqConflict}, nil
@@ -183,6 +184,7 @@ func (b *batch) insert(r *openRun, e *Event) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, b.s.wrapError("store an event", err)
 	}
+	r.addEpoch(e)
 	r.changed = true
 	r.Last = max(r.Last, e.Seq)
 	switch {
@@ -195,6 +197,17 @@ func (b *batch) insert(r *openRun, e *Event) (Outcome, error) {
 		return Outcome{}, err
 	}
 	return Outcome{}, b.catchUp(r)
+}
+
+// addEpoch updates the lowest epoch of the run's events.
+func (r *openRun) addEpoch(e *Event) {
+	var enc struct {
+		Epoch int64 `json:"epoch"`
+	}
+	_ = json.Unmarshal(e.enc(), &enc) // ignore the error: an event without a valid enc has no epoch
+	if n := enc.Epoch; n > 0 && (r.Epoch == 0 || n < r.Epoch) {
+		r.Epoch, r.changed = n, true
+	}
 }
 
 // inputID returns the input id of a run.input. It returns "" for other events.

@@ -9,9 +9,9 @@ import (
 // batch at once.
 const (
 	insertEvent = `INSERT INTO events (run_id, seq, from_seq, ts, type, input_id, data_json, extra_json, recv_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
-	insertRun   = `INSERT INTO runs (` + runColumns + `, made, changed) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, {stamp}, {stamp})`
+	insertRun   = `INSERT INTO runs (` + runColumns + `, made, changed) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, {stamp}, {stamp})`
 	updateRun   = `UPDATE runs SET host_id = $2, tool = $3, cwd = $4, command = $5, title = $6, status = $7, waits = $8, meta_json = $9, started_at = $10,
-		last_active_at = $11, ended_at = $12, exit_code = $13, prefix_seq = $14, last_seq = $15, sealed = $16, changed = {stamp} WHERE id = $1`
+		last_active_at = $11, ended_at = $12, exit_code = $13, prefix_seq = $14, last_seq = $15, sealed = $16, epoch = $17, changed = {stamp} WHERE id = $1`
 )
 
 // read reads what a batch needs: the generations of its machines, its runs and their requests. It

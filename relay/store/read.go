@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	runColumns   = `id, host_id, tool, cwd, command, title, status, waits, meta_json, started_at, last_active_at, ended_at, exit_code, prefix_seq, last_seq, sealed`
+	runColumns   = `id, host_id, tool, cwd, command, title, status, waits, meta_json, started_at, last_active_at, ended_at, exit_code, prefix_seq, last_seq, sealed, epoch`
 	eventColumns = `run_id, seq, from_seq, ts, type, data_json, extra_json, recv_at`
 )
 
@@ -26,7 +26,7 @@ func scanRun(from row) (*Run, error) {
 	var meta string
 	var exit sql.NullInt64
 	var waits, sealed int64
-	err := from.Scan(&r.ID, &r.MachineID, &r.Tool, &r.Cwd, &r.Command, &r.Title, &r.Status, &waits, &meta, &r.StartedAt, &r.LastActiveAt, &r.EndedAt, &exit, &r.Prefix, &r.Last, &sealed)
+	err := from.Scan(&r.ID, &r.MachineID, &r.Tool, &r.Cwd, &r.Command, &r.Title, &r.Status, &waits, &meta, &r.StartedAt, &r.LastActiveAt, &r.EndedAt, &exit, &r.Prefix, &r.Last, &sealed, &r.Epoch)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func (r *Run) values() []any {
 	if r.ExitCode != nil {
 		exit = *r.ExitCode
 	}
-	return []any{r.ID, r.MachineID, r.Tool, r.Cwd, r.Command, r.Title, string(r.Status), number(r.Waits), string(r.Meta), r.StartedAt, r.LastActiveAt, r.EndedAt, exit, r.Prefix, r.Last, number(r.Sealed)}
+	return []any{r.ID, r.MachineID, r.Tool, r.Cwd, r.Command, r.Title, string(r.Status), number(r.Waits), string(r.Meta), r.StartedAt, r.LastActiveAt, r.EndedAt, exit, r.Prefix, r.Last, number(r.Sealed), r.Epoch}
 }
 
 // number returns the stored form of a boolean.

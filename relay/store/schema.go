@@ -88,6 +88,8 @@ ALTER TABLE history ADD COLUMN seq BIGINT NOT NULL DEFAULT 0
 `, `
 CREATE TABLE push_bodies (run_id TEXT NOT NULL, request_id TEXT NOT NULL, type TEXT NOT NULL, data_json TEXT NOT NULL, PRIMARY KEY (run_id, request_id, type));
 CREATE TABLE passkeys (account TEXT NOT NULL, device TEXT NOT NULL, user_name TEXT NOT NULL, text TEXT NOT NULL, PRIMARY KEY (account, device, user_name))
+`, `
+ALTER TABLE runs ADD COLUMN epoch BIGINT NOT NULL DEFAULT -1
 `}
 
 // historySchema is the number of the schema with the table history, which the migration fills.

@@ -96,3 +96,12 @@ func SetAccount(ctx context.Context, s *Store, machine, account string) error {
 		return s.wrapError("update a machine", err)
 	})
 }
+
+// OldestEpoch returns the lowest epoch of the stored events of a machine. If all its sealed runs
+// were forgotten, it is that of the machine's newest key record. It is 0 if it is unknown, or if
+// the machine has sent no sealed events.
+func OldestEpoch(ctx context.Context, s *Store, account, machine string) (n int64, err error) {
+	err = s.reader().QueryRowContext(ctx, `SELECT COALESCE(MIN(CASE WHEN EXISTS (SELECT 1 FROM events WHERE run_id = runs.id) THEN epoch END),
+		CASE WHEN count(*) > 0 THEN (SELECT MAX(n) FROM seal_log WHERE account = $2) END, 0) FROM runs WHERE host_id = $1 AND epoch <> 0`, machine, KeyLog(account, machine)).Scan(&n)
+	return max(n, 0), s.wrapError("read the epochs of a machine", err)
+}

@@ -253,6 +253,7 @@ type Run struct {
 	Prefix                           int64 // all events up to this sequence number are stored
 	Last                             int64 // the largest stored sequence number
 	Sealed                           bool  // the events are sealed (relay/seal)
+	Epoch                            int64 // the lowest one of the sealed events; 0 if there are none, -1 if it is unknown
 }
 
 // Event is a stored event.

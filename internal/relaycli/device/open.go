@@ -219,8 +219,12 @@ func (r *Reader) awaitKeys(ctx context.Context) error {
 	}
 }
 
-// readKeys reads the key records after the newest known one.
+// readKeys reads the key records after the newest known one, and before them the lines of the
+// roster that they may name.
 func (r *Reader) readKeys(ctx context.Context) error {
+	if err := r.device.refresh(ctx, r.end); err != nil {
+		return err
+	}
 	text, err := stored(r.end.API().KeyRecords(ctx, r.device.Roster.Account(), r.host, r.keys.Last.N))
 	if err != nil {
 		return err

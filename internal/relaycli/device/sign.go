@@ -172,7 +172,8 @@ const (
 	tokenTimeout = 5 * time.Second
 )
 
-// token returns a token of the machine's time that is not older than age.
+// token returns a token of the machine's time that is not older than age. With a new token it reads
+// the newest keys: a session can last longer than an epoch.
 func (s *Signer) token(ctx context.Context, age time.Duration) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -181,6 +182,12 @@ func (s *Signer) token(ctx context.Context, age time.Duration) (string, error) {
 	}
 	asked := time.Now()
 	fresh, _, err := s.reader.beat(ctx)
+	if err != nil {
+		return "", err
+	}
+	s.reader.mu.Lock()
+	err = s.reader.readKeys(ctx)
+	s.reader.mu.Unlock()
 	if err != nil {
 		return "", err
 	}

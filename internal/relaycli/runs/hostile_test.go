@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -31,6 +32,9 @@ type hostileWorld struct {
 	hideKeys bool                           // the server denies that there are key records
 	runs     map[string][]protocol.Envelope // as the machine has sent them
 	plain    map[string][]seal.Event
+	add      func(k *seal.Keys, kind, id string) seal.Member // adds a member
+	begin    func()                                          // begins an epoch
+	epochs   []*seal.Epoch
 }
 
 const hostileEvents = 40 // of a run
@@ -40,7 +44,7 @@ func newHostileWorld(t *testing.T) *hostileWorld {
 	w := &hostileWorld{t: t, state: t.TempDir(), runs: map[string][]protocol.Envelope{}, plain: map[string][]seal.Event{}}
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	roster, recovery := seal.NewAccount(seal.NewRecoveryCode(), now)
-	add := func(k *seal.Keys, kind, id string) seal.Member {
+	w.add = func(k *seal.Keys, kind, id string) seal.Member {
 		m := seal.NewMember(k, roster.Account(), kind, id)
 		m.User = "ada"
 		if kind == seal.Device {
@@ -53,32 +57,33 @@ func newHostileWorld(t *testing.T) *hostileWorld {
 	}
 	host, own := seal.NewKeys(), seal.NewKeys()
 	w.host = host
-	add(host, seal.Host, "desk")
-	var records []byte
+	w.add(host, seal.Host, "desk")
+	var records [][]byte
 	var last seal.EpochPosition
-	var epochs []*seal.Epoch
-	epoch := func() {
+	w.begin = func() {
 		e, text, err := roster.NewEpoch("desk", host, last, nil, now)
 		w.must(err)
 		k, err := roster.VerifyKeyRecord(text, "desk", last)
 		w.must(err)
-		last, records, epochs = k.Position(), append(append(records, text...), '\n'), append(epochs, e)
+		last, records, w.epochs = k.Position(), append(records, append(text, '\n')), append(w.epochs, e)
 	}
-	epoch()
-	self := add(own, seal.Device, "") // after the first epoch
-	history, err := roster.NewHistory("desk", host, self.ID, epochs)
+	w.begin()
+	self := w.add(own, seal.Device, "") // after the first epoch
+	history, err := roster.NewHistory("desk", host, self.ID, w.epochs)
 	w.must(err)
-	epoch()
-	epoch()
+	w.begin()
+	w.begin()
 	for _, run := range []string{"run_a", "run_b"} {
-		w.fill(run, host, epochs, now)
+		w.fill(run, host, w.epochs, now)
 	}
 	s := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		switch {
 		case w.hideKeys && strings.HasSuffix(r.URL.Path, "/keys"):
 			http.Error(rw, `{"error":{"code":"unknown_account","message":"there are none"}}`, http.StatusNotFound)
 		case strings.HasSuffix(r.URL.Path, "/keys"):
-			_, _ = rw.Write(records)
+			after, err := strconv.Atoi(r.URL.Query().Get("after"))
+			w.must(err)
+			_, _ = rw.Write(slices.Concat(records[after:]...))
 		case strings.HasSuffix(r.URL.Path, "/history"):
 			_, _ = rw.Write(history)
 		case r.URL.Path == "/rpc":
@@ -323,5 +328,28 @@ func TestHiddenKeys(t *testing.T) {
 	c, err := s.Sign(t.Context(), seal.KindInput, protocol.RunSendInput, "run_a", "i1", map[string]string{"input_id": "i1", "text": "my secret"})
 	if err == nil || !strings.Contains(err.Error(), "sends nothing that the server can read") {
 		t.Errorf("command = %+v, error %v", c, err)
+	}
+}
+
+// TestNewestKeys adds a device while a session lasts. The machine then begins an epoch. Its events
+// are opened, and commands are sealed for it: the machine refuses those of an epoch that ended a
+// day ago.
+func TestNewestKeys(t *testing.T) {
+	t.Parallel()
+	w := newHostileWorld(t)
+	s, err := device.NewSigner(t.Context(), w.state, w.server, "desk")
+	w.must(err)
+	o, err := newOpener(t.Context(), w.state, w.server, "desk", func(format string, args ...any) { t.Errorf(format, args...) })
+	w.must(err)
+	w.add(seal.NewKeys(), seal.Device, "")
+	w.begin()
+	w.fill("run_c", w.host, w.epochs[3:], time.Now())
+	if e := w.runs["run_c"][0]; !o.next(t.Context(), &e) || e.Enc != nil {
+		t.Errorf("event %d of epoch 4 is not opened: type %s, enc %s", e.Seq, e.Type, e.Enc)
+	}
+	c, err := s.Sign(t.Context(), seal.KindKeys, protocol.RunSendKeys, "run_a", "k1", protocol.SendKeys{Keys: "x"})
+	w.must(err)
+	if string(c.Enc) != string(seal.EncOf(4)) {
+		t.Errorf("the keys are sealed for %s, want epoch 4", c.Enc)
 	}
 }

@@ -161,6 +161,22 @@ func (c *Client) PublishKeys(ctx context.Context, account string, record []byte)
 	return err
 }
 
+// OldestEpoch returns the lowest epoch of the events of a host that the server stores, or 0 if the
+// server does not know it. The error is ErrUnsupported if the server is an older one.
+func (c *Client) OldestEpoch(ctx context.Context, account, host string) (int64, error) {
+	text, err := c.Do(ctx, http.MethodGet, url.Values{"host": {host}}, nil, 0, "seal", account, "oldest")
+	if err != nil {
+		return 0, err
+	}
+	var oldest struct {
+		Epoch int64 `json:"epoch"`
+	}
+	if err := json.Unmarshal(text, &oldest); err != nil {
+		return 0, fmt.Errorf("the oldest epoch that %s stores: %w", c.Base, err)
+	}
+	return oldest.Epoch, nil
+}
+
 // PublishShare stores the keys of a share of this machine.
 func (c *Client) PublishShare(ctx context.Context, account, share string, text []byte) error {
 	_, err := c.Do(ctx, http.MethodPost, url.Values{"account": {account}}, text, 0, "seal", "share", share)

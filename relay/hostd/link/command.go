@@ -255,17 +255,29 @@ func (l *Link) response(a Admission, r protocol.Response) (out protocol.Envelope
 	return out, err
 }
 
+// callKey identifies an RPC and its copies.
+type callKey struct{ typ, run, id, data string }
+
 // serveRPC performs an RPC. It sends the response on the connection that is open when the RPC has
-// finished.
+// finished. A copy of a sealed RPC that arrives before is dropped: the gate would admit it as a
+// repeated one, of which the result is not known yet.
 func (l *Link) serveRPC(s *session, e *protocol.Envelope) {
+	key := callKey{e.Type, e.RunID, e.ID, string(e.Data)}
+	if e.Enc != nil {
+		if _, running := l.running.LoadOrStore(key, nil); running {
+			return
+		}
+	}
 	select {
 	case l.busy <- struct{}{}:
 	case <-s.ctx.Done():
+		l.running.Delete(key)
 		return
 	}
 	l.work.Go(func() {
 		defer func() { <-l.busy }()
 		answer := l.performRPC(e)
+		l.running.Delete(key) // before the response is sent: the server may send a copy if it is lost
 		stored, _ := l.o.Spool.Run(answer.RunID)
 		l.send(answer, stored.Last) // the response follows the events that the RPC has caused
 	})

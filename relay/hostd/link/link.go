@@ -105,6 +105,7 @@ type Link struct {
 	queues   commandQueues
 	welcomed atomic.Bool   // the server sent a welcome on the last connection
 	busy     chan struct{} // semaphore that limits the running RPCs
+	running  sync.Map      // the running sealed RPCs, by callKey
 
 	mu      sync.Mutex
 	state   State

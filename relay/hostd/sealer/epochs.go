@@ -29,6 +29,7 @@ type epochs struct {
 	published int64            // newest epoch of which the server has the key record; 0 if unknown
 	messages  int64            // sealed in the present epoch
 	current   bool             // this process has begun the newest epoch
+	asked     int64            // the epoch in which DropSecrets has asked the server; 0 if in none
 }
 
 // loadEpochs loads the epochs and the key records. A record that was stored without its epoch is

@@ -23,8 +23,9 @@ import (
 // sealing is a machine with an account that seals its events, without a hostd.
 type sealing struct {
 	*world
-	s   *sealer.Sealer
-	now time.Time
+	s       *sealer.Sealer
+	now     time.Time
+	spooled int64 // the lowest epoch of the events in the spool; 0 if there are none
 }
 
 func newSealing(t *testing.T) *sealing {
@@ -55,7 +56,7 @@ func (x *sealing) open() {
 	}
 	var err error
 	x.s, err = sealer.Open(sealer.Options{State: x.state, MachineID: machineID, Server: at(x.world), SealEvents: true, Required: true, Name: "Ada's desk", Log: slog.New(slog.DiscardHandler),
-		Now: func() time.Time { return x.now }})
+		Spooled: func(context.Context) (int64, error) { return x.spooled, nil }, Now: func() time.Time { return x.now }})
 	if err != nil {
 		x.t.Fatal(err)
 	}
@@ -127,6 +128,19 @@ func (x *sealing) expectKeys(name string, want ...int64) {
 	}
 }
 
+// stored returns the epochs of which the machine has stored the secrets.
+func (x *sealing) stored() []*seal.Epoch {
+	x.t.Helper()
+	var stored struct {
+		Epochs []*seal.Epoch
+	}
+	text, err := os.ReadFile(filepath.Join(x.state, "seal", "epochs.json"))
+	if err != nil || json.Unmarshal(text, &stored) != nil {
+		x.t.Fatal(err, string(text))
+	}
+	return stored.Epochs
+}
+
 // TestEpochs begins an epoch when the machine starts, when a device is added or removed, and after
 // a day. Each device has the keys of the epochs in which it is a member, and of the older ones.
 func TestEpochs(t *testing.T) {
@@ -174,14 +188,7 @@ func TestEpochs(t *testing.T) {
 		t.Errorf("keys = %+v, error %v", k, err)
 	}
 
-	var stored struct {
-		Epochs []*seal.Epoch
-	}
-	text, err := os.ReadFile(filepath.Join(x.state, "seal", "epochs.json"))
-	if err != nil || json.Unmarshal(text, &stored) != nil {
-		t.Fatal(err, string(text))
-	}
-	for _, e := range stored.Epochs {
+	for _, e := range x.stored() {
 		if has := len(e.Commands) > 0; has != (e.N >= 5) {
 			t.Errorf("epoch %d has command keys: %v", e.N, has)
 		}

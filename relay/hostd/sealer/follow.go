@@ -44,6 +44,9 @@ func (s *Sealer) Run(ctx context.Context) {
 		if err := s.SyncKeys(ctx); err != nil && ctx.Err() == nil {
 			s.o.Log.Warn("could not publish the keys of the account", "error", err)
 		}
+		if err := s.DropSecrets(ctx); err != nil && ctx.Err() == nil {
+			s.o.Log.Warn("could not delete the keys of deleted runs", "error", err)
+		}
 	}
 }
 

@@ -11,8 +11,8 @@
 //	roster.ndjson  the verified roster; the machine has an account if it exists
 //	keys.json      the machine's keys (seal.Keys)
 //	fresh.key      the key of the machine's tokens; a new one invalidates earlier statements
-//	epochs.json    the secrets of the epochs
-//	keys.ndjson    the key records of the epochs, which the server has, too
+//	epochs.json    the secrets of the epochs of which events are stored
+//	keys.ndjson    their key records and those of the last month, which the server has, too
 //	shares.json    the shares of runs, with their keys
 //	devices.json   the state of each device, stored before its command is performed
 //	fork.json      {at, why}, if the server has another roster: all commands are refused until the
@@ -51,6 +51,9 @@ type Options struct {
 	// Ends returns the ends of the newest n sealed runs of an account. Nil means that there are
 	// none.
 	Ends func(account string, n int) map[string]seal.End
+	// Spooled returns the lowest epoch of the events that the server may not have, or 0 if there
+	// are none.
+	Spooled func(context.Context) (int64, error)
 	// IsLive reports whether a run has not ended.
 	IsLive func(run string) bool
 	// Refused commits that a command of a run was refused, as an event of the run. It does nothing
@@ -75,6 +78,9 @@ type Server interface {
 	PublishKeys(ctx context.Context, account string, record []byte) error
 	PublishHistory(ctx context.Context, account, host, device string, history []byte) error
 	PublishShare(ctx context.Context, account, share string, text []byte) error
+	// OldestEpoch returns the lowest epoch of the stored events of a machine, or 0 if it is not
+	// known. An older server returns machineapi.ErrUnsupported.
+	OldestEpoch(ctx context.Context, account, host string) (int64, error)
 }
 
 // Sealer admits the commands of the server. It is safe for concurrent use.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/concerto-lang/concerto/relay/client/machineapi"
 	"github.com/concerto-lang/concerto/relay/hostd/link"
+	"github.com/concerto-lang/concerto/relay/hostd/rpc"
 	"github.com/concerto-lang/concerto/relay/hostd/sealer"
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/seal"
@@ -104,6 +105,36 @@ func TestSealedCommands(t *testing.T) {
 	w.expectEffects(append(want, want[2])...)
 	if n := strings.Count(w.ledger(), `"kind":"decision"`); n != 2 || len(w.refusals)+len(w.answers) != 0 {
 		t.Errorf("decisions in the ledger = %d, want 2; refusals = %+v, plain answers = %+v:\n%s", n, w.refusals, w.answers, w.ledger())
+	}
+}
+
+// TestRPCTwiceAtOnce sends an RPC another time while it is performed, as a server does after it has
+// connected again. The device receives the result, and no refusal of the second copy.
+func TestRPCTwiceAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	d := rpc.New(rpc.Options{MachineID: machineID, Shares: w.sealer})
+	admitted, perform := make(chan bool, 3), make(chan bool)
+	w.rpc = func(a link.Admission) (string, protocol.Response) {
+		if admitted <- true; !a.Repeated {
+			<-perform
+		}
+		return d.Do(context.Background(), rpc.Call{Type: a.Command.Type, Run: a.Command.RunID, Data: a.Command.Data, Repeated: a.Repeated})
+	}
+	frame := w.frame(command{typ: protocol.RPCShareList, data: `{"rpc_type":"rpc.share.list","request_id":"c1","host_id":"host_a"}`})
+	w.send(frame)
+	<-admitted
+	w.send(frame)
+	w.send(w.frame(command{typ: protocol.RunResize, run: "run_a", id: "z1", data: `{"cols":80,"rows":24}`}))
+	w.await("the command after the second copy", func() bool { return len(w.effects) == 1 })
+	close(perform)
+	w.await("the response", func() bool { return len(w.secrets) == 1 })
+	w.send(frame)
+	w.await("the response to the third copy", func() bool { return len(w.secrets) == 2 })
+	for _, answer := range w.secrets {
+		if r := w.answerTo(frame, answer); !r.OK {
+			t.Errorf("response = %+v, want the shares", r)
+		}
 	}
 }
 

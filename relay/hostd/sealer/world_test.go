@@ -59,6 +59,7 @@ type world struct {
 	http      *httptest.Server
 	conns     chan *websocket.Conn
 	conn      *websocket.Conn
+	rpc       func(link.Admission) (string, protocol.Response) // performs RPCs; nil means that each has the result below
 
 	mu       sync.Mutex
 	changed  chan struct{} // closed and replaced when something below changes
@@ -275,6 +276,9 @@ func (w *world) RPC(_ context.Context, a link.Admission) (string, protocol.Respo
 		RequestID string `json:"request_id"`
 	}
 	_ = json.Unmarshal(e.Data, &d) // the link has read the id
+	if w.rpc != nil {
+		return w.rpc(a)
+	}
 	if !a.Repeated && e.Type != protocol.RPCMachineInfo {
 		w.did("rpc %s %s %s", e.Type, e.RunID, e.Data)
 	}
@@ -310,6 +314,9 @@ type keyServer struct {
 	histories map[string][]byte // by device
 	shares    map[string][]byte // by id
 	offline   bool
+	oldest    int64 // the lowest epoch of the stored events
+	older     bool  // the server is an older one, which does not know it
+	asked     int   // number of requests for the lowest epoch
 }
 
 var errOffline = errors.New("the server is offline")
@@ -357,6 +364,20 @@ func (w *world) PublishKeys(_ context.Context, _ string, record []byte) error {
 	}
 	w.keys.records = append(w.keys.records, slices.Clone(record))
 	return nil
+}
+
+// OldestEpoch implements sealer.Server.
+func (w *world) OldestEpoch(context.Context, string, string) (int64, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.keys.asked++
+	switch {
+	case w.keys.offline:
+		return 0, errOffline
+	case w.keys.older:
+		return 0, machineapi.ErrUnsupported
+	}
+	return w.keys.oldest, nil
 }
 
 // PublishHistory implements sealer.Server.

@@ -182,6 +182,15 @@ func (s *Spool) Ack(id string, last int64) {
 	notify(s.wake)
 }
 
+// OldestEpoch returns the lowest epoch of the sealed events that the server has not acknowledged,
+// or 0 if there are none.
+func (s *Spool) OldestEpoch(ctx context.Context) (n int64, err error) {
+	if err = s.readDB.QueryRowContext(ctx, `SELECT COALESCE(MIN(epoch), 0) FROM events WHERE epoch > 0`).Scan(&n); err != nil {
+		err = fmt.Errorf("read the spool: %w", err)
+	}
+	return n, err
+}
+
 // Notes returns the notes of a run with the given kind, by key.
 func (s *Spool) Notes(ctx context.Context, id, kind string) (map[string]json.RawMessage, error) {
 	rows, err := s.readDB.QueryContext(ctx, `SELECT key, data FROM notes WHERE run = (SELECT n FROM runs WHERE id = ?) AND kind = ?`, id, kind)

@@ -105,6 +105,28 @@ func TestSealed(t *testing.T) {
 	})
 }
 
+// TestOldestEpoch returns the lowest epoch of the events that the server has not acknowledged.
+func TestOldestEpoch(t *testing.T) {
+	a := newAccount("a_1")
+	s := open(t, filepath.Join(t.TempDir(), "spool.db"), spool.Options{Keys: a})
+	check := func(want int64) {
+		t.Helper()
+		if got, err := s.OldestEpoch(ctx); err != nil || got != want {
+			t.Errorf("oldest epoch = %d, %v; want %d", got, err, want)
+		}
+	}
+	check(0)
+	commit(t, s, "run_a", started, exited)
+	a.rotate()
+	commit(t, s, "run_b", started, exited)
+	check(1)
+	last, _ := s.Run("run_a")
+	if _, _, err := s.Resume(ctx, "run_a", last.Last); err != nil {
+		t.Fatal(err)
+	}
+	check(2)
+}
+
 // framesOf returns the events as they are sent, one in a line.
 func framesOf(all []protocol.Envelope) string {
 	var b []byte

@@ -41,6 +41,10 @@ func Old(t *testing.T, s *store.Store) {
 		t.Error(h, err)
 	}
 	f.appendRoster("a_1", 1, "one")
+	f.appendRoster(store.KeyLog("a_1", "host_a"), 4, "of epoch 4")
+	if n, err := store.OldestEpoch(ctx, f.Store, "a_1", "host_a"); err != nil || n != 0 {
+		t.Errorf("oldest epoch = %d, %v; want 0, because that of the old events is unknown", n, err)
+	}
 	if tokens, err := f.Tokens(ctx, 5); err != nil || len(tokens) != 1 || tokens[0].UserRole != store.Owner {
 		t.Error(tokens, err)
 	}

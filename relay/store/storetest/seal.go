@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -8,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/concerto-lang/concerto/internal/record/audit"
+	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
@@ -102,4 +105,47 @@ func oneRoster(t *testing.T, open Opener) {
 			t.Errorf("line %d has the number %d", i+1, l.N)
 		}
 	}
+}
+
+// epochs checks the lowest epoch of the stored events of a machine: as they arrive in any order,
+// without those of the runs that were forgotten, and without those of other machines.
+func epochs(t *testing.T, open Opener) {
+	f := begin(t, open)
+	sealed := func(run string, seq, epoch int64, typ string) store.Incoming {
+		e := f.event(seq, typ, `{"ct":"c","prev":""}`)
+		e.Envelope.RunID, e.Envelope.Enc = run, json.RawMessage(fmt.Sprintf(`{"v":1,"epoch":%d}`, epoch))
+		return e
+	}
+	expect := func(what string, want int64) {
+		t.Helper()
+		if got, err := store.OldestEpoch(ctx, f.Store, "a_1", "host_a"); err != nil || got != want {
+			t.Errorf("%s: oldest epoch = %d, %v; want %d", what, got, err, want)
+		}
+	}
+	f.appendRoster(store.KeyLog("a_1", "host_a"), 11, "of epoch 11", "of epoch 12")
+	expect("a machine without runs", 0)
+	f.mustStore(1, f.event(1, protocol.RunStarted, started))
+	expect("a run that is not sealed", 0)
+	f.append(sealed("run_b", 1, 7, protocol.RunStarted), sealed("run_b", 3, 9, protocol.RunExited))
+	f.append(sealed("run_c", 1, 8, protocol.RunStarted), sealed("run_c", 2, 8, protocol.RunExited))
+	expect("two runs", 7)
+	f.append(sealed("run_c", 4, 6, "run.sealed"))
+	expect("an event whose predecessors are missing", 6)
+	gen := f.machine("host_b")
+	other := sealed("run_d", 1, 2, protocol.RunStarted)
+	other.MachineID, other.Gen = "host_b", gen
+	f.append(other)
+	expect("another machine", 6)
+	forget := func(run string) {
+		t.Helper()
+		n, err := f.Forget(ctx, run, f.at+1, f.at+1, func(int64) audit.Record { return rec("retention") })
+		if err != nil || n == 0 {
+			t.Fatalf("deleted events = %d, %v", n, err)
+		}
+	}
+	forget("run_c")
+	expect("a forgotten run", 7)
+	f.append(sealed("run_b", 2, 8, protocol.RunOutput))
+	forget("run_b")
+	expect("no sealed run", 12)
 }

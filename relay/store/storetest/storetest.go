@@ -31,7 +31,7 @@ func Run(t *testing.T, open Opener) {
 		"people": users, "tickets": tickets, "audit": audits, "one chain": oneChain, "removed": removed, "forgotten": forgotten,
 		"replicas": replicas, "changes": changes, "sent": sent, "calls": calls,
 		"pairings": pairings, "paired once": pairedOnce, "subscriptions": subscriptions, "notices": notices, "push bodies": pushBodies, "passkeys": passkeys,
-		"rosters": rosters, "one roster": oneRoster,
+		"rosters": rosters, "one roster": oneRoster, "epochs": epochs,
 	} {
 		t.Run(name, func(t *testing.T) { play(t, open) })
 	}
