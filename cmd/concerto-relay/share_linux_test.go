@@ -145,8 +145,16 @@ func TestShare(t *testing.T) {
 		t.Errorf("the ended link opens %q, and not %d events", got, closed)
 	}
 
+	approver := r.reader(share(0, run, "--role", "approver", "--for", "30m"), run)
+	if _, _, got, err := seal.OpenShare([]byte(strings.TrimSpace(r.server.text(t, "/seal/share/"+approver.secret.ShareID(), approver.token))), approver.secret); err != nil || got.Roster == nil {
+		t.Errorf("an approver's share has the roster %+v, error %v", got, err)
+	}
+	if out := share(0, "list"); !strings.Contains(out, approver.secret.ShareID()+"  approver  no ") {
+		t.Errorf("list with an approver's link = %s", out)
+	}
+	share(0, "end", approver.secret.ShareID())
 	for want, args := range map[string][]string{
-		"there is no share " + id: {"end", id}, "at least 1m": {run, "--for", "1s"}, "start or now": {run, "--from", "later"}, "this command line is none": {run, "--state", "none"},
+		"viewer or approver": {run, "--role", "owner"}, "there is no share " + id: {"end", id}, "at least 1m": {run, "--for", "1s"}, "start or now": {run, "--from", "later"}, "this command line is none": {run, "--state", "none"},
 		"concerto-relay share RUN": {}, "concerto-relay share end": {"end"},
 	} {
 		if out := share(2, args...); !strings.Contains(out, want) {

@@ -284,8 +284,8 @@ func (r *relay) serve(ctx context.Context, p *process) error {
 	return nil
 }
 
-// beforeBatch returns a function that lets a process begin a batch when all goroutines wait, so that
-// what the batch contains does not depend on the order in which they run.
+// beforeBatch returns a function that lets a process begin a batch when all goroutines wait, so
+// that what the batch contains does not depend on the order in which they run.
 func (r *relay) beforeBatch(p *process) func() {
 	return func() { r.gate.pass(p, "commits") }
 }

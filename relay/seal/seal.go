@@ -173,10 +173,11 @@
 // The ct of a response to an RPC is the sealed text of its data, under the key with the info
 // ["concerto-sealed-v1 response", id, tag] of the command key, where tag is that of the command.
 // A guest seals {content, guest: {mac, sign_key}, sig, statement} under the key with the info
-// ["concerto-sealed-v1 guest", epoch] of the guest key; device is the id of the share. mac is an HMAC
-// (context guest) over [account, host, share, sign_key] under the guest key. A ledger stores
+// ["concerto-sealed-v1 guest", epoch] of the guest key; device is the id of the share. mac is an
+// HMAC (context guest) over [account, host, share, sign_key] under the guest key. A ledger stores
 // {guest: {grant, sig, sign_key}, sig, statement}, where the first sig (context guest) is by the
-// host, over the same text. Their places, in which the kind of a response is rpc and a missing run is "", are
+// host, over the same text. Their places, in which the kind of a response is rpc and a missing run
+// is "", are
 //
 //	["concerto-sealed-v1","command",account,host,run,kind,epoch,id,device]
 //	["concerto-sealed-v1","response",account,host,run,kind,epoch,id,device]

@@ -34,7 +34,7 @@ func (s *share) place() []byte { return place("share", s.Account, s.Host, s.ID) 
 type Shared struct {
 	SignKey string                    `json:"sign_key"`         // of the host, which signs heads
 	Keys    map[string]map[string]Key `json:"keys"`             // of runs, by run and number of the epoch
-	Roster  *Position                 `json:"roster,omitempty"` // the newest of the host, for an approver; nil for a viewer
+	Roster  *Position                 `json:"roster,omitempty"` // of the host; nil for a viewer
 }
 
 // NewShare returns a share with the keys of runs in epochs of one host. k are the keys of the host,

@@ -48,7 +48,7 @@ The runs must be of one machine, which must be online. This command line must be
 of its account, and the token an owner's. 'share end' ends a link; what was read before, somebody
 may have copied. For the runs of a machine without an account, use 'token create --runs'.`,
 		Example: `  concerto-relay share run_4vd4sd65dabx --for 1h --server https://relay.example --token-file token
-  concerto-relay share run_4vd4sd65dabx --role approver --for 30m --server https://relay.example --token-file token
+  concerto-relay share run_4vd4sd65dabx --role approver --server https://relay.example --token-file t
   concerto-relay share run_4vd4sd65dabx --from now --server https://relay.example --token-file token
   concerto-relay share list --server https://relay.example --token-file token`,
 		Args: console.ArgsBetween(1, 100, "concerto-relay share RUN --for 1h"),
@@ -67,7 +67,7 @@ may have copied. For the runs of a machine without an account, use 'token create
 	p.StringVar(&x.tokenFile, "token-file", "", "read an owner's access token from `FILE`")
 	f := c.Flags()
 	f.DurationVar(&x.ttl, "for", time.Hour, "let the link expire after `DURATION` (default 1h)")
-	f.StringVar(&x.role, "role", seal.Viewer, "let those with the link read (`viewer|approver`), or also decide requests (default viewer)")
+	f.StringVar(&x.role, "role", seal.Viewer, "let those with the link act as `ROLE`: viewer (default) or approver")
 	f.StringVar(&x.from, "from", "start", "share events from `start|now` on (default start)")
 	f.StringVar(&x.page, "page", "", "open the page at `URL` instead of the server's")
 	console.NoQRFlag(f, &x.noQR)

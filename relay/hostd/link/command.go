@@ -139,8 +139,8 @@ func (l *Link) runCommand(ctx context.Context, e *protocol.Envelope, isLast bool
 }
 
 // repeatResult reports the result of a command again that was performed or refused before, and of
-// which the server has not acknowledged that. done is true if there is one. A decision has the id of
-// its request, and a second one may follow one that was refused.
+// which the server has not acknowledged that. done is true if there is one. A decision has the id
+// of its request, and a second one may follow one that was refused.
 func (l *Link) repeatResult(ctx context.Context, how *command, run, id string) (done bool, err error) {
 	if how.result == "" || how.result == kindDecided || id == "" {
 		return false, nil
