@@ -89,9 +89,9 @@ func TestMarkersPostgres(t *testing.T) {
 	r.hasNoMarker(map[string][]byte{"the servers' logs": append(r.stderr.Bytes(), other.stderr.Bytes()...), "the dump": dump, "NATS": messages.text.Bytes()}, run, secret, filepath.Join(dir, "data"), filepath.Join(dir, "log"))
 }
 
-// useMarked uses a sealed run with a marker in all its texts by the server at url, and returns the
-// run's id and the secret of a link: a browser is enrolled with a passkey, decides, and receives push messages; a link shares
-// the run.
+// useMarked uses a sealed run with a marker in all its texts by the server at url: a browser is
+// enrolled with a passkey, decides, and receives push messages, and a link shares the run. It
+// returns the run's id and the secret of the link.
 func (r *relay) useMarked(url, db string) (run, secret string) {
 	t := r.t
 	t.Helper()
