@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -16,7 +15,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -106,23 +104,17 @@ func TestPageCert(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t)
 	cert, key := ca.write("desk", 2, 30*24*time.Hour, "desk.tail1.ts.net")
-	r := newRemote(t, "--sealed", "off", "--page-cert", cert, "--page-key", key, "--page-listen", "127.0.0.1:0")
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err == nil {
+		err = free.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	listen := free.Addr().String()
+	origin := "https://desk.tail1.ts.net" + listen[strings.LastIndex(listen, ":"):]
+	r := newRemote(t, "--sealed", "off", "--page-cert", cert, "--page-key", key, "--page-listen", listen)
 	r.config(r.server.url)
-	r.kill()
-	log, to := io.Pipe()
-	defer to.Close()
-	r.log = to
-	r.start()
-	origins := make(chan string, 1)
-	go func() {
-		for lines := bufio.NewScanner(log); lines.Scan(); {
-			if at := regexp.MustCompile(`https://desk\.tail1\.ts\.net:\d+`).FindString(lines.Text()); at != "" {
-				origins <- at
-				_, _ = io.Copy(io.Discard, log)
-			}
-		}
-	}()
-	origin := <-origins
 
 	page, body, serial := ca.get(origin, origin+"/")
 	if page.StatusCode != 200 || serial != 2 || !strings.Contains(body, `<meta name="concerto-relay" content="`+r.server.url+`">`) {
@@ -211,6 +203,9 @@ func TestPageCertSettings(t *testing.T) {
 	if out := h.do(1, with("--page-cert", cert, "--page-key", key, "--page-listen", used.Addr().String())...); !strings.Contains(out, "address already in use") || !strings.Contains(out, "name another one: --page-listen") {
 		t.Errorf("hostd with a port in use = %s", out)
 	}
+	h.flags = []string{"--page-cert", past, "--page-key", pastKey, "--page-listen", "127.0.0.1:0", "--server", "http://127.0.0.1:1"}
+	h.start() // the runs of the machine do not depend on the page
+	h.kill()
 
 	doctor := func(cert, key string) string {
 		out, _ := h.command("doctor", "--state", "state", "--page-cert", cert, "--page-key", key).CombinedOutput() // there is no hostd, so it fails
@@ -229,5 +224,14 @@ func TestPageCertSettings(t *testing.T) {
 	soon, soonKey := ca.write("soon", 2, 24*time.Hour, "desk.tail1.ts.net")
 	if out := doctor(soon, soonKey); !strings.Contains(out, "warn  page-cert   the certificate of the page expires at 20") || !strings.Contains(out, "renew it") {
 		t.Errorf("doctor = %s", out)
+	}
+	if err := os.Mkdir(filepath.Join(h.dir, "concerto"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(h.dir, "concerto", "relay.toml"), []byte("[hostd]\npage-cert = \"c\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out := h.do(2, "serve", "--listen", "127.0.0.1:0", "--db", "sqlite:relay.db", "--with-hostd"); !strings.Contains(out, "in a process of its own") {
+		t.Errorf("serve --with-hostd = %s", out)
 	}
 }

@@ -82,10 +82,16 @@ func (r *relay) command(args ...string) *exec.Cmd {
 	return c
 }
 
-// serve starts the server on a free port and waits until it serves.
+// serve starts the server with hostd and waits until it serves.
 func (r *relay) serve(env []string, args ...string) {
 	r.t.Helper()
-	r.server = r.command(append([]string{"serve", "--listen", "127.0.0.1:0", "--db", "sqlite:relay.db", "--with-hostd"}, args...)...)
+	r.start(env, append([]string{"--db", "sqlite:relay.db", "--with-hostd"}, args...)...)
+}
+
+// start starts the server on a free port and waits until it serves.
+func (r *relay) start(env []string, args ...string) {
+	r.t.Helper()
+	r.server = r.command(append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
 	r.server.Env = append(r.server.Env, env...)
 	r.server.Stderr = &r.stderr
 	out, err := r.server.StdoutPipe()
