@@ -48,7 +48,7 @@ The runs must be of one machine, which must be online. This command line must be
 of its account, and the token an owner's. 'share end' ends a link; what was read before, somebody
 may have copied. For the runs of a machine without an account, use 'token create --runs'.`,
 		Example: `  concerto-relay share run_4vd4sd65dabx --for 1h --server https://relay.example --token-file token
-  concerto-relay share run_4vd4sd65dabx --role approver --server https://relay.example --token-file t
+  concerto-relay share run_4vd4sd --role approver --server https://relay.example --token-file token
   concerto-relay share run_4vd4sd65dabx --from now --server https://relay.example --token-file token
   concerto-relay share list --server https://relay.example --token-file token`,
 		Args: console.ArgsBetween(1, 100, "concerto-relay share RUN --for 1h"),
