@@ -38,7 +38,8 @@ type Shared struct {
 }
 
 // NewShare returns a share with the keys of runs in epochs of one host. k are the keys of the host,
-// and key and id are those of the share. roster is nil for a viewer's link. The error is a *Refusal.
+// and key and id are those of the share. roster is nil for a viewer's link. The error is a
+// *Refusal.
 func NewShare(k *Keys, key Key, id string, runs []string, epochs []*Epoch, roster *Position) ([]byte, error) {
 	if len(epochs) == 0 {
 		return nil, refuse(BadMessage, "there are no epochs")

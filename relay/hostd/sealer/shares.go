@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/concerto-lang/concerto/relay/protocol"
@@ -111,6 +112,8 @@ func (s *Sealer) addShare(x *share, fromNow bool) error {
 	switch {
 	case a == nil:
 		return errNoShares
+	case !strings.HasPrefix(x.ID, "s_"): // the guest's commands have it in the place of a device's id
+		return refuse(seal.BadMessage, "the share_id %s is not derived from a secret", x.ID)
 	case slices.ContainsFunc(a.shares, func(other *share) bool { return other.ID == x.ID }):
 		return refuse(seal.Replayed, "the share %s exists", x.ID)
 	case len(a.shares) >= maxShares:

@@ -118,7 +118,8 @@ func TestSharesFail(t *testing.T) {
 	for want, change := range map[string]func(q *protocol.ShareStart){
 		"32 bytes":     func(q *protocol.ShareStart) { q.Key = "A" },
 		"at least one": func(q *protocol.ShareStart) { q.Runs = nil },
-		"wrong form":   func(q *protocol.ShareStart) { q.ShareID = "a b" },
+		"not derived":  func(q *protocol.ShareStart) { q.ShareID = "d_1" },
+		"wrong form":   func(q *protocol.ShareStart) { q.ShareID = "s_ b" },
 		"is offline":   func(*protocol.ShareStart) { x.keys.offline = true },
 	} {
 		one := q
