@@ -107,7 +107,7 @@ function Links() {
     setLink(share ? `${made.page}#/s/${made.token}.${share.secret}/${id}` : made.link);
   });
   return html`<section class="panel" aria-label="Share one run"><h2>Share one run</h2>
-    <p class="quiet">Anyone with the link can see this run without an account. With a link that also allows decisions, the first browser that sends one can send more. No link allows input.</p>
+    <p class="quiet">Anyone with the link can read this run without an account. With a link that allows decisions, only the first browser that decides can decide again. No link allows input.</p>
     <form class="bar" onSubmit=${(e) => (e.preventDefault(), make())}><label class="field grow">Run<select ref=${run}>${runs.value.map((r) => html`<option key=${r.id} value=${r.id}>${plain(nameOf(r)).slice(0, 80)}</option>`)}</select></label>
       <label class="field">Allows<select ref=${as} data-testid="link-allows"><option value="viewer">reading</option><option value="approver">reading and decisions</option></select></label>
       <label class="field">Expires after<select ref=${ttl}>${spans.map(([label, s]) => html`<option key=${s} value=${s}>${label}</option>`)}</select></label><button data-testid="make-link" aria-disabled=${busy || runs.value.length === 0}>Create the link</button></form>
