@@ -217,7 +217,12 @@ func TestSealed(t *testing.T) {
 		t.Errorf("the signed keys did not arrive: %q", s.content())
 	}
 
-	r.do(0, "devices", "remove", "Ann's phone", "--yes")
+	if out := r.do(0, "devices", "remove", "Ann's phone", "--yes"); !strings.Contains(out, "removed Ann's phone") || !strings.Contains(out, "\nconfirmed by desk\n") {
+		t.Errorf("removal of the phone = %s", out)
+	}
+	if out := r.do(0, "seal", "status"); !strings.Contains(out, "confirmed line 5") {
+		t.Errorf("status after the removal = %s", out)
+	}
 	third := r.waitForRun(r.detached(asksTwice))
 	q = r.atServer(third, "Go on?")
 	if out := r.do(2, append([]string{"approve", third, q.RequestID, "--state", p.state}, r.at...)...); !strings.Contains(out, phone+", was removed from the account") {
@@ -378,6 +383,18 @@ func TestDevicesJoin(t *testing.T) {
 	}
 	if out := newMachine(t).do(2, "devices", "join", "no code"); !strings.Contains(out, "no code of an enrolment") {
 		t.Errorf("join with an invalid code = %s", out)
+	}
+
+	other.kill() // it cannot confirm that its command line is removed
+	removed := regexp.MustCompile(`device   (d_\S+) \(this`).FindStringSubmatch(other.do(0, "seal", "status"))[1]
+	c := r.screen("devices", "remove", removed, "--yes")
+	c.waitFor("waiting until the machines", 1)
+	c.waitFor("confirmed by desk", 1)
+	c.typeText("\x03")
+	c.waitFor("not confirmed by build, which may be offline", 1)
+	c.waitExit(0)
+	if out := r.do(0, "seal", "status"); !strings.Contains(out, "confirmed line 6") || !strings.Contains(out, "confirmed line 5") {
+		t.Errorf("status = %s", out)
 	}
 }
 

@@ -358,6 +358,30 @@ func (d *Device) RecoverEpochs(host string, records []byte, recovery *seal.Keys)
 	return len(keys.Epochs), (&Reader{device: d, host: host}).store(keys)
 }
 
+// ConfirmedLine returns the line of the roster that a host's newest key record at the server names,
+// or 0 if there is none. The host signs its records: it knows the roster up to this line.
+func (d *Device) ConfirmedLine(ctx context.Context, s *machineapi.Client, host string) (line int64, err error) {
+	all := map[string]*hostKeys{}
+	if err := d.readJSON(keyringFile, &all); err != nil {
+		return 0, err
+	}
+	after := int64(0)
+	if k := all[host]; k != nil {
+		after = max(k.Last.N-1, 0)
+	}
+	text, err := s.KeyRecords(ctx, d.Roster.Account(), host, after)
+	if errors.Is(err, machineapi.ErrUnknownAccount) {
+		return 0, nil
+	}
+	for record := range bytes.Lines(text) {
+		k, failed := d.Roster.VerifyKeyRecord(bytes.TrimSuffix(record, []byte("\n")), host, seal.EpochPosition{})
+		if failed == nil { // another one names a list that the user has rejected
+			line = max(line, k.Roster.N)
+		}
+	}
+	return line, err
+}
+
 // Histories returns for each host of which this device has keys a history for another device.
 func (d *Device) Histories(to string) (map[string][]byte, error) {
 	all := map[string]*hostKeys{}

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto/internal/relaycli/console"
 	"github.com/concerto-lang/concerto/internal/relaycli/daemon"
 	"github.com/concerto-lang/concerto/internal/term/cmdline"
+	"github.com/concerto-lang/concerto/relay/client/machineapi"
 	"github.com/concerto-lang/concerto/relay/seal"
 )
 
@@ -53,9 +56,10 @@ func removeCommand(a *console.Console, s *daemon.HostdSettings) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "remove ID|NAME",
 		Short: "Remove a device or a host from the account",
-		Long: `Removes a member. Each machine refuses its commands as soon as it has read the change at the server:
-this machine at once, connected ones within a minute, others when they connect. A removed host
-performs no signed command any more; run 'concerto-relay seal leave' there.
+		Long: `Removes a member, and waits until the machines of the account have confirmed that. Each machine
+refuses the member's commands as soon as it has read the change at the server: this machine at once,
+connected ones within a minute, others when they connect. The confirmations are signed. A removed
+host performs no signed command any more; run 'concerto-relay seal leave' there.
 
 Remove a lost phone here, and end its session: 'concerto-relay token list' and 'token revoke'.`,
 		Example: `  concerto-relay devices list
@@ -119,8 +123,59 @@ func (p *party) remove(ctx context.Context, what string, yes bool) error {
 	if err := p.device.SetName(m.ID, ""); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(p.Stdout, "removed %s: connected machines refuse it within a minute, others when they connect\n", m.describe())
-	return err
+	fmt.Fprintf(p.Stdout, "removed %s\n", m.describe())
+	if m.Kind == seal.Host {
+		return nil // no keys of the other hosts change
+	}
+	return p.awaitHosts(ctx, s)
+}
+
+// confirmTimeout is for how long a removal waits for machines, which read the list every minute.
+const confirmTimeout = 75 * time.Second
+
+// awaitHosts waits until the machines of the account have confirmed the last line of the list, and
+// reports those that have not.
+func (p *party) awaitHosts(ctx context.Context, s *machineapi.Client) error {
+	wait, cancel := context.WithTimeout(ctx, confirmTimeout)
+	defer cancel()
+	each := time.NewTicker(time.Second)
+	defer each.Stop()
+	var open []string
+	for _, m := range p.device.Roster.Members() {
+		if m.Kind == seal.Host {
+			open = append(open, m.ID)
+		}
+	}
+	for isFirst := true; ; isFirst = false {
+		var rest []string
+		for _, host := range open {
+			n, err := p.device.ConfirmedLine(wait, s, host)
+			switch {
+			case err != nil && wait.Err() == nil:
+				return err
+			case n == p.device.Roster.Head().N:
+				fmt.Fprintf(p.Stdout, "confirmed by %s\n", display(host))
+			default:
+				rest = append(rest, host)
+			}
+		}
+		if open = rest; len(open) == 0 {
+			return nil
+		}
+		if isFirst {
+			fmt.Fprintln(p.Stderr, "waiting until the machines have read that, at most 75 s; Ctrl-C does not undo it")
+		}
+		select {
+		case <-each.C:
+			continue
+		case <-wait.Done():
+		}
+		for i := range open {
+			open[i] = display(open[i])
+		}
+		_, err := fmt.Fprintf(p.Stdout, "not confirmed by %s, which may be offline: until then, `concerto-relay seal status` shows an earlier line\n", strings.Join(open, ", "))
+		return err
+	}
 }
 
 // find returns the member with an id or a name.

@@ -24,7 +24,8 @@ type member struct {
 	Role    string `json:"role,omitempty"`
 	Page    string `json:"page,omitempty"`
 	AddedAt string `json:"added_at"`
-	This    bool   `json:"this"` // this command line, or this machine
+	This    bool   `json:"this"`           // this command line, or this machine
+	Line    int64  `json:"line,omitempty"` // of the list, up to which a host has confirmed it; 0 if unknown
 }
 
 // describe returns the member in a sentence.
@@ -106,13 +107,26 @@ func (p *party) members() ([]member, error) {
 	}
 	var all []member
 	for _, m := range r.Members() {
-		all = append(all, member{m.Kind, m.ID, names[m.ID], m.User, m.Role, m.Page, added[m.ID], m.ID == self || m.Kind == seal.Host && m.ID == p.id.MachineID})
+		all = append(all, member{m.Kind, m.ID, names[m.ID], m.User, m.Role, m.Page, added[m.ID], m.ID == self || m.Kind == seal.Host && m.ID == p.id.MachineID, 0})
 	}
 	return all, nil
 }
 
+// addConfirmations adds to the hosts which line of the list they have confirmed at the server.
+func (p *party) addConfirmations(ctx context.Context, all []member) {
+	s, err := newServer(p.id)
+	if err != nil || p.device == nil {
+		return // the server is not set, which the list reports
+	}
+	for i := range all {
+		if m := &all[i]; m.Kind == seal.Host {
+			m.Line, _ = p.device.ConfirmedLine(ctx, s, m.ID) // without an answer, it stays unknown
+		}
+	}
+}
+
 func printMembers(a *console.Console, all []member) error {
-	rows := [][]string{{"KIND", "ID", "NAME", "USER", "ROLE", "PAGE", "ADDED", ""}}
+	rows := [][]string{{"KIND", "ID", "NAME", "USER", "ROLE", "PAGE", "ADDED", "", ""}}
 	for _, m := range all {
 		at := m.AddedAt
 		if t, err := time.Parse(time.RFC3339, at); err == nil {
@@ -122,7 +136,11 @@ func printMembers(a *console.Console, all []member) error {
 		if m.This {
 			this = "this one"
 		}
-		rows = append(rows, []string{m.Kind, m.ID, display(m.Name), display(m.User), m.Role, m.Page, at, this})
+		line := ""
+		if m.Line > 0 {
+			line = fmt.Sprint("confirmed line ", m.Line)
+		}
+		rows = append(rows, []string{m.Kind, m.ID, display(m.Name), display(m.User), m.Role, m.Page, at, this, line})
 	}
 	return console.Table(a.Stdout, rows)
 }

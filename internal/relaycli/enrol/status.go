@@ -25,7 +25,8 @@ func statusCommand(a *console.Console, s *daemon.HostdSettings) *cobra.Command {
 		Use:   "status",
 		Short: "Show the account of this machine",
 		Long: `Shows the account, what this machine and this command line are in it, the last line of the list of
-members, and the members. Exit code 1: the server has another list (fork), and hostd refuses all
+members, and the members, each host with the line that it has confirmed: its keys are for the
+devices of that line. Exit code 1: the server has another list (fork), and hostd refuses all
 commands of the server until you have resolved that.
 
 --resolve shows where the two lists differ, and asks whether to continue. If the server has lost
@@ -102,6 +103,7 @@ func (p *party) status(ctx context.Context, asJSON bool) error {
 	if err != nil {
 		return err
 	}
+	p.addConfirmations(ctx, all)
 	if asJSON {
 		return errors.Join(p.PrintJSON(st), console.JSONLines(p.Stdout, all))
 	}
