@@ -106,7 +106,7 @@ func plant(t *testing.T, all []mutant, tests, seeds string) {
 			if err := os.WriteFile(overlay, list, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			out, err := exec.Command("go", "test", "-vet=off", "-overlay", overlay, "-failfast", "-run", tests, ".", "-seeds", seeds, "-shrink=false").CombinedOutput()
+			out, err := exec.Command("go", "test", "-vet=off", "-timeout", "0", "-overlay", overlay, "-failfast", "-run", tests, ".", "-seeds", seeds, "-shrink=false").CombinedOutput()
 			switch {
 			case err == nil:
 				t.Error("the tests have not found the fault")

@@ -2,6 +2,11 @@ package sim
 
 import "testing"
 
+// TestReplayRelay runs the schedules of faults of a relay that were mended.
+func TestReplayRelay(t *testing.T) {
+	replay(t, "testdata/relay", func() plan { return new(RelaySchedule) })
+}
+
 // TestRelay runs the schedules of seeds for a relay. One takes as long as ten of a program.
 func TestRelay(t *testing.T) {
 	var jobs []Job
@@ -11,9 +16,4 @@ func TestRelay(t *testing.T) {
 		}
 		return &RelaySchedule{jobs, choicesOf(seed, maxFaults)}
 	})
-}
-
-// TestReplayRelay runs the schedules of faults of a relay that were mended.
-func TestReplayRelay(t *testing.T) {
-	replay(t, "testdata/relay", func() plan { return new(RelaySchedule) })
 }

@@ -48,7 +48,7 @@ func playSeeds(t *testing.T, n uint64, oneIn int, schedule func(seed uint64) pla
 		r := s.Play(t, base)
 		if len(r.Problems) > 0 {
 			report(t, s, r, base, seed)
-			if wrong++; wrong == 5 {
+			if wrong++; wrong == 5 || flag.Lookup("test.failfast").Value.String() == "true" {
 				t.FailNow()
 			}
 		}
