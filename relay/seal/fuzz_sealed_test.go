@@ -261,3 +261,33 @@ func FuzzPasskey(f *testing.F) {
 		}
 	})
 }
+
+func FuzzGuest(f *testing.F) {
+	w := newWorld(f)
+	e, _, _ := w.newEpoch(EpochPosition{}, now)
+	secret := NewShareSecret()
+	in := w.guestInputs(secret, e, w.statement(KindDecide), `{}`)
+	grant, key := []byte(in.Grant), secret.GuestKey()
+	c := w.sign(w.statement(KindDecide), "link", `{}`)
+	c.Guest = &Guest{Sign: w.keys["link"].Public().Sign}
+	own := encode(c)
+	addPatches(f, `"runs":["`, `"expires":"2026`, `"by":"d_`, `"page":"server"`, `"n":`, `"sig":"`, `"sign_key":"`, `"mac":"`)
+	addVectors(f, "guest", func(in *inputs) []byte { return []byte(in.Grant) })
+	f.Fuzz(func(t *testing.T, in []byte) {
+		text := patch(in, grant)
+		if form, err := canonical(text); err == nil && !bytes.Equal(form, grant) {
+			if _, err := w.roster.VerifyGrant(text); checkRefusal(t, err) {
+				t.Error("a grant is accepted without the key")
+			}
+		}
+		plain := patch(in, own)
+		s := &SealedCommand{ID: "req_1", Device: secret.ShareID(), Epoch: e.N}
+		var err error
+		if s.CT, err = sealText(key.guestCommand(e.N).aead(), e.place("command", "run_1", KindDecide, s), plain); !checkRefusal(t, err) {
+			return
+		}
+		if _, err := e.OpenGuestCommand(key, "run_1", KindDecide, s); checkRefusal(t, err) {
+			t.Error("a guest without a mac is accepted")
+		}
+	})
+}
