@@ -69,7 +69,7 @@ func ServePage(ctx context.Context, l net.Listener, origin string, page http.Han
 				return
 			}
 			w.Header().Set("X-Content-Type-Options", "nosniff")
-			w.Header().Set("Referrer-Policy", "no-referrer")
+			w.Header().Set("Referrer-Policy", "same-origin")
 			page.ServeHTTP(w, r)
 		})}
 	defer context.AfterFunc(ctx, func() { _ = s.Close() })()

@@ -37,7 +37,7 @@ func (g *Guard) Public() *url.URL { return g.c.Public }
 var headers = map[string]string{
 	"Content-Security-Policy": web.Policy,
 	"X-Content-Type-Options":  "nosniff",
-	"Referrer-Policy":         "no-referrer",
+	"Referrer-Policy":         "same-origin", // with no-referrer, Firefox sends "null" as the page's Origin
 	"Cache-Control":           "no-store",
 }
 

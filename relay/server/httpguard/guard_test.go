@@ -41,7 +41,7 @@ func TestRequests(t *testing.T) {
 		}
 		h := w.Header()
 		const csp = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; manifest-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-		if h.Get("Content-Security-Policy") != csp || h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Referrer-Policy") != "no-referrer" {
+		if h.Get("Content-Security-Policy") != csp || h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Referrer-Policy") != "same-origin" {
 			t.Errorf("security headers = %v", h)
 		}
 		if secure := h.Get("Strict-Transport-Security") != ""; secure != strings.HasPrefix(c.host, "relay.example") || secure && c.config.Public == nil {
