@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/text/hexsum"
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/seal"
 )
@@ -181,6 +182,75 @@ func TestGuestsOfRemoved(t *testing.T) {
 	if _, err := w.sealer.StartShare(t.Context(), w.shareStart(secret, []byte(`{}`))); err == nil {
 		t.Error("a share without a grant has begun")
 	}
+	w.append(w.roster.RemoveMember(seal.ByRecovery, w.recovery, w.devices["cli"].id, time.Now()))
+	w.mu.Lock()
+	w.lines = w.rosterLines()
+	w.mu.Unlock()
+	if got := w.approve("ann", link, "q1", func(c *command) { c.change = func(s *seal.Statement) { s.Roster = w.roster.Head() } }); got != protocol.UnknownDevice {
+		t.Errorf("a guest of a removed device: code %q", got)
+	}
+}
+
+// verifies reports whether all decisions of the ledger verify with the roster.
+func (w *world) verifies() error {
+	for line := range strings.Lines(w.ledger()) {
+		var r struct {
+			Kind string
+			Time time.Time
+			Data struct {
+				Args string `json:"args_sha256"`
+				Seal seal.Signed
+			}
+		}
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			return err
+		}
+		if r.Kind != "decision" {
+			continue
+		}
+		if _, _, err := w.roster.VerifyDecision(r.Data.Seal, r.Time, r.Data.Args); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TestGuestsInLedger refuses the decisions of a guest that would not verify in the ledger.
+func TestGuestsInLedger(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.ask("run_a", "q1")
+	w.ask("run_a", "q2")
+	link := w.invite("phone", "ann")
+	before := func(s *seal.Statement) {
+		s.Roster.N = 1
+		first, _, _ := strings.Cut(string(w.roster.Text()), "\n")
+		s.Roster.Hash = hexsum.SHA256([]byte(first))
+	}
+	for _, name := range []string{"tablet", "cli"} { // one was removed
+		if got := w.approve(name, link, "q1", nil); got != protocol.UnknownDevice {
+			t.Errorf("the key of the device %s: code %q", name, got)
+		}
+	}
+	if got := w.approve("ann", link, "q1", func(c *command) { c.change = before }); got != protocol.UnknownDevice {
+		t.Errorf("a line of the roster without the machine: code %q", got)
+	}
+	if got := w.approve("ann", link, "q2", nil); got != "" {
+		t.Errorf("a guest: code %q", got)
+	}
+	if err := w.verifies(); err != nil {
+		t.Errorf("the ledger does not verify: %v", err)
+	}
+}
+
+// TestGuestsOfRemovedWithFastClock refuses the guests of a device that was removed, also if that
+// device has added a line to the roster with a time in the future, which later lines continue.
+func TestGuestsOfRemovedWithFastClock(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.ask("run_a", "q1")
+	link := w.invite("cli", "ann")
+	w.append(w.roster.SetPolicy(w.devices["cli"].id, w.devices["cli"].keys, seal.Policy{}, time.Now().AddDate(50, 0, 0)))
 	w.append(w.roster.RemoveMember(seal.ByRecovery, w.recovery, w.devices["cli"].id, time.Now()))
 	w.mu.Lock()
 	w.lines = w.rosterLines()
