@@ -243,6 +243,37 @@ func TestGuestsInLedger(t *testing.T) {
 	}
 }
 
+// TestGuestAtTheEnd does not record and apply a decision that was checked before the link has
+// expired, and would be recorded after that.
+func TestGuestAtTheEnd(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.ask("run_a", "q1")
+	w.ask("run_a", "q2")
+	link := w.invite("phone", "ann")
+	if got := w.approve("ann", link, "q1", nil); got != "" {
+		t.Fatalf("a guest: code %q", got)
+	}
+	e, refused := protocol.Parse(w.frame(command{typ: protocol.RunApprove, run: "run_a", data: `{"request_id":"q2"}`, by: "ann", link: link}))
+	if refused != nil {
+		t.Fatal(refused)
+	}
+	a := w.sealer.Admit(t.Context(), &e, true)
+	d, err := protocol.Decode[protocol.Decide](a.Command)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.mu.Lock()
+	w.skew = time.Hour
+	w.mu.Unlock()
+	if out := w.Decide(t.Context(), a, "guest of ada", d); out.State != protocol.InputRejected {
+		t.Errorf("outcome = %+v", out)
+	}
+	if err := w.verifies(); err != nil {
+		t.Errorf("the ledger does not verify: %v", err)
+	}
+}
+
 // TestGuestsOfRemovedWithFastClock refuses the guests of a device that was removed, also if that
 // device has added a line to the roster with a time in the future, which later lines continue.
 func TestGuestsOfRemovedWithFastClock(t *testing.T) {
