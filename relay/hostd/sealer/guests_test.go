@@ -290,3 +290,34 @@ func TestGuestsOfRemovedWithFastClock(t *testing.T) {
 		t.Errorf("a guest of a removed device: code %q", got)
 	}
 }
+
+// TestGuestsWithOtherClocks does not start a share whose grant ends too early because of a slow
+// clock, and ends it with its grant otherwise.
+func TestGuestsWithOtherClocks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	start := func(off time.Duration) (protocol.Share, error) {
+		t.Helper()
+		secret, now := seal.NewShareSecret(), time.Now().Add(off)
+		grant, err := w.roster.NewGrant(w.devices["phone"].keys, seal.Grant{Host: machineID, Share: secret.ShareID(), Runs: []string{"run_a"}, Page: seal.PageServer}, now, now.Add(time.Hour))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w.sealer.StartShare(t.Context(), w.shareStart(secret, grant))
+	}
+	for _, off := range []time.Duration{-time.Hour, -10 * time.Minute} {
+		if _, err := start(off); err == nil || !strings.Contains(err.Error(), "clock") {
+			t.Errorf("a clock with the difference %v: error = %v", off, err)
+		}
+	}
+	for _, off := range []time.Duration{-30 * time.Second, 0, time.Hour} {
+		got, err := start(off)
+		if err != nil {
+			t.Fatal(err)
+		}
+		until, err := time.Parse(time.RFC3339, got.ExpiresAt)
+		if left := time.Until(until); err != nil || left > time.Hour || left < 58*time.Minute {
+			t.Errorf("a clock with the difference %v: the share ends in %v", off, left)
+		}
+	}
+}

@@ -32,6 +32,10 @@ type share struct {
 // maxShares is the maximum number of shares of a machine at a time.
 const maxShares = 100
 
+// maxClockDifference is the maximum time by which the grant of a share may end before the share: the
+// device that has signed it has another clock than the machine.
+const maxClockDifference = time.Minute
+
 func (x *share) describe() protocol.Share {
 	d := protocol.Share{ShareID: x.ID, Runs: x.Runs, ExpiresAt: protocol.Timestamp(x.Expires), Role: seal.Viewer}
 	if x.GuestKey != nil {
@@ -126,6 +130,15 @@ func (s *Sealer) addShare(x *share, fromNow bool) error {
 		}
 		if g.Share != x.ID || g.Host != a.machine || !slices.Equal(g.Runs, x.Runs) {
 			return refuse(seal.WrongRequest, "the grant is for the share %s of host %s, or for other runs", g.Share, g.Host)
+		}
+		until, err := time.Parse(time.RFC3339, g.Expires)
+		if err != nil {
+			return err
+		}
+		if late := x.Expires.Sub(until); late > maxClockDifference {
+			return refuse(seal.Stale, "the clock of the device that signed the grant is %v behind that of this machine: set the clocks, and make the link again", late.Round(time.Second))
+		} else if late > 0 {
+			x.Expires = until
 		}
 	}
 	if fromNow {
