@@ -22,7 +22,7 @@ func (w *world) invite(by string, names ...string) *seal.Key {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if got, err := w.sealer.StartShare(w.t.Context(), w.shareStart(secret, grant)); err != nil || got.Role != seal.Approver || got.Guest != "" {
+	if got, err := w.sealer.StartShare(w.t.Context(), w.shareStart(secret, grant), w.devices[by].id); err != nil || got.Role != seal.Approver || got.Guest != "" {
 		w.t.Fatalf("share = %+v, error %v", got, err)
 	}
 	for _, name := range names {
@@ -171,7 +171,7 @@ func TestGuestsOfRemoved(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.sealer.StartShare(t.Context(), w.shareStart(secret, grant)); err == nil || !strings.Contains(err.Error(), "the grant is for") {
+		if _, err := w.sealer.StartShare(t.Context(), w.shareStart(secret, grant), w.devices["phone"].id); err == nil || !strings.Contains(err.Error(), "the grant is for") {
 			t.Errorf("a grant for %s: error = %v", what, err)
 		}
 	}
@@ -179,7 +179,7 @@ func TestGuestsOfRemoved(t *testing.T) {
 	if _, err := w.roster.NewGrant(w.devices["guest"].keys, seal.Grant{Host: machineID, Share: secret.ShareID(), Runs: []string{"run_a"}, Page: seal.PageServer}, time.Now(), time.Now().Add(time.Hour)); err == nil {
 		t.Error("a viewer has made a grant")
 	}
-	if _, err := w.sealer.StartShare(t.Context(), w.shareStart(secret, []byte(`{}`))); err == nil {
+	if _, err := w.sealer.StartShare(t.Context(), w.shareStart(secret, []byte(`{}`)), w.devices["phone"].id); err == nil {
 		t.Error("a share without a grant has begun")
 	}
 	w.append(w.roster.RemoveMember(seal.ByRecovery, w.recovery, w.devices["cli"].id, time.Now()))
@@ -303,7 +303,7 @@ func TestGuestsWithOtherClocks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return w.sealer.StartShare(t.Context(), w.shareStart(secret, grant))
+		return w.sealer.StartShare(t.Context(), w.shareStart(secret, grant), w.devices["phone"].id)
 	}
 	for _, off := range []time.Duration{-time.Hour, -10 * time.Minute} {
 		if _, err := start(off); err == nil || !strings.Contains(err.Error(), "clock") {
