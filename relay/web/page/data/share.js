@@ -4,6 +4,7 @@ import { api } from "./api.js";
 import { now } from "./clock.js";
 import { accountOf, deviceOf, devices, load, readBack, setDevice } from "./devices.js";
 import { rpc } from "./rpc.js";
+import { alone } from "./tabs.js";
 
 const { bytesOf, canonical, createKeys, decode64, deriveKey, deviceId, encode64, getDevice, importCommand, importHKDF, importKey, isHash, isId, mac, openJSON, params, parse, place, putDevice, refuse, reopen, rosters, sign } = await load();
 
@@ -39,14 +40,16 @@ export async function readShare(share, secret64) {
 // guestOf makes this browser the guest of an approver's link, with keys that it stores: the machine
 // accepts decisions only of the first browser that has sent one through the link.
 async function guestOf(id, secret, { account, host }, newest) {
-  let keys = await getDevice(id).catch(() => {});
-  const isNew = !keys;
-  if (isNew) await putDevice(keys = { account: id, ...await createKeys() }).catch(() => {});
+  const keys = await alone("concerto-guest", async () => { // two tabs must not create two guests
+    const all = await getDevice(id).catch(() => {}) ?? { account: id, ...await createKeys() };
+    await putDevice(all).catch(() => {});
+    return all;
+  });
   const { sign_key } = keys, key = await bits(secret, "guest", 32), commands = await importHKDF(key);
   return {
     id: await deviceId(sign_key), sign: keys.sign,
     guest: {
-      account: id, temporary: isNew && !await readBack(keys), proof: { sign_key, mac: await mac(key, "guest", [account, host, id, sign_key]) },
+      account: id, temporary: !await readBack(keys), proof: { sign_key, mac: await mac(key, "guest", [account, host, id, sign_key]) },
       async newestKey() {
         const epoch = newest();
         return { epoch, key: await importCommand(await bits(commands, "guest", 32, epoch)) };
