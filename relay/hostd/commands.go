@@ -82,5 +82,5 @@ func (c commands) Decide(ctx context.Context, a link.Admission, by string, q pro
 // RPC performs a request of an app and returns the run's id and the response.
 func (c commands) RPC(ctx context.Context, a link.Admission) (string, protocol.Response) {
 	e := a.Command
-	return c.d.rpc.Do(ctx, rpc.Call{Type: e.Type, Run: e.RunID, Data: e.Data, Repeated: a.Repeated, Unsigned: a.Unsigned})
+	return c.d.rpc.Do(ctx, rpc.Call{Type: e.Type, Run: e.RunID, Data: e.Data, Repeated: a.Repeated, Unsigned: a.Unsigned, Device: a.Device})
 }

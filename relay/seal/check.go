@@ -160,7 +160,7 @@ func (c *Checker) Signer(s *Statement, e Envelope, now time.Time) (m Member, err
 		return Member{}, f
 	}
 	if e.Guest != nil {
-		m, _, err = r.guestOf(s, e.Guest, now)
+		m, err = r.liveGuest(s, e.Guest, now)
 	} else {
 		m, err = r.deviceOf(s)
 	}

@@ -169,6 +169,27 @@ func (r *Roster) guestOf(s *Statement, g *Guest, now time.Time) (Member, *Grant,
 	return m, grant, err
 }
 
+// liveGuest is guestOf for a command. It uses the present members, because the signer of a line of
+// the roster chooses its time, and it refuses what would not verify in a ledger.
+func (r *Roster) liveGuest(s *Statement, g *Guest, now time.Time) (Member, error) {
+	m, grant, err := r.guestOf(s, g, now)
+	if err != nil {
+		return m, err
+	}
+	_, isMember := r.Member(grant.By)
+	host, _ := r.Member(s.Host)
+	then, _ := r.memberAt(s.Host, s.Roster.N)
+	switch {
+	case !isMember:
+		err = refuse(UnknownDevice, "the device that has made the link was removed")
+	case then != host:
+		err = refuse(UnknownDevice, "%q was no host of the account at line %d of the roster", s.Host, s.Roster.N)
+	case slices.ContainsFunc(r.members, func(other membership) bool { return other.Sign == m.Sign }):
+		err = refuse(UnknownDevice, "the guest %s has the key of a member", m.ID)
+	}
+	return m, err
+}
+
 // verifyGuest verifies the guest of a decision in a ledger.
 func (r *Roster) verifyGuest(s *Statement, g *Guest, at time.Time) (Member, error) {
 	m, grant, err := r.guestOf(s, g, at)

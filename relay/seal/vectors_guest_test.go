@@ -86,6 +86,16 @@ func (v *vectors) addGuests(w *world, e *Epoch) {
 	with("of an old time", Stale, func(s *Statement) { s.Fresh = w.fresh.Token(now.Add(-25 * time.Hour)) }, nil)
 	with("of a newer roster", RosterFork, func(s *Statement) { s.Roster.N++ }, nil)
 	with("of another roster", RosterFork, func(s *Statement) { s.Roster.Hash = w.roster.hashes[0] }, nil)
+	with("of a roster without the host", UnknownDevice, func(s *Statement) { s.Roster = Position{1, w.roster.hashes[0]} }, nil)
+	for _, name := range []string{"guest", "tablet"} { // the tablet was removed
+		with("with the key of the device "+name, UnknownDevice, nil, func(in *inputs) {
+			sealed, err := SealGuestCommand(e, *in.Secret, secret.ShareID(), w.keys[name], w.sign(w.statement(KindDecide), name, `{}`))
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			in.Text = string(encode(sealed))
+		})
+	}
 	with("of an unknown epoch", OldEpoch, nil, func(in *inputs) { in.Text = strings.Replace(in.Text, `"epoch":`, `"epoch":1`, 1) })
 	with("of another link", BadSignature, nil, func(in *inputs) { other := NewShareSecret().GuestKey(); in.Secret = &other })
 	with("for another run of the frame", BadSignature, nil, func(in *inputs) { in.Run = "run_2" })
@@ -165,6 +175,14 @@ func (v *vectors) addGuestLedger(w *world, secret Key) {
 	})
 	with(" with a grant of an operator", Forbidden, func(g *Guest, _ *inputs) { g.Grant = w.guestGrant(secret, "browser", nil) })
 	with(" with a grant of another link", BadSignature, func(g *Guest, _ *inputs) { g.Grant = w.guestGrant(NewShareSecret(), "phone", nil) })
+	with(" with the key of a removed device", UnknownDevice, func(g *Guest, in *inputs) {
+		c := w.sign(w.statement(KindDecide), "tablet", `{}`)
+		next, err := (&Guest{Sign: w.keys["tablet"].Public().Sign}).Admit(w.roster, w.keys["host"], w.guestGrant(secret, "phone", nil))
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		*g, in.Signed = *next, &c.Signed
+	})
 	with(" with a changed decision", BadSignature, func(_ *Guest, in *inputs) {
 		in.Signed.Statement = bytes.Replace(in.Signed.Statement, []byte("approve"), []byte("deny"), 1)
 	})

@@ -25,6 +25,8 @@ type Admission struct {
 	// Signed is {sig, statement} of a decision that a device has signed. It is nil for other
 	// commands, and without an account.
 	Signed json.RawMessage
+	// Device is the id of the device that has signed the command. It is "" without an account.
+	Device string
 	// Unsigned means that anyone who knows the server's secrets may have sent the command.
 	Unsigned bool
 	// Done, if not nil, is called with the outcome of the performed command.

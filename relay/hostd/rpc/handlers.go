@@ -116,7 +116,7 @@ func startShare(ctx context.Context, d *Dispatcher, c *call, _ *Run) (any, error
 			return nil, errorf(protocol.RPCCode(protocol.UnknownRun), "there is no run %s on this machine", run)
 		}
 	}
-	return d.o.Shares.StartShare(ctx, q)
+	return d.o.Shares.StartShare(ctx, q, c.Device)
 }
 
 func endShare(_ context.Context, d *Dispatcher, c *call, _ *Run) (any, error) {

@@ -57,7 +57,7 @@ type Events interface {
 
 // Shares shares sealed runs with those who have a link. The errors of its methods are shown.
 type Shares interface {
-	StartShare(ctx context.Context, q protocol.ShareStart) (protocol.Share, error)
+	StartShare(ctx context.Context, q protocol.ShareStart, device string) (protocol.Share, error)
 	EndShare(id string) (protocol.Share, error)
 	Shares() []protocol.Share
 }
@@ -91,6 +91,7 @@ type Call struct {
 	Local     bool            // it arrived over the machine's Unix socket
 	Repeated  bool            // it was performed before, and only its result is returned
 	Unsigned  bool            // no device has signed it
+	Device    string          // that has signed it, or ""
 }
 
 // Dispatcher performs RPCs. It is safe for concurrent use.

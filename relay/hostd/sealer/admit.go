@@ -278,7 +278,7 @@ func (t *attempt) checkFrame(ok *seal.Accepted) error {
 func (s *Sealer) admit(t *attempt, by seal.Member, data json.RawMessage) link.Admission {
 	e := &protocol.Envelope{Type: t.e.Type, TS: t.e.TS, MachineID: s.o.MachineID, RunID: t.envelope.Run, ID: t.envelope.ID, Data: data}
 	e.Extra = []protocol.Member{{Name: "by", Value: mustMarshal(by.User)}}
-	a := link.Admission{Command: e, Done: func(out link.Outcome) { s.done(t, out) }}
+	a := link.Admission{Command: e, Device: by.ID, Done: func(out link.Outcome) { s.done(t, out) }}
 	if t.envelope.Kind == seal.KindDecide {
 		a.Signed = mustMarshal(t.command.Signed)
 	}

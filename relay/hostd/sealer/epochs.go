@@ -187,7 +187,7 @@ func (s *Sealer) renewEpoch(a *account) (isNew bool, err error) {
 	case !isMember: // the devices refuse its key records, and a device that was removed, too, has the old keys
 		return false, fmt.Errorf("this machine was removed from account %s, and cannot seal events: run concerto-relay seal leave, and restart hostd", a.id())
 	}
-	if err := a.dropExpired(now); err != nil {
+	if err := a.dropEnded(now); err != nil {
 		return false, err
 	}
 	switch {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/text/hexsum"
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/seal"
 )
@@ -21,7 +22,7 @@ func (w *world) invite(by string, names ...string) *seal.Key {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if got, err := w.sealer.StartShare(w.t.Context(), w.shareStart(secret, grant)); err != nil || got.Role != seal.Approver || got.Guest != "" {
+	if got, err := w.sealer.StartShare(w.t.Context(), w.shareStart(secret, grant), w.devices[by].id); err != nil || got.Role != seal.Approver || got.Guest != "" {
 		w.t.Fatalf("share = %+v, error %v", got, err)
 	}
 	for _, name := range names {
@@ -170,7 +171,7 @@ func TestGuestsOfRemoved(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.sealer.StartShare(t.Context(), w.shareStart(secret, grant)); err == nil || !strings.Contains(err.Error(), "the grant is for") {
+		if _, err := w.sealer.StartShare(t.Context(), w.shareStart(secret, grant), w.devices["phone"].id); err == nil || !strings.Contains(err.Error(), "the grant is for") {
 			t.Errorf("a grant for %s: error = %v", what, err)
 		}
 	}
@@ -178,7 +179,7 @@ func TestGuestsOfRemoved(t *testing.T) {
 	if _, err := w.roster.NewGrant(w.devices["guest"].keys, seal.Grant{Host: machineID, Share: secret.ShareID(), Runs: []string{"run_a"}, Page: seal.PageServer}, time.Now(), time.Now().Add(time.Hour)); err == nil {
 		t.Error("a viewer has made a grant")
 	}
-	if _, err := w.sealer.StartShare(t.Context(), w.shareStart(secret, []byte(`{}`))); err == nil {
+	if _, err := w.sealer.StartShare(t.Context(), w.shareStart(secret, []byte(`{}`)), w.devices["phone"].id); err == nil {
 		t.Error("a share without a grant has begun")
 	}
 	w.append(w.roster.RemoveMember(seal.ByRecovery, w.recovery, w.devices["cli"].id, time.Now()))
@@ -187,5 +188,136 @@ func TestGuestsOfRemoved(t *testing.T) {
 	w.mu.Unlock()
 	if got := w.approve("ann", link, "q1", func(c *command) { c.change = func(s *seal.Statement) { s.Roster = w.roster.Head() } }); got != protocol.UnknownDevice {
 		t.Errorf("a guest of a removed device: code %q", got)
+	}
+}
+
+// verifies reports whether all decisions of the ledger verify with the roster.
+func (w *world) verifies() error {
+	for line := range strings.Lines(w.ledger()) {
+		var r struct {
+			Kind string
+			Time time.Time
+			Data struct {
+				Args string `json:"args_sha256"`
+				Seal seal.Signed
+			}
+		}
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			return err
+		}
+		if r.Kind != "decision" {
+			continue
+		}
+		if _, _, err := w.roster.VerifyDecision(r.Data.Seal, r.Time, r.Data.Args); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TestGuestsInLedger refuses the decisions of a guest that would not verify in the ledger.
+func TestGuestsInLedger(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.ask("run_a", "q1")
+	w.ask("run_a", "q2")
+	link := w.invite("phone", "ann")
+	before := func(s *seal.Statement) {
+		s.Roster.N = 1
+		first, _, _ := strings.Cut(string(w.roster.Text()), "\n")
+		s.Roster.Hash = hexsum.SHA256([]byte(first))
+	}
+	for _, name := range []string{"tablet", "cli"} { // one was removed
+		if got := w.approve(name, link, "q1", nil); got != protocol.UnknownDevice {
+			t.Errorf("the key of the device %s: code %q", name, got)
+		}
+	}
+	if got := w.approve("ann", link, "q1", func(c *command) { c.change = before }); got != protocol.UnknownDevice {
+		t.Errorf("a line of the roster without the machine: code %q", got)
+	}
+	if got := w.approve("ann", link, "q2", nil); got != "" {
+		t.Errorf("a guest: code %q", got)
+	}
+	if err := w.verifies(); err != nil {
+		t.Errorf("the ledger does not verify: %v", err)
+	}
+}
+
+// TestGuestAtTheEnd does not record and apply a decision that was checked before the link has
+// expired, and would be recorded after that.
+func TestGuestAtTheEnd(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.ask("run_a", "q1")
+	w.ask("run_a", "q2")
+	link := w.invite("phone", "ann")
+	if got := w.approve("ann", link, "q1", nil); got != "" {
+		t.Fatalf("a guest: code %q", got)
+	}
+	e, refused := protocol.Parse(w.frame(command{typ: protocol.RunApprove, run: "run_a", data: `{"request_id":"q2"}`, by: "ann", link: link}))
+	if refused != nil {
+		t.Fatal(refused)
+	}
+	a := w.sealer.Admit(t.Context(), &e, true)
+	d, err := protocol.Decode[protocol.Decide](a.Command)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.mu.Lock()
+	w.skew = time.Hour
+	w.mu.Unlock()
+	if out := w.Decide(t.Context(), a, "guest of ada", d); out.State != protocol.InputRejected {
+		t.Errorf("outcome = %+v", out)
+	}
+	if err := w.verifies(); err != nil {
+		t.Errorf("the ledger does not verify: %v", err)
+	}
+}
+
+// TestGuestsOfRemovedWithFastClock refuses the guests of a device that was removed, also if that
+// device has added a line to the roster with a time in the future, which later lines continue.
+func TestGuestsOfRemovedWithFastClock(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.ask("run_a", "q1")
+	link := w.invite("cli", "ann")
+	w.append(w.roster.SetPolicy(w.devices["cli"].id, w.devices["cli"].keys, seal.Policy{}, time.Now().AddDate(50, 0, 0)))
+	w.append(w.roster.RemoveMember(seal.ByRecovery, w.recovery, w.devices["cli"].id, time.Now()))
+	w.mu.Lock()
+	w.lines = w.rosterLines()
+	w.mu.Unlock()
+	if got := w.approve("ann", link, "q1", func(c *command) { c.change = func(s *seal.Statement) { s.Roster = w.roster.Head() } }); got != protocol.UnknownDevice {
+		t.Errorf("a guest of a removed device: code %q", got)
+	}
+}
+
+// TestGuestsWithOtherClocks does not start a share whose grant ends too early because of a slow
+// clock, and ends it with its grant otherwise.
+func TestGuestsWithOtherClocks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	start := func(off time.Duration) (protocol.Share, error) {
+		t.Helper()
+		secret, now := seal.NewShareSecret(), time.Now().Add(off)
+		grant, err := w.roster.NewGrant(w.devices["phone"].keys, seal.Grant{Host: machineID, Share: secret.ShareID(), Runs: []string{"run_a"}, Page: seal.PageServer}, now, now.Add(time.Hour))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w.sealer.StartShare(t.Context(), w.shareStart(secret, grant), w.devices["phone"].id)
+	}
+	for _, off := range []time.Duration{-time.Hour, -10 * time.Minute} {
+		if _, err := start(off); err == nil || !strings.Contains(err.Error(), "clock") {
+			t.Errorf("a clock with the difference %v: error = %v", off, err)
+		}
+	}
+	for _, off := range []time.Duration{-30 * time.Second, 0, time.Hour} {
+		got, err := start(off)
+		if err != nil {
+			t.Fatal(err)
+		}
+		until, err := time.Parse(time.RFC3339, got.ExpiresAt)
+		if left := time.Until(until); err != nil || left > time.Hour || left < 58*time.Minute {
+			t.Errorf("a clock with the difference %v: the share ends in %v", off, left)
+		}
 	}
 }

@@ -62,11 +62,15 @@ func (s *Sealer) RecordDecision(run string, q *protocol.PermissionRequested, dec
 	default:
 		return fmt.Errorf("the decision is neither signed nor local")
 	}
+	at := s.o.Now()
+	if err == nil && signed.Guest != nil { // its link may have ended since the statement was checked
+		_, _, err = s.account.roster.VerifyDecision(signed, at, st.ArgsSHA256)
+	}
 	if err != nil {
 		return err
 	}
 	data := decisionData{ArgsSHA256: st.ArgsSHA256, Decision: st.Decision, RequestSHA256: st.RequestSHA256, Scope: st.Scope, Seal: signed, Tool: q.OpTool}
-	return s.append(audit.Record{Run: run, Kind: kindDecision, Actor: audit.Actor{Type: "human", Name: name}}, subject{q.RequestID}, data)
+	return s.append(audit.Record{At: at, Run: run, Kind: kindDecision, Actor: audit.Actor{Type: "human", Name: name}}, subject{q.RequestID}, data)
 }
 
 // signLocal signs the decision of a process on this machine. The caller holds mu.
@@ -112,7 +116,9 @@ func (s *Sealer) append(r audit.Record, about subject, data any) error {
 	if r.Data, err = json.Marshal(data); err != nil {
 		return err
 	}
-	r.At = s.o.Now()
+	if r.At.IsZero() {
+		r.At = s.o.Now()
+	}
 	_, err = s.ledger.Append(r)
 	return err
 }

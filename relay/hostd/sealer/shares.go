@@ -20,7 +20,8 @@ type share struct {
 	ID        string    `json:"id"`
 	Key       seal.Key  `json:"key"`
 	Runs      []string  `json:"runs"`
-	From      int64     `json:"from"` // the first epoch
+	From      int64     `json:"from"`         // the first epoch
+	By        string    `json:"by,omitempty"` // device that has made it; "" if an older version stored it
 	Expires   time.Time `json:"expires"`
 	Published int64     `json:"published,omitempty"` // the newest epoch of which the server has the keys
 	// The following are those of an approver's link.
@@ -31,6 +32,10 @@ type share struct {
 
 // maxShares is the maximum number of shares of a machine at a time.
 const maxShares = 100
+
+// maxClockDifference is the maximum time by which the grant of a share may end before the share: the
+// device that has signed it has another clock than the machine.
+const maxClockDifference = time.Minute
 
 func (x *share) describe() protocol.Share {
 	d := protocol.Share{ShareID: x.ID, Runs: x.Runs, ExpiresAt: protocol.Timestamp(x.Expires), Role: seal.Viewer}
@@ -79,13 +84,19 @@ func (a *account) remove(is func(*share) bool) error {
 	return nil
 }
 
-func (a *account) dropExpired(now time.Time) error {
-	return a.remove(func(x *share) bool { return !now.Before(x.Expires) })
+// dropEnded removes the shares that have expired, and those of removed devices: whoever has such a
+// device knows their links.
+func (a *account) dropEnded(now time.Time) error {
+	return a.remove(func(x *share) bool {
+		_, isMember := a.roster.Member(x.By)
+		return !now.Before(x.Expires) || x.By != "" && !isMember
+	})
 }
 
-// StartShare shares runs of this machine with those who have a link, and publishes their keys.
-func (s *Sealer) StartShare(ctx context.Context, q protocol.ShareStart) (protocol.Share, error) {
-	x := &share{ID: q.ShareID, Runs: q.Runs, From: 1, Expires: s.o.Now().Add(time.Duration(q.TTLS) * time.Second).UTC()}
+// StartShare shares runs of this machine with those who have a link, for a device, and publishes
+// their keys. The share ends when the device is removed.
+func (s *Sealer) StartShare(ctx context.Context, q protocol.ShareStart, device string) (protocol.Share, error) {
+	x := &share{ID: q.ShareID, Runs: q.Runs, By: device, From: 1, Expires: s.o.Now().Add(time.Duration(q.TTLS) * time.Second).UTC()}
 	if err := x.Key.UnmarshalText([]byte(q.Key)); err != nil || len(q.Runs) == 0 {
 		return protocol.Share{}, refuse(seal.BadMessage, "key must have 32 bytes in base64url, and runs at least one run")
 	}
@@ -126,6 +137,15 @@ func (s *Sealer) addShare(x *share, fromNow bool) error {
 		}
 		if g.Share != x.ID || g.Host != a.machine || !slices.Equal(g.Runs, x.Runs) {
 			return refuse(seal.WrongRequest, "the grant is for the share %s of host %s, or for other runs", g.Share, g.Host)
+		}
+		until, err := time.Parse(time.RFC3339, g.Expires)
+		if err != nil {
+			return err
+		}
+		if late := x.Expires.Sub(until); late > maxClockDifference {
+			return refuse(seal.Stale, "the clock of the device that signed the grant is %v behind that of this machine: set the clocks, and make the link again", late.Round(time.Second))
+		} else if late > 0 {
+			x.Expires = until
 		}
 	}
 	if fromNow {

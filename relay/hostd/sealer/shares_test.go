@@ -21,7 +21,7 @@ func (x *sealing) shares(from string, ttl int64) seal.Key {
 	if err != nil {
 		x.t.Fatal(err)
 	}
-	got, err := x.s.StartShare(context.Background(), protocol.ShareStart{ShareID: secret.ShareID(), Key: string(key), Runs: []string{"run_a"}, From: from, TTLS: ttl})
+	got, err := x.s.StartShare(context.Background(), protocol.ShareStart{ShareID: secret.ShareID(), Key: string(key), Runs: []string{"run_a"}, From: from, TTLS: ttl}, x.devices["phone"].id)
 	if err != nil || got.ShareID != secret.ShareID() || !slices.Equal(got.Runs, []string{"run_a"}) || got.ExpiresAt == "" {
 		x.t.Fatalf("share = %+v, error %v", got, err)
 	}
@@ -124,7 +124,7 @@ func TestSharesFail(t *testing.T) {
 	} {
 		one := q
 		change(&one)
-		if _, err := x.s.StartShare(t.Context(), one); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := x.s.StartShare(t.Context(), one, ""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: error = %v, want %s", one, err, want)
 		}
 		x.keys.offline = false
@@ -133,10 +133,10 @@ func TestSharesFail(t *testing.T) {
 		t.Errorf("shares = %+v", got)
 	}
 	x.s.EndShare("s_1")
-	if _, err := x.s.StartShare(t.Context(), q); err != nil {
+	if _, err := x.s.StartShare(t.Context(), q, ""); err != nil {
 		t.Error(err)
 	}
-	if _, err := x.s.StartShare(t.Context(), q); err == nil || !strings.Contains(err.Error(), "exists") {
+	if _, err := x.s.StartShare(t.Context(), q, ""); err == nil || !strings.Contains(err.Error(), "exists") {
 		t.Errorf("the same share again: error = %v", err)
 	}
 	x.put("shares.json", []byte("{"))
@@ -168,8 +168,28 @@ func TestSharesOfOwners(t *testing.T) {
 		}
 		frame = w.frame(command{typ: typ, data: strings.Replace(data, `"request_id":"r`, `"request_id":"o`, 1)})
 		e, _ = protocol.Parse(frame)
-		if a := w.sealer.Admit(t.Context(), &e, true); a.Command == nil {
+		if a := w.sealer.Admit(t.Context(), &e, true); a.Command == nil || a.Device != w.devices["phone"].id {
 			t.Errorf("%s by an owner: admission = %+v", typ, a)
 		}
+	}
+}
+
+// TestSharesOfRemoved ends the shares of a device that is removed: it knows their links.
+func TestSharesOfRemoved(t *testing.T) {
+	t.Parallel()
+	x := newSealing(t)
+	x.epoch()
+	x.add("laptop", seal.Owner)
+	x.lines = x.rosterLines()
+	x.reload()
+	x.sync()
+	link := x.shares("start", 3600)
+	x.append(x.roster.RemoveMember(x.devices["laptop"].id, x.devices["laptop"].keys, x.devices["phone"].id, x.now))
+	x.lines = x.rosterLines()
+	x.reload()
+	x.sync()
+	x.opens("after the removal", link, 1, 2)
+	if got := x.s.Shares(); len(got) != 0 {
+		t.Errorf("shares = %+v", got)
 	}
 }

@@ -1049,9 +1049,20 @@ def guest_of(roster, s, guest, now):
     return m, grant
 
 
+def live_guest(roster, s, guest, now):
+    """Returns the guest of a command, whose decision must verify in a ledger."""
+    m, grant = guest_of(roster, s, guest, now)
+    host = roster.member(s["host"])
+    require(roster.member(grant["by"]) is not None, "unknown_device")
+    require(host == roster.member(s["host"], s["roster"]["n"]), "unknown_device")
+    require(all(x["sign_key"] != m["sign_key"] for x in roster.members), "unknown_device")
+    return m
+
+
 def check_guest(roster, s, guest, now):
     """Checks the guest of a decision in a ledger."""
     m, grant = guest_of(roster, s, guest, now)
+    require(not was_removed(roster, m, now), "unknown_device")
     host = roster.member(s["host"], s["roster"]["n"])
     require(host is not None and host["kind"] == "host" and not was_removed(roster, host, now), "unknown_device")
     require("mac" not in guest, "bad_signature")
@@ -1075,7 +1086,7 @@ def open_guest(roster, c):
     own = mac(key, "guest", guest_text(epoch["account"], epoch["host"], s["device"], guest))
     require(hmac.compare_digest(unb64(guest.get("mac"), 32) or b"", own), "bad_signature")
     require(command["statement"].get("device") == device_id(guest["sign_key"]), "wrong_request")
-    member = lambda roster, s: guest_of(roster, s, {"sign_key": guest["sign_key"], "grant": c["grant"]}, c["now"])[0]
+    member = lambda roster, s: live_guest(roster, s, {"sign_key": guest["sign_key"], "grant": c["grant"]}, c["now"])
     checked = check_command(roster, c | {"command": command}, member)
     m = member(roster, read_statement(command["statement"])[0])
     return {"device": m["id"], "user": m["user"], "page": m["page"], "data": checked["data"]}
@@ -1212,7 +1223,7 @@ def make_command(w, roster, i, guest=None):
     kind = "decide" if guest else random.choice(KINDS)
     data = {random_text(): random.choice([None, True, -1.5e-9 * i, i, [random_text()]])}
     content = {"data": data, "salt": b64(random.randbytes(16))}
-    line = random.randrange(1 if guest else roster.member(device_id(public(sign_key)))["from"], len(roster.lines) + 1)
+    line = random.randrange(roster.member(w["host"] if guest else device_id(public(sign_key)))["from"], len(roster.lines) + 1)
     token = (w["now"] - random.randrange(60_000)).to_bytes(8, "big")
     token += mac(unb64(w["fresh_key"]), "fresh", token)[:16]
     s = {

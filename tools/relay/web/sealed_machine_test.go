@@ -368,8 +368,7 @@ func TestGuest(t *testing.T) {
 	b.Wait("__see.all('@secret').length === 1")
 	link, _ := b.Eval("document.querySelector('[data-testid=secret]').value").(string)
 
-	open := func() *browser.Tab {
-		x := browser.Open(t)
+	open := func(x *browser.Tab) *browser.Tab {
 		x.Expect("401")
 		x.Expect("403")
 		x.Go(link)
@@ -392,7 +391,7 @@ func TestGuest(t *testing.T) {
 			t.Errorf("file after the approved write = %q (%v), want %s", got, err, text)
 		}
 	}
-	guest := open()
+	guest := open(browser.Open(t))
 	write("the guest approves")
 	decide(guest, "@approve")
 	written("the guest approves")
@@ -403,11 +402,16 @@ func TestGuest(t *testing.T) {
 		}
 	}
 
-	other := open()
+	other := open(browser.Open(t))
 	write("only the first browser")
 	awake(other)
 	other.Click("@approve")
 	other.See("Another browser has used this link first")
+	// In the owner's browser, a tab that the link has opened is a guest, and not the owner's device.
+	own := open(b.Beside())
+	awake(own)
+	own.Click("@approve")
+	own.See("Another browser has used this link first")
 	guest.Reload()
 	guest.Go("about:blank")
 	guest.Go(link)

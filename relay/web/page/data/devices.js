@@ -1,5 +1,6 @@
 // The devices that this browser is in accounts of machines. A machine with an account executes only
 // commands that a device has signed. seal.js signs them; the page loads it when it is needed.
+import { byLink } from "./api.js";
 import { within } from "./cache.js";
 import { loadMachines, machines } from "./machines.js";
 import { signal } from "./signals.js";
@@ -14,8 +15,10 @@ export const devices = signal(null);
 // confirmed them.
 export const waiting = signal(new Map());
 
-// loadDevices loads the stored devices. Those without a roster were never confirmed.
+// loadDevices loads the stored devices. Those without a roster were never confirmed. The tab of a
+// link uses none: others choose what the link names as account, and who is its guest.
 export async function loadDevices() {
+  if (byLink()) { devices.value ??= []; return; }
   const stored = await within(["devices"], "readonly", (done, all) => { all.getAll().onsuccess = (e) => done(e.target.result); }, []).catch(() => []);
   devices.value = [...stored.filter((d) => d.n), ...(devices.peek() ?? []).filter((d) => d.temporary)];
   if (devices.value.length) await load().then((s) => s.restore(), () => {});

@@ -200,6 +200,7 @@ async function fetchUser(secret) {
 // opens sealed runs, if it has one. The session is not in a cookie, and is
 // stored only in this tab. If it rejects with ApiError, the tab retains its earlier session.
 export async function useToken(secret, share) {
+  if (share && !crypto.subtle) throw new ApiError({ code: "unsupported", message: "This page cannot open the link over plain http. Open it over https." });
   setToken(null, true);
   const { access_token } = await call("POST", "/auth/exchange", { token: secret }, { quiet: true, alone: true });
   setToken(access_token, true);

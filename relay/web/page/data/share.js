@@ -1,8 +1,10 @@
 // Opens the events of sealed runs that a link shares with this browser, and makes such links. The
 // formats are those of package relay/seal.
 import { api } from "./api.js";
+import { now } from "./clock.js";
 import { accountOf, deviceOf, devices, load, readBack, setDevice } from "./devices.js";
 import { rpc } from "./rpc.js";
+import { alone } from "./tabs.js";
 
 const { bytesOf, canonical, createKeys, decode64, deriveKey, deviceId, encode64, getDevice, importCommand, importHKDF, importKey, isHash, isId, mac, openJSON, params, parse, place, putDevice, refuse, reopen, rosters, sign } = await load();
 
@@ -38,14 +40,16 @@ export async function readShare(share, secret64) {
 // guestOf makes this browser the guest of an approver's link, with keys that it stores: the machine
 // accepts decisions only of the first browser that has sent one through the link.
 async function guestOf(id, secret, { account, host }, newest) {
-  let keys = await getDevice(id).catch(() => {});
-  const isNew = !keys;
-  if (isNew) await putDevice(keys = { account: id, ...await createKeys() }).catch(() => {});
+  const keys = await alone("concerto-guest", async () => { // two tabs must not create two guests
+    const all = await getDevice(id).catch(() => {}) ?? { account: id, ...await createKeys() };
+    await putDevice(all).catch(() => {});
+    return all;
+  });
   const { sign_key } = keys, key = await bits(secret, "guest", 32), commands = await importHKDF(key);
   return {
     id: await deviceId(sign_key), sign: keys.sign,
     guest: {
-      account: id, temporary: isNew && !await readBack(keys), proof: { sign_key, mac: await mac(key, "guest", [account, host, id, sign_key]) },
+      account: id, temporary: !await readBack(keys), proof: { sign_key, mac: await mac(key, "guest", [account, host, id, sign_key]) },
       async newestKey() {
         const epoch = newest();
         return { epoch, key: await importCommand(await bits(commands, "guest", 32, epoch)) };
@@ -67,7 +71,7 @@ export async function openShare(secret64) {
       opened.set(`${epoch} ${run}`, await subtle.importKey("raw", decode64(key, 32), "AES-GCM", false, ["decrypt"]));
       newest = Math.max(newest, Number(epoch));
     }
-    if (deviceOf(account)) return; // a device of the account has all keys
+    if (deviceOf(account)) return; // it was opened before
     const guest = roster && await guestOf(id, secret, { account, host }, () => newest);
     rosters.set(account, Promise.resolve({ n: 1, head: roster, hostKey: (of) => of === host && sign_key }));
     setDevice(account, { account, id, n: 1, hosts: [host], users: {}, temporary: true, name: "", shared, why: "The link does not share this.", ...guest });
@@ -100,7 +104,7 @@ export async function makeShare(host_id, run, ttl_s, role) {
 
 // grant returns what permits the guest of a link to decide: its key, and the signed grant.
 async function grant(host, share, run, ttl_s, secret) {
-  const account = accountOf(host), { id: by, n, hash, sign: key } = deviceOf(account) ?? refuse("unknown_device"), at = Date.now();
+  const account = accountOf(host), { id: by, n, hash, sign: key } = deviceOf(account) ?? refuse("unknown_device"), at = now();
   const g = { v: 1, account, host, share, runs: [run], page: "server", at: new Date(at).toISOString(), expires: new Date(at + ttl_s * 1000).toISOString(), roster: { n, hash }, by };
   return { guest: encode64(await bits(secret, "guest", 32)), grant: { ...g, sig: await sign(key, "grant", g) } };
 }
