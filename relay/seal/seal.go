@@ -127,12 +127,12 @@
 // roster: {hash, n}, the host's newest line.
 //
 // A grant is for the browser that first uses the link of an approver, the guest: {account, at, by,
-// expires, host, page, roster: {hash, n}, runs: [RUN, …], share, sig, v: 1}. sig (context grant) is
-// by an owner's device with the id by, over the grant without sig; page is server, or the origin of
-// the link's page. The guest key is the key with the info ["concerto-sealed-v1 guest"] of the
-// secret, which the host has. A guest has a sign_key, which no member has or had; its id is that of a
-// device with this key. It names a line of the roster that has the host, and the host accepts its
-// commands while the device that signed the grant is a member.
+// expires, host, page, roster: {hash, n}, runs: [RUN, …], share, sig, v: 1}. sig (context grant)
+// is by an owner's device with the id by, over the grant without sig; page is server, or the
+// origin of the link's page. The guest key is the key with the info ["concerto-sealed-v1 guest"]
+// of the secret, which the host has. A guest has a sign_key, which no member has or had; its id is
+// that of a device with this key. It names a line of the roster that has the host, and the host
+// accepts its commands while the device that signed the grant is a member.
 //
 // # Sealed texts
 //

@@ -33,8 +33,8 @@ type share struct {
 // maxShares is the maximum number of shares of a machine at a time.
 const maxShares = 100
 
-// maxClockDifference is the maximum time by which the grant of a share may end before the share: the
-// device that has signed it has another clock than the machine.
+// maxClockDifference is the maximum time by which the grant of a share may end before the share:
+// the device that has signed it has another clock than the machine.
 const maxClockDifference = time.Minute
 
 func (x *share) describe() protocol.Share {
@@ -143,7 +143,7 @@ func (s *Sealer) addShare(x *share, fromNow bool) error {
 			return err
 		}
 		if late := x.Expires.Sub(until); late > maxClockDifference {
-			return refuse(seal.Stale, "the clock of the device that signed the grant is %v behind that of this machine: set the clocks, and make the link again", late.Round(time.Second))
+			return refuse(seal.Stale, "the clock of the device that signed the grant shows %v less than that of this machine: set the clocks, and make the link again", late.Round(time.Second))
 		} else if late > 0 {
 			x.Expires = until
 		}

@@ -407,7 +407,8 @@ func TestGuest(t *testing.T) {
 	awake(other)
 	other.Click("@approve")
 	other.See("Another browser has used this link first")
-	// In the owner's browser, a tab that the link has opened is a guest, and not the owner's device.
+	// In the owner's browser, a tab that the link has opened is a guest, and not the owner's
+	// device.
 	own := open(b.Beside())
 	awake(own)
 	own.Click("@approve")
