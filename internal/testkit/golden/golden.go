@@ -1,6 +1,6 @@
 // Package golden tests a stage with txtar archives, which hold an input and its expected results:
-// tokens, trees, assembly, diagnostics. `go test ./pkg -update` rewrites the expected results;
-// continuous integration checks that this changes nothing. Only tests import the package.
+// tokens, trees, assembly, diagnostics. A test fails if a result differs; `go test ./pkg -update`
+// rewrites the expected results. Only tests import the package.
 package golden
 
 import (
