@@ -242,7 +242,7 @@ func (r *relay) restart(d *simdisk.Disk, name string, run func(ctx context.Conte
 func (r *relay) hostd(ctx context.Context, p *process) error {
 	o := hostd.Options{Server: "http://" + serverAddress, MachineID: "host_a", Token: "the machine's token", State: filepath.Join(r.base, "work"), Socket: "unused",
 		Roots: []string{r.base}, Environ: []string{}, Version: "sim", Log: r.logger(p)}
-	o.SetSeams(hostd.Seams{Listen: func() (net.Listener, error) { return r.wires.listen(p, hostdAddress), nil }, VFS: p.view.VFS(), Batch: r.beforeBatch(p), HTTP: r.wires.client(p),
+	o.SetSeams(hostd.Seams{Listen: func() (net.Listener, error) { return r.wires.listen(p, hostdAddress), nil }, VFS: p.view.VFS(), BeforeBatch: r.beforeBatch(p), HTTP: r.wires.client(p),
 		Random: func() float64 { return float64(chance(r.plan.Order, p.name)%1000) / 1000 }})
 	d, err := hostd.Open(ctx, o)
 	if err != nil {

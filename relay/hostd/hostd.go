@@ -81,11 +81,11 @@ const (
 // Seams replaces what a Daemon uses of the operating system. The zero Seams replaces nothing. Only
 // internal/sim sets it.
 type Seams struct {
-	Listen func() (net.Listener, error) // listens for programs; nil means on the Unix socket
-	VFS    string                       // the SQLite VFS with the spool
-	Batch  func()                       // spool.Options.BeforeBatch
-	HTTP   *http.Client                 // for the connection to the server
-	Random func() float64               // for the delays of the link, in [0, 1)
+	Listen      func() (net.Listener, error) // listens for programs; nil means on the Unix socket
+	VFS         string                       // the SQLite VFS with the spool
+	BeforeBatch func()                       // called before the spool gathers a batch
+	HTTP        *http.Client                 // for the connection to the server
+	Random      func() float64               // for the delays of the link, in [0, 1)
 }
 
 // SetSeams sets the seams.
@@ -152,7 +152,7 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	if err := d.openAccount(ctx); err != nil {
 		return nil, err
 	}
-	if d.spool, err = spool.Open(ctx, d.o.Spool, spool.Options{Max: o.SpoolMax, Log: o.Log, VFS: o.seams.VFS, Keys: d.sealer, BeforeBatch: o.seams.Batch}); err != nil {
+	if d.spool, err = spool.Open(ctx, d.o.Spool, spool.Options{Max: o.SpoolMax, Log: o.Log, VFS: o.seams.VFS, Keys: d.sealer, BeforeBatch: o.seams.BeforeBatch}); err != nil {
 		return nil, err
 	}
 	// If two daemons start at the same time, the lock of the spool stops one of them before it can

@@ -33,7 +33,7 @@ type WelcomeData struct {
 	MaxFrame   int64            `json:"max_frame" is:"required" doc:"in bytes"`
 	Window     int64            `json:"window" is:"required" doc:"the maximum number of unacknowledged events"`
 	User       string           `json:"user,omitempty"`
-	Role       string           `json:"role,omitempty" is:"enum=viewer|operator|owner"`
+	Role       string           `json:"role,omitempty" is:"enum=viewer|approver|operator|owner"`
 	Runs       map[string]int64 `json:"runs,omitzero" doc:"the last stored seq of each run"`
 	Signature  string           `json:"signature,omitempty"`
 }

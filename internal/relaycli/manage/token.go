@@ -48,7 +48,7 @@ relay's page with it. Without --ttl a token expires 30 days after its last use.`
   concerto-relay token create --name guest --role viewer --runs run_7 --ttl 1h`,
 		Args: console.ArgsBetween(0, 0, "concerto-relay token create --name phone"),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := a.OneOf("role", role, "viewer", "operator", "owner"); err != nil {
+			if err := a.OneOf("role", role, "viewer", "approver", "operator", "owner"); err != nil {
 				return err
 			}
 			if _, ok := connect.WebURL(public); public != "" && !ok {
@@ -84,7 +84,7 @@ relay's page with it. Without --ttl a token expires 30 days after its last use.`
 	}
 	f := c.Flags()
 	f.StringVar(&n.Name, "name", "token", "give the token the `NAME` that token list shows (default token)")
-	f.StringVar(&role, "role", "viewer", "grant `ROLE`: viewer, operator or owner (default viewer)")
+	f.StringVar(&role, "role", "viewer", "grant `ROLE`: viewer, approver, operator or owner (default viewer)")
 	f.StringSliceVar(&n.Runs, "runs", nil, "grant only runs whose ids match `GLOBS` with * and ?")
 	f.DurationVar(&ttl, "ttl", 0, "let the token expire after `DURATION`, such as 1h or 90m")
 	f.StringVar(&user, "user", "", "create the token for the user `NAME`, with --db (default: the first owner)")

@@ -35,7 +35,7 @@ The password is the first line of --password-file, or else of stdin. The first u
 		Example: `  concerto-relay user add ann --role owner --password-file password`,
 		Args:    console.ArgsBetween(1, 1, "concerto-relay user add ann --role operator"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := a.OneOf("role", role, "viewer", "operator", "owner"); err != nil {
+			if err := a.OneOf("role", role, "viewer", "approver", "operator", "owner"); err != nil {
 				return err
 			}
 			password, err := PasswordFile(a, "password-file", file)
@@ -47,7 +47,7 @@ The password is the first line of --password-file, or else of stdin. The first u
 			})
 		},
 	}
-	c.Flags().StringVar(&role, "role", "viewer", "grant `ROLE`: viewer, operator or owner (default viewer)")
+	c.Flags().StringVar(&role, "role", "viewer", "grant `ROLE`: viewer, approver, operator or owner (default viewer)")
 	c.Flags().StringVar(&file, "password-file", "", "read the password from the first line of `FILE`")
 	return c
 }

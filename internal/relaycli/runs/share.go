@@ -143,10 +143,7 @@ func (x *sharing) share(ctx context.Context, e *connect.Endpoint, all []string) 
 	secret := seal.NewShareSecret()
 	id := secret.ShareID()
 	var made struct{ ID, Token, Page string }
-	token := map[string]any{"name": tokenName(id), "role": seal.Viewer, "runs": all, "ttl_s": int64(x.ttl / time.Second)}
-	if x.role == seal.Approver {
-		token["role"] = seal.Operator // the machine accepts nothing from the guest but decisions
-	}
+	token := map[string]any{"name": tokenName(id), "role": x.role, "runs": all, "ttl_s": int64(x.ttl / time.Second)}
 	if err := e.Call(ctx, http.MethodPost, "/tokens", token, &made); err != nil {
 		return err
 	}
@@ -252,7 +249,8 @@ func (x *sharing) list(ctx context.Context, e *connect.Endpoint, format *cmdline
 	return console.Table(x.Stdout, rows)
 }
 
-// usedBy reports whether a browser has used an approver's link.
+// usedBy returns "yes" or "no": whether a browser has decided through an approver's link. It is ""
+// for a viewer's.
 func usedBy(s protocol.Share) string {
 	switch {
 	case s.Role != seal.Approver:

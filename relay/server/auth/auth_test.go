@@ -422,12 +422,12 @@ func TestSetup(t *testing.T) {
 // TestRights checks every right of the table with every kind of caller.
 func TestRights(t *testing.T) {
 	all := map[string]*auth.Identity{
-		"none": nil, "viewer": {Role: auth.Viewer}, "operator": {Role: auth.Operator}, "owner": {Role: auth.Owner},
+		"none": nil, "viewer": {Role: auth.Viewer}, "approver": {Role: auth.Approver}, "operator": {Role: auth.Operator}, "owner": {Role: auth.Owner},
 		"narrow": {Role: auth.Owner, Runs: []string{"r*"}}, "broken": {Role: "king"},
 	}
 	may := map[auth.Right]string{
-		auth.Open: "broken narrow none operator owner viewer", auth.Self: "narrow operator owner viewer", auth.Read: "narrow operator owner viewer", auth.ReadMachines: "operator owner viewer",
-		auth.Input: "narrow operator owner", auth.Decide: "narrow operator owner", auth.Stop: "narrow operator owner", auth.AskRun: "narrow operator owner", auth.AskMachine: "operator owner",
+		auth.Open: "approver broken narrow none operator owner viewer", auth.Self: "approver narrow operator owner viewer", auth.Read: "approver narrow operator owner viewer", auth.ReadMachines: "approver operator owner viewer",
+		auth.Input: "narrow operator owner", auth.Decide: "approver narrow operator owner", auth.Stop: "narrow operator owner", auth.AskRun: "narrow operator owner", auth.AskMachine: "operator owner",
 		auth.ManageTokens: "owner", auth.ManageUsers: "owner", auth.ManageMachines: "owner", auth.ReadAudit: "owner", auth.ReadMetrics: "owner",
 	}
 	for _, row := range auth.Rights {

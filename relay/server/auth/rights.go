@@ -13,12 +13,13 @@ type Role string
 // The roles.
 const (
 	Viewer   Role = "viewer"
+	Approver Role = "approver" // reads and decides
 	Operator Role = "operator"
 	Owner    Role = "owner"
 )
 
 // Roles lists the roles in ascending order.
-var Roles = []Role{Viewer, Operator, Owner}
+var Roles = []Role{Viewer, Approver, Operator, Owner}
 
 // least returns the lower of two roles. An unknown role is lower than all others.
 func least(a, b Role) Role {
@@ -67,7 +68,7 @@ var Rights = []RightInfo{
 	{Read, Viewer, false, "", "runs, their events, messages and requests"},
 	{ReadMachines, Viewer, true, "", "which machines there are"},
 	{Input, Operator, false, "input", "writing to a run, and the size of its terminal"},
-	{Decide, Operator, false, "decision", "approving, denying, answering"},
+	{Decide, Approver, false, "decision", "approving, denying, answering"},
 	{Stop, Operator, false, "stop", "ending a run"},
 	{AskRun, Operator, false, "rpc", "files, git and commands in a run's directory"},
 	{AskMachine, Operator, true, "rpc", "starting runs, and asking a machine about itself"},

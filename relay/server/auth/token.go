@@ -39,7 +39,7 @@ func (n *NewToken) check() error {
 	case n.Name == "" || len(n.Name) > maxName || strings.ContainsFunc(n.Name, func(c rune) bool { return c < ' ' }):
 		return bad("name must have 1 to %d bytes", maxName)
 	case !slices.Contains(Roles, n.Role):
-		return bad("role must be viewer, operator or owner, not %q", n.Role)
+		return bad("role must be viewer, approver, operator or owner, not %q", n.Role)
 	case len(n.Runs) > maxGlobs:
 		return bad("runs must have at most %d entries", maxGlobs)
 	case n.TTLS != nil && (*n.TTLS < 1 || *n.TTLS > int64(maxTTL/time.Second)):

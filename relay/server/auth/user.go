@@ -26,7 +26,7 @@ func CheckUser(name string, role Role) error {
 	case !isUserName(name):
 		return httpguard.Refused(protocol.BadMessage, "name must be 1 to %d of letters, digits and _-.@+, not %q", maxName, shortName(name))
 	case !slices.Contains(Roles, role):
-		return httpguard.Refused(protocol.BadMessage, "role must be viewer, operator or owner, not %q", shortName(string(role)))
+		return httpguard.Refused(protocol.BadMessage, "role must be viewer, approver, operator or owner, not %q", shortName(string(role)))
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ function Look() {
   return html`<section class="panel" aria-label="Colours"><h2>Colours</h2><div class="chips" role="group" aria-label="Colours">${themes.map(([name, label]) => html`<button key=${name} type="button" aria-pressed=${name === theme} onClick=${() => choose(name)}>${label}</button>`)}</div></section>`;
 }
 
-const roles = ["viewer", "operator", "owner"];
+const roles = ["viewer", "approver", "operator", "owner"];
 
 // removeAt deletes what has a path, and shows text or why it failed.
 const removeAt = (path, text, show) => api.del(path).then(() => show(text), (e) => show(sentence(e)));
@@ -103,7 +103,7 @@ function Links() {
     const id = run.current.value, ttl_s = Number(ttl.current.value), approves = as.current.value === "approver", { host_id, sealed } = runs.value.find((r) => r.id === id);
     if (approves && !sealed) throw new ApiError({ code: "forbidden", message: "Only a sealed run can be shared with an approver: its machine limits what the link permits." });
     const share = sealed && await (await import("./data/share.js")).makeShare(host_id, id, ttl_s, as.current.value);
-    const made = await api.post("/tokens", { name: share ? "share " + share.share_id : "link to " + id, role: approves ? "operator" : "viewer", runs: [id], ttl_s });
+    const made = await api.post("/tokens", { name: share ? "share " + share.share_id : "link to " + id, role: approves ? "approver" : "viewer", runs: [id], ttl_s });
     setLink(share ? `${made.page}#/s/${made.token}.${share.secret}/${id}` : made.link);
   });
   return html`<section class="panel" aria-label="Share one run"><h2>Share one run</h2>

@@ -146,6 +146,28 @@ func (m *sealedMachine) enrolAt(b *browser.Tab, page string) {
 	b.See("is enrolled")
 }
 
+// startCat starts a run of cat in a browser, and returns its id.
+func startCat(b *browser.Tab) string {
+	b.Eval("location.hash = '#/start'")
+	b.Wait("document.querySelector('[data-testid=start-tool]')")
+	b.Eval("void (document.querySelector('[data-testid=start-tool]').value = '')")
+	b.Click("@start-cmd")
+	b.Type("cat")
+	b.Click("@start-run")
+	b.Wait("/^#.runs.run_/.test(location.hash)")
+	return b.Eval("location.hash.slice(2).split('/')[1]").(string)
+}
+
+// writeNotes writes the file notes.txt of a run, which somebody must then approve.
+func writeNotes(b *browser.Tab, run, text string) {
+	b.Eval("location.hash = '#/runs/" + run + "/files?file=notes.txt'")
+	b.Click("=Edit")
+	b.Eval("void document.querySelector('[data-testid=editor]').select()")
+	b.Click("@editor")
+	b.Type(text)
+	b.Click("@save")
+}
+
 // TestSealedMachine does everything that a person can do with a run, in a browser that is enrolled
 // at a machine with an account: start it, read and write files, approve, type keys, write a text,
 // and stop it. The machine's ledger has the signed decision.
@@ -171,11 +193,7 @@ func TestSealedMachine(t *testing.T) {
 
 	b.Eval("location.hash = '#/runs/" + run + "/files?file=notes.txt'")
 	b.See("first")
-	b.Click("=Edit")
-	b.Eval("void document.querySelector('[data-testid=editor]').select()")
-	b.Click("@editor")
-	b.Type("second")
-	b.Click("@save")
+	writeNotes(b, run, "second")
 	decide(b, "@approve")
 	b.Wait("!document.querySelector('[data-testid=editor]')")
 	if text, err := os.ReadFile(filepath.Join(m.dir, "work", "notes.txt")); err != nil || !strings.Contains(string(text), "second") {
@@ -230,13 +248,7 @@ func TestMachineSealsEvents(t *testing.T) {
 	b := enter(t, m.relay, webtest.Owner, "#/start")
 	b.Expect("404") // the machine publishes its key record after the server has the roster
 	m.enrol(b)
-	b.Eval("location.hash = '#/start'")
-	b.Wait("document.querySelector('[data-testid=start-tool]')")
-	b.Eval("void (document.querySelector('[data-testid=start-tool]').value = '')")
-	b.Click("@start-cmd")
-	b.Type("cat")
-	b.Click("@start-run")
-	b.Wait("/^#.runs.run_/.test(location.hash)")
+	run := startCat(b)
 	b.Click("@composer")
 	b.Type("a sealed line")
 	b.Press("Enter")
@@ -244,13 +256,7 @@ func TestMachineSealsEvents(t *testing.T) {
 	b.Reload()
 	b.Wait("__see.text('.output').includes('a sealed line')")
 	b.Wait("__see.text('.event').includes('cat') && __see.all('@changed').length === 0")
-	run := b.Eval("location.hash.slice(2).split('/')[1]").(string)
-	b.Eval("location.hash = '#/runs/" + run + "/files?file=notes.txt'")
-	b.Click("=Edit")
-	b.Eval("void document.querySelector('[data-testid=editor]').select()")
-	b.Click("@editor")
-	b.Type("second")
-	b.Click("@save")
+	writeNotes(b, run, "second")
 	decide(b, "@approve") // after the machine's head
 	b.Wait("!document.querySelector('[data-testid=editor]')")
 	if text, err := os.ReadFile(filepath.Join(m.dir, "work", "notes.txt")); err != nil || !strings.Contains(string(text), "second") {
@@ -280,14 +286,7 @@ func TestSharedRun(t *testing.T) {
 	b := enter(t, m.relay, webtest.Owner, "#/start")
 	b.Expect("404") // the machine publishes its key record after the server has the roster
 	m.enrol(b)
-	b.Eval("location.hash = '#/start'")
-	b.Wait("document.querySelector('[data-testid=start-tool]')")
-	b.Eval("void (document.querySelector('[data-testid=start-tool]').value = '')")
-	b.Click("@start-cmd")
-	b.Type("cat")
-	b.Click("@start-run")
-	b.Wait("/^#.runs.run_/.test(location.hash)")
-	run := b.Eval("location.hash.slice(2).split('/')[1]").(string)
+	run := startCat(b)
 	line := func(text string) {
 		b.Eval("location.hash = '#/runs/" + run + "'")
 		b.Click("@composer")
@@ -352,14 +351,7 @@ func TestGuest(t *testing.T) {
 	b := enter(t, m.relay, webtest.Owner, "#/start")
 	b.Expect("404") // the machine publishes its key record after the server has the roster
 	m.enrol(b)
-	b.Eval("location.hash = '#/start'")
-	b.Wait("document.querySelector('[data-testid=start-tool]')")
-	b.Eval("void (document.querySelector('[data-testid=start-tool]').value = '')")
-	b.Click("@start-cmd")
-	b.Type("cat")
-	b.Click("@start-run")
-	b.Wait("/^#.runs.run_/.test(location.hash)")
-	run := b.Eval("location.hash.slice(2).split('/')[1]").(string)
+	run := startCat(b)
 	b.Wait("__see.text('.event').includes('cat')")
 	b.Eval("location.hash = '#/settings'")
 	loaded(b)
@@ -377,12 +369,7 @@ func TestGuest(t *testing.T) {
 	}
 	// write lets the owner write a file, which somebody must approve.
 	write := func(text string) {
-		b.Eval("location.hash = '#/runs/" + run + "/files?file=notes.txt'")
-		b.Click("=Edit")
-		b.Eval("void document.querySelector('[data-testid=editor]').select()")
-		b.Click("@editor")
-		b.Type(text)
-		b.Click("@save")
+		writeNotes(b, run, text)
 	}
 	written := func(text string) {
 		t.Helper()

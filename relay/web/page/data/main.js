@@ -16,7 +16,7 @@ import * as calls from "./rpc.js";
 import { computed, signal } from "./signals.js";
 import * as store from "./store.js";
 import { broadcast, closeTabs, onTabMessage, openTabs } from "./tabs.js";
-import { session, setExpired, setGuest, setLoggedIn, setLoggedOut } from "./who.js";
+import { session, setExpired, setLoggedIn, setLoggedOut } from "./who.js";
 import { forgetWorker, register } from "./worker.js";
 
 const refreshEach = 60_000; // in ms; no event reports the loss of a run
@@ -207,7 +207,7 @@ export async function useToken(secret, share) {
   try {
     const me = await api.get("/auth/me", { quiet: true });
     disableCache(...(share ? ["devices", "counters"] : []));
-    if (share && await (await import("./share.js")).openShare(share)) setGuest();
+    if (share) await (await import("./share.js")).openShare(share);
     await begin(me);
   } catch (err) {
     setToken(null, true);

@@ -2,7 +2,7 @@
 // formats are those of package relay/seal.
 import { api } from "./api.js";
 import { now } from "./clock.js";
-import { accountOf, deviceOf, devices, load, readBack, setDevice } from "./devices.js";
+import { accountOf, deviceOf, load, readBack, setDevice } from "./devices.js";
 import { rpc } from "./rpc.js";
 import { alone } from "./tabs.js";
 
@@ -59,7 +59,6 @@ async function guestOf(id, secret, { account, host }, newest) {
 }
 
 // openShare makes the events readable that a link shares, also later ones while the link is valid.
-// It reports whether this browser is the guest of an approver's link.
 export async function openShare(secret64) {
   const secret = await importHKDF(decode64(secret64, 32) ?? refuse("bad_message", "the link is incomplete")), id = await idOf(secret);
   const opened = new Map(); // the keys by epoch and run
@@ -90,7 +89,6 @@ export async function openShare(secret64) {
     return opened.get(`${epoch} ${run}`) ?? refuse("old_epoch");
   };
   await read();
-  return devices.peek().some((d) => d.guest);
 }
 
 // makeShare shares a run of a machine for a time in seconds, with a viewer or an approver. It

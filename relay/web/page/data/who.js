@@ -26,9 +26,6 @@ export const rights = {
 };
 
 const roles = ["viewer", "approver", "operator", "owner"];
-let isGuest = false; // of an approver's link, who can decide and nothing else
-
-export function setGuest() { isGuest = true; }
 
 // can reports whether the user may do something.
 export function can(what) {
@@ -39,7 +36,7 @@ export function can(what) {
 
 // setLoggedIn stores the user that GET /auth/me returns.
 export function setLoggedIn(me) {
-  const { user, kind, runs, expires_at } = me, role = isGuest ? "approver" : me.role;
+  const { user, role, kind, runs, expires_at } = me;
   const was = session.peek();
   const now = { state: "in", user, role, kind: kind ?? was.kind, runs: runs ?? was.runs ?? [], expires_at: expires_at ?? was.expires_at };
   if (JSON.stringify(now) !== JSON.stringify(was)) session.value = now;
