@@ -17,8 +17,9 @@ func rotateCommand(a *console.Console, s *daemon.HostdSettings) *cobra.Command {
 		Use:   "rotate",
 		Short: "Change the keys of this machine, and refuse what was signed before",
 		Long: `hostd refuses everything that was signed before: run it after you have restored this machine from a
-backup, because hostd has then forgotten which signatures were used. If hostd seals events, their
-keys are new from the next event on. Devices need to do nothing.`,
+backup, because hostd has then forgotten which signatures were used, and which links have ended. If
+hostd seals events, their keys are new from the next event on. Devices need to do nothing. The links
+of ` + "`concerto-relay share`" + ` end.`,
 		Example: `  concerto-relay seal rotate`,
 		Args:    console.ArgsBetween(0, 0, "concerto-relay seal rotate"),
 		RunE: func(*cobra.Command, []string) error {
@@ -35,6 +36,6 @@ func (p *party) rotate(ctx context.Context) error {
 	if err := p.id.Hostd.Call(ctx, http.MethodPost, "/seal/rotate", nil, &st); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(p.Stdout, "hostd refuses what was signed before; epoch %d has begun\n", st.Epoch)
+	_, err := fmt.Fprintf(p.Stdout, "hostd refuses what was signed before; links that share runs have ended; epoch %d has begun\n", st.Epoch)
 	return err
 }

@@ -182,16 +182,13 @@ func (a *account) browsersOf(e *seal.Epoch) (ids []string) {
 func (s *Sealer) renewEpoch(a *account) (isNew bool, err error) {
 	now := s.o.Now()
 	present := a.epochs.present()
-	_, isMember := a.roster.Member(a.machine)
-	switch {
-	case !isMember: // the devices refuse its key records, and a device that was removed, too, has the old keys
+	if _, isMember := a.roster.Member(a.machine); !isMember { // the devices refuse its key records, and a device that was removed, too, has the old keys
 		return false, fmt.Errorf("this machine was removed from account %s, and cannot seal events: run concerto-relay seal leave, and restart hostd", a.id())
 	}
 	if err := a.dropEnded(now); err != nil {
 		return false, err
 	}
-	switch {
-	case present != nil && a.epochs.current && !present.MustEnd(a.roster, a.epochs.messages, now):
+	if present != nil && a.epochs.current && !present.MustEnd(a.roster, a.epochs.messages, now) {
 		return false, nil
 	}
 	if err := a.begin(s.o.Name, now); err != nil {
@@ -209,6 +206,8 @@ func (e *epochs) present() *seal.Epoch {
 }
 
 // Rotate begins an epoch, and a new key of the tokens, so that all earlier statements are refused.
+// It ends all shares: those of a backup may have ended since, and do not have the guests that the
+// machine has accepted since.
 func (s *Sealer) Rotate() (Status, error) {
 	s.mu.Lock()
 	err := s.rotate()
@@ -230,6 +229,9 @@ func (s *Sealer) rotate() error {
 		return err
 	}
 	a.fresh = fresh
+	if err := a.setShares(nil); err != nil {
+		return err
+	}
 	return a.begin(s.o.Name, s.o.Now())
 }
 

@@ -489,12 +489,13 @@ func TestLateRecord(t *testing.T) {
 	}
 }
 
-// TestRotate begins an epoch, and refuses the tokens of earlier statements.
+// TestRotate begins an epoch, refuses the tokens of earlier statements, and ends the shares.
 func TestRotate(t *testing.T) {
 	t.Parallel()
 	x := newSealing(t)
 	x.epoch()
 	before := x.s.Token()
+	link := x.shares("start", 3600)
 	if st, err := x.s.Rotate(); err != nil || st.Epoch != 2 {
 		t.Errorf("status = %+v, error %v", st, err)
 	}
@@ -506,6 +507,11 @@ func TestRotate(t *testing.T) {
 	if got := x.s.Token(); got != after {
 		t.Errorf("token after a restart = %s, want %s", got, after)
 	}
+	if got := x.s.Shares(); len(got) != 0 {
+		t.Errorf("shares = %+v", got)
+	}
+	x.sync()
+	x.opens("after the rotation", link, 1)
 }
 
 // TestOpenEvent opens an event that the machine has sealed.
