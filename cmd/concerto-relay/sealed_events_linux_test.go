@@ -74,9 +74,10 @@ func TestSealedEvents(t *testing.T) {
 
 	r.kill()
 	r.start()
-	if out := r.do(0, "seal", "rotate"); !regexp.MustCompile(`^hostd refuses what was signed before; links that share runs have ended; epoch \d+ has begun\n$`).MatchString(out) {
+	out := r.do(0, "seal", "rotate")
+	if epoch := regexp.MustCompile(`^hostd refuses what was signed before; links that share runs have ended; epoch (\d+) has begun\n$`).FindStringSubmatch(out); epoch == nil {
 		t.Errorf("seal rotate = %s", out)
-	} else if epoch := strings.Fields(out)[7]; !strings.Contains(r.do(0, "seal", "status"), "\nepoch    "+epoch+" of the keys of this machine\n") {
+	} else if epoch := epoch[1]; !strings.Contains(r.do(0, "seal", "status"), "\nepoch    "+epoch+" of the keys of this machine\n") {
 		t.Errorf("seal status does not show epoch %s", epoch)
 	}
 	second := r.waitForRun(r.detached(asksMarked))
