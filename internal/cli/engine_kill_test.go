@@ -300,8 +300,10 @@ func (s *engineTest) fault(random *rand.Rand) string {
 		later(engineLease, func() { s.proxy.SetPlan(nil) })
 		return "connection"
 	case n == 6 && !s.rejects.Swap(true):
-		s.others.Go(func() { pgtest.Do(s, s.url, "INSERT INTO judge.full VALUES (true)") })
-		later(engineLease/2, func() {
+		wait := time.Duration(random.Int64N(int64(engineLease / 2)))
+		s.others.Go(func() { // one after the other: a rejection that begins after its end would never end
+			pgtest.Do(s, s.url, "INSERT INTO judge.full VALUES (true)")
+			<-time.After(wait)
 			pgtest.Do(s, s.url, "DELETE FROM judge.full")
 			s.rejects.Store(false)
 		})
