@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"os"
@@ -12,6 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/relaycli/connect"
+	"github.com/concerto-lang/concerto/internal/relaycli/console"
+	"github.com/concerto-lang/concerto/internal/relaycli/runs"
 	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/seal"
@@ -61,13 +65,31 @@ func startSealedMachine(t *testing.T, more ...string) *sealedMachine {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		m.stopRuns()
 		_ = c.Process.Signal(syscall.SIGTERM)
-		_ = c.Wait() // its runs end with it or continue
+		_ = c.Wait()
 		if t.Failed() {
 			t.Logf("hostd: %s", &log)
 		}
 	})
 	return m
+}
+
+// stopRuns stops the runs of the machine, which otherwise continue without hostd.
+func (m *sealedMachine) stopRuns() {
+	e, err := connect.EndpointOf(&console.Console{Places: map[string]string{}}, &connect.Target{Socket: filepath.Join(m.dir, "s")})
+	var all protocol.ListRunsResult
+	if err == nil {
+		err = e.Call(context.Background(), http.MethodGet, "/runs", nil, &all)
+	}
+	for _, r := range all.Runs {
+		if err == nil && r.Status != protocol.StatusExited {
+			err = e.Call(context.Background(), http.MethodPost, runs.RunPath(r.RunID)+"/stop", protocol.Stop{}, nil)
+		}
+	}
+	if err != nil {
+		m.Errorf("stop the runs: %v", err)
+	}
 }
 
 func (m *sealedMachine) write(name string, text []byte) {
