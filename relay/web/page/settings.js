@@ -1,7 +1,7 @@
 // Settings: this device, users, tokens and links.
 import { html, plain, useEffect, useRef, useState } from "parts/base.js";
 import { moment } from "parts/format.js";
-import { ApiError, api, can, devices, loadMachines, logout, machines, push, pushOff, pushOn, rpc, runs, sentence, session } from "./data/index.js";
+import { ApiError, api, can, devices, loadMachines, logout, machines, push, pushOff, pushOn, roles, rpc, runs, sentence, session } from "./data/index.js";
 import { lazy } from "./lazy.js";
 import { failure, Loaded, useDo, useLoad } from "./load.js";
 import { Head } from "./shell.js";
@@ -64,8 +64,6 @@ function Look() {
   return html`<section class="panel" aria-label="Colours"><h2>Colours</h2><div class="chips" role="group" aria-label="Colours">${themes.map(([name, label]) => html`<button key=${name} type="button" aria-pressed=${name === theme} onClick=${() => choose(name)}>${label}</button>`)}</div></section>`;
 }
 
-const roles = ["viewer", "approver", "operator", "owner"];
-
 // removeAt deletes what has a path, and shows text or why it failed.
 const removeAt = (path, text, show) => api.del(path).then(() => show(text), (e) => show(sentence(e)));
 
@@ -100,10 +98,10 @@ const spans = [["1 hour", 3600], ["1 day", 86400], ["1 week", 604800]];
 function Links() {
   const run = useRef(), ttl = useRef(), as = useRef(), [link, setLink] = useState("");
   const [make, busy, failed] = useDo(async () => {
-    const id = run.current.value, ttl_s = Number(ttl.current.value), approves = as.current.value === "approver", { host_id, sealed } = runs.value.find((r) => r.id === id);
-    if (approves && !sealed) throw new ApiError({ code: "forbidden", message: "Only a sealed run can be shared with an approver: its machine limits what the link permits." });
-    const share = sealed && await (await import("./data/share.js")).makeShare(host_id, id, ttl_s, as.current.value);
-    const made = await api.post("/tokens", { name: share ? "share " + share.share_id : "link to " + id, role: approves ? "approver" : "viewer", runs: [id], ttl_s });
+    const id = run.current.value, ttl_s = Number(ttl.current.value), role = as.current.value, { host_id, sealed } = runs.value.find((r) => r.id === id);
+    if (role === "approver" && !sealed) throw new ApiError({ code: "forbidden", message: "Only a sealed run can be shared with an approver: its machine limits what the link permits." });
+    const share = sealed && await (await import("./data/share.js")).makeShare(host_id, id, ttl_s, role);
+    const made = await api.post("/tokens", { name: share ? "share " + share.share_id : "link to " + id, role, runs: [id], ttl_s });
     setLink(share ? `${made.page}#/s/${made.token}.${share.secret}/${id}` : made.link);
   });
   return html`<section class="panel" aria-label="Share one run"><h2>Share one run</h2>

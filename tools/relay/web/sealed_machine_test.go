@@ -389,10 +389,6 @@ func TestGuest(t *testing.T) {
 		x.Wait("location.hash === '#/runs/" + run + "'")
 		return x
 	}
-	// write lets the owner write a file, which somebody must approve.
-	write := func(text string) {
-		writeNotes(b, run, text)
-	}
 	written := func(text string) {
 		t.Helper()
 		b.Wait("!document.querySelector('[data-testid=editor]')")
@@ -401,7 +397,7 @@ func TestGuest(t *testing.T) {
 		}
 	}
 	guest := open(browser.Open(t))
-	write("the guest approves")
+	writeNotes(b, run, "the guest approves")
 	decide(guest, "@approve")
 	written("the guest approves")
 	picture(t, guest, "guest-approved")
@@ -412,7 +408,7 @@ func TestGuest(t *testing.T) {
 	}
 
 	other := open(browser.Open(t))
-	write("only the first browser")
+	writeNotes(b, run, "only the first browser")
 	awake(other)
 	other.Click("@approve")
 	other.See("Another browser has used this link first")

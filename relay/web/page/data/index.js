@@ -17,7 +17,7 @@ export { clearDone, decide, dropEntry, hasSecret, outbox, sendInput } from "./ou
 export { push, pushOff, pushOn } from "./push.js";
 export { rpc } from "./rpc.js";
 export { loadMoreRuns, newRequest, onEvent, requests, requestsState, run, runs, runsState, settled } from "./store.js";
-export { can, session } from "./who.js";
+export { can, roles, session } from "./who.js";
 export { applyUpdate, onOpen, update } from "./worker.js";
 
 // cardState returns the state of a request's card: {state, by?, decision?, error?, errors?}.

@@ -25,7 +25,8 @@ export const rights = {
   push: ["viewer"],
 };
 
-const roles = ["viewer", "approver", "operator", "owner"];
+// roles lists the roles of users and tokens in ascending order.
+export const roles = ["viewer", "approver", "operator", "owner"];
 
 // can reports whether the user may do something.
 export function can(what) {
